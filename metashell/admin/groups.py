@@ -44,7 +44,6 @@ _STATES_SINCE: Final = 4
 _TYPES_SINCE: Final = 5
 _GROUPS_SINCE: Final = 8
 _NAMES_UNTIL: Final = 9
-_MISSING_SINCE: Final = 6
 _LATEST: Final = -1
 _MEMBER_TYPES: Final = {0: CLASSIC, 1: CONSUMER}
 _DEAD: Final = "Dead"

@@ -9,7 +9,7 @@ from metashell.cli.administering import Work, perform
 from metashell.cli.group_topics import NamedTopics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from metashell.groups.record import Finding
     from metashell.groups.view import GroupDescription, OffsetRow
@@ -28,11 +28,13 @@ OFFSET_COLUMNS = (
     "committed_at",
     "leader_epoch",
     "client",
+    "member",
     "pending_producer",
     "metadata",
 )
 EXPIRING_COLUMNS = ("expires_at", "left", "group", "topic", "partition", "offset", "group_type", "state", "committed_at")
 _NAMED_MAX = 5
+_PATIENCE_S, _SHOWN_EVERY_S = 1.0, 0.2
 
 
 def list_groups(command: CommandSpec, words: Sequence[str]) -> int:
@@ -54,8 +56,36 @@ def expiring(command: CommandSpec, words: Sequence[str]) -> int:
 # ---- the logs
 
 
-def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None) -> Loaded:
-    """Read the logs that were named, and say what is wrong with them: then the status is 1. Errors: UsageError."""
+class Meanwhile:
+    """Shows on a terminal what a command does that takes longer than a second."""
+
+    def __init__(self, work: Work) -> None:
+        from time import monotonic
+
+        self._work = work
+        self._now = monotonic
+        self._next_s = monotonic() + _PATIENCE_S
+
+    def read(self, done: int, size: int) -> None:
+        """So many bytes of all were read."""
+        if self._now() >= self._next_s:
+            self._show(f"read {done / 1e6:,.0f} of {size / 1e6:,.0f} MB")
+
+    def looked(self, count: int) -> None:
+        """So many groups were looked at."""
+        if self._now() >= self._next_s:
+            self._show(f"{count:,} groups looked at")
+
+    def _show(self, text: str) -> None:
+        self._work.progress(text)
+        self._next_s = self._now() + _SHOWN_EVERY_S
+
+
+def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None, mark: bytes | None = None, *, has_past: bool = False) -> Loaded:
+    """Read the logs that were named (`has_past`: with what only older copies have), and say what is wrong: then the status is 1.
+
+    Errors: UsageError.
+    """
     from collections import Counter
 
     from metashell.offsets_log.decoding import shown_id
@@ -63,7 +93,14 @@ def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None) -> L
 
     if getattr(work.values, "group", None) is not None:
         work.values.group = shown_id(work.values.group)
-    loaded = load(work.values.paths, wants=wants, max_decompressed=work.values.max_decompressed)
+    loaded = load(
+        work.values.paths,
+        wants=wants,
+        mark=mark,
+        max_decompressed=work.values.max_decompressed,
+        has_past=has_past,
+        progress=Meanwhile(work).read,
+    )
     for note in loaded.notes:
         work.note(note)
     if work.values.verbose:
@@ -95,15 +132,18 @@ def _read_lines(loaded: Loaded) -> Iterator[str]:
     for log in loaded.logs:
         for copy in log.log.copies:
             place = copy[0].path if copy[0].path == "-" else os.path.dirname(copy[0].path)
-            yield f"{place}: {counted(len(copy), 'segment')} of {log.log.name}"
+            older = ", an older copy" if copy is not log.log.copies[0] else ""
+            yield f"{place}: {counted(len(copy), 'segment')} of {log.log.name}{older}"
 
 
 def _tell_findings(work: Work, loaded: Loaded, group_id: str | None) -> None:
     """One line for each kind of finding in each log; where one group was asked about, only if it is about that one."""
+    from metashell.offsets_log.decoding import ids_meant
+
     for log in loaded.logs:
         by_kind: dict[str, list[Finding]] = {}
         for finding in log.fold.state.findings:
-            if group_id in (None, finding.group_id):
+            if group_id is None or finding.group_id in ids_meant(group_id):
                 by_kind.setdefault(finding.kind, []).append(finding)
         for kind, findings in sorted(by_kind.items()):
             count = log.fold.state.finding_counts[kind] if group_id is None else len(findings)
@@ -115,8 +155,9 @@ def found_groups(work: Work, loaded: Loaded, group_id: str) -> list[FoundGroup]:
     """The group in the logs. Errors: MetashellError where no log has it; it names those with near ids."""
     from metashell.errors import MetashellError
     from metashell.offsets_log.asking import find_group
+    from metashell.offsets_log.decoding import ids_meant
 
-    found = find_group(loaded, group_id)
+    found = next((found for id in ids_meant(group_id) if (found := find_group(loaded, id))), [])
     if not found:
         raise MetashellError(no_such_group(loaded, group_id))
     if len(found) > 1:
@@ -127,20 +168,22 @@ def found_groups(work: Work, loaded: Loaded, group_id: str) -> list[FoundGroup]:
 
 def no_such_group(loaded: Loaded, group_id: str) -> str:
     """What to say of a group that no log has: with ids that are near."""
+    from metashell.forms import counted
     from metashell.offsets_log.asking import summaries
     from metashell.options.values import did_you_mean
 
     known = [summary.group_id for summary in summaries(loaded)]
     partitions = [log.log.partition for log in loaded.logs]
     expected = ""
-    if None not in partitions and len(partitions) < 50:
+    # All from 0 on are those of a whole topic.
+    is_whole = len(partitions) > 1 and partitions == list(range(len(partitions)))
+    if None not in partitions and not is_whole and len(partitions) < 50:
         from metashell.codec.coordinator import partition_of
 
-        expected = f"; with 50 partitions it is in __consumer_offsets-{partition_of(group_id, 50)}"
-        if partition_of(group_id, 50) in partitions:
-            expected = ""
+        number = partition_of(group_id, 50)
+        expected = "" if number in partitions else f"; if the topic has 50 partitions, it is in __consumer_offsets-{number}"
     near = did_you_mean(group_id, known) if len(known) < 100_000 else ""
-    return f"{group_id}: no such group in the {len(loaded.logs)} log(s) that were named{near}{expected}"
+    return f"{group_id}: no such group in the {counted(len(loaded.logs), 'log')} named{near}{expected}"
 
 
 # ---- list
@@ -150,14 +193,17 @@ def _list(work: Work) -> None:
     if groups_live.asks_cluster(work):
         return groups_live.list_groups(work)
     from metashell.offsets_log.asking import summaries
+    from metashell.offsets_log.loading import many_objects
 
     wanted = work.values
-    rows = (
-        summary.as_object()
-        for summary in summaries(read_logs(work))
-        if wanted.group_type in (None, summary.kind) and (wanted.state is None or wanted.state.lower() == summary.state.lower())
-    )
-    work.rows(rows, LIST_COLUMNS, none="no such group" if wanted.group_type or wanted.state else "no groups")
+    loaded = read_logs(work)
+    with many_objects():
+        rows = (
+            summary.as_object()
+            for summary in summaries(loaded)
+            if wanted.group_type in (None, summary.kind) and (wanted.state is None or wanted.state.lower() == summary.state.lower())
+        )
+        work.rows(rows, LIST_COLUMNS, none=groups_live.none_text(work))
 
 
 # ---- describe
@@ -217,12 +263,25 @@ def _offsets(work: Work) -> None:
 
 def _rows_of_logs(work: Work) -> list[OffsetRow]:
     from metashell.offsets_log.asking import offset_rows
-    from metashell.offsets_log.beside import end_offsets
+    from metashell.offsets_log.beside import end_offsets, topic_ids
 
     found = found_groups(work, read_logs(work), work.values.group)
-    ends = end_offsets(work.values.paths) if work.values.lag else {}
     topics = NamedTopics(work)
-    return [row for one in found for row in offset_rows(one, topics, ends)]
+    if not work.values.lag:
+        return [row for one in found for row in offset_rows(one, topics, {})]
+    ends, ids = end_offsets(work.values.paths), topic_ids(work.values.paths)
+    return [_of_this_topic(work, row, ids) for one in found for row in offset_rows(one, topics, ends)]
+
+
+def _of_this_topic(work: Work, row: OffsetRow, ids: Mapping[str, set[bytes]]) -> OffsetRow:
+    """The row, without a lag where the topic was made again since the commit: brokers do not use such a commit."""
+    known = ids.get(row.topic)
+    if known is None or row.topic_id in known or not any(row.topic_id):
+        return row
+    work.note_once(f"{row.topic} was made again since: its commits of before do not count for brokers, and have no lag")
+    from dataclasses import replace
+
+    return replace(row, is_of_old_topic=True)
 
 
 # ---- expiring
@@ -232,12 +291,15 @@ def _expiring(work: Work) -> None:
     import time
 
     from metashell.offsets_log.asking import expiring as found_expiring
+    from metashell.offsets_log.loading import many_objects
 
     values = work.values
     now_ms = round(time.time() * 1000) if values.at is None else values.at
-    found = found_expiring(read_logs(work), now_ms + values.within, values.retention)
+    loaded = read_logs(work)
     people = work.form in ("text", "table")
-    work.rows([_expiring_object(one, now_ms, for_people=people) for one in found], EXPIRING_COLUMNS, none="no offset expires by then")
+    with many_objects():
+        found = found_expiring(loaded, now_ms + values.within, values.retention, Meanwhile(work).looked)
+        work.rows([_expiring_object(one, now_ms, for_people=people) for one in found], EXPIRING_COLUMNS, none="no offset expires by then")
 
 
 def _expiring_object(one: Expiring, now_ms: int, *, for_people: bool) -> dict[str, object]:

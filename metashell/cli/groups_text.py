@@ -135,5 +135,10 @@ def _words(name: str) -> str:
 
 def _short(value: object) -> str:
     from metashell.forms import plain_text
+    from metashell.groups.view import parts_text
 
+    if isinstance(value, dict) and all(
+        isinstance(numbers, list) and all(type(one) is int for one in numbers) for numbers in value.values()
+    ):
+        return parts_text(tuple((str(topic), tuple(numbers)) for topic, numbers in value.items())) or "nothing"
     return plain_text(value)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from metashell.client.async_client import AsyncClient
-from metashell.codec.error_codes import DUPLICATE_BROKER_REGISTRATION, NONE
+from metashell.codec.error_codes import DUPLICATE_BROKER_REGISTRATION, NONE, NOT_CONTROLLER
 from metashell.codec.error_messages import error_message
 from metashell.controller.cluster.cluster_answers import published_features
 from metashell.controller.records import SUPPORTED_FEATURES
@@ -127,7 +127,8 @@ class Groups:
             self.server.is_serving = True
         elif broker.refusal == DUPLICATE_BROKER_REGISTRATION:
             self.server.is_serving = False
-        if broker.refusal != self._told:
+        # Who is not the active controller, or not yet, says so; the broker asks the next one.
+        if broker.refusal not in (self._told, NOT_CONTROLLER):
             self._told = broker.refusal
             if broker.refusal != NONE:
                 self._on_event(broker.id, f"groups: broker {broker.id} is not registered: {error_message(broker.refusal)}")

@@ -7,7 +7,9 @@ Promises:
 - Topics are those of the metadata image. No partition has a record, and none can be produced to: the end of each log is the largest
   offset that a group has committed for it, so that a consumer continues where it was.
 - Topics are made and changed by the active controller, which gets such requests as they come.
-- It does not authorize, it bounds what peers may make it hold (`metashell.net`), and listens on loopback unless told otherwise.
+- It does not authorize, and it listens on loopback unless its listener says otherwise. Frames, connections and requests that wait are
+  bounded (`metashell.net`), and what waits ends with its connection. Groups are not, nor is the log of the offsets topic, which is never
+  compacted: a batch for each commit, some 450 bytes, and once more as bytes when somebody fetches it.
 
 Modules (those that import asyncio are imported inside functions):
 

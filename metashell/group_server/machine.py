@@ -9,7 +9,7 @@ import asyncio
 import os
 from collections.abc import Callable, Collection
 from itertools import count
-from typing import Any, Final
+from typing import Any
 
 from metashell.groups.context import Chance
 from metashell.groups.coordinator.coordinator import GroupCoordinator
@@ -22,8 +22,6 @@ from metashell.net.accepted_connection import ServerRequest
 
 Clock = Callable[[], int]
 """Unix ms."""
-SWEEP_AT: Final = 64
-"""More waiting requests than these are looked through for those whose connections are over."""
 Send = Callable[[ServerRequest, Any], None]
 
 
@@ -58,7 +56,8 @@ class GroupMachine:
         self._perform = perform
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[int, ServerRequest] = {}
-        self._sweep_at = SWEEP_AT
+        self._of_connections: dict[int, int] = {}
+        """The ticket of the one request that waits, by connection."""
         self._tickets = 0
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_ms = 0
@@ -74,7 +73,14 @@ class GroupMachine:
         """Have the coordinator decide a request."""
         self._tickets += 1
         self._waiting[self._tickets] = request
+        self._of_connections[request.connection_id] = self._tickets
         self._done(self.shard.submit(asked_of(request, self._tickets), self._clock()))
+
+    def forget(self, connection_id: int) -> None:
+        """A connection is over: nobody waits for an answer to what was asked on it. What its member is in its group does not change."""
+        ticket = self._of_connections.get(connection_id)
+        if ticket is not None:
+            self._take_out(ticket)
 
     def topics_changed(self, topics: Topics, changed: Collection[str], deleted: Collection[str]) -> None:
         """Tell the coordinator of another view of the topics."""
@@ -87,23 +93,27 @@ class GroupMachine:
             self._timer.cancel()
         self._done(self.shard.coordinator.unloaded(self._clock()))
         self._waiting.clear()
+        self._of_connections.clear()
 
     def _done(self, answers: list[Answer]) -> None:
         for answer in answers:
-            request = self._waiting.pop(answer.ticket, None)
+            request = self._take_out(answer.ticket)
             if request is not None:
                 self._send(request, answer.body)
         # Their connections stay silent, as with Kafka, until the clients give up.
         dropped, self.shard.dropped = self.shard.dropped, []
         for ticket in dropped:
-            self._waiting.pop(ticket, None)
-        if len(self._waiting) > self._sweep_at:
-            self._waiting = {ticket: request for ticket, request in self._waiting.items() if not request.cancelled}
-            self._sweep_at = max(SWEEP_AT, 2 * len(self._waiting))
+            self._take_out(ticket)
         effects, self.shard.effects = self.shard.effects, []
         for effect in effects:
             self._perform(effect)
         self._wind()
+
+    def _take_out(self, ticket: int) -> ServerRequest | None:
+        request = self._waiting.pop(ticket, None)
+        if request is not None:
+            del self._of_connections[request.connection_id]
+        return request
 
     def _wind(self) -> None:
         """Have the loop come back when the next timer is due. A bell that rings too early is left: it winds itself anew."""

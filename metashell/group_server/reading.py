@@ -44,7 +44,7 @@ class Logs:
             return None
         key = (name, partition)
         groups = self._shard.coordinator.state.offsets.values()
-        return 0, max((found.offset for offsets in groups if (found := offsets.get(key)) is not None), default=0)
+        return 0, max(0, max((found.offset for offsets in groups if (found := offsets.get(key)) is not None), default=0))
 
     def list_offsets(self, request: Any) -> messages.ListOffsetsResponse:
         """The beginning or the end of each partition; no record has a timestamp."""

@@ -46,6 +46,8 @@ FEATURE_OF: Final = {
 NARROWER: Final = {INIT_PRODUCER_ID: (0, 5)}
 """Where 4.3.1 serves fewer versions than there are."""
 FORWARD_S: Final = 30.0
+FETCH_WAIT_MAX_S: Final = 60.0
+"""How long a fetch may wait, whatever it asks for; one that waits for less than it wants to is answered with nothing, as at its end."""
 STOP_S: Final = 0.1
 
 Ask = Callable[[Any, int | None], Awaitable[Any]]
@@ -88,7 +90,8 @@ class GroupServer:
         self._logs = Logs(self._cluster, self.machine.shard)
         self._listener: Listener | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._pauses: set[asyncio.TimerHandle] = set()
+        self._pauses: dict[int, asyncio.TimerHandle] = {}
+        """Fetches that wait, by connection: each has one at most."""
         self._made: set[str] = set()
         """Topics that were asked for and that no image has so far."""
         self._answers: Mapping[int, Callable[[ServerRequest], None]] = {
@@ -120,11 +123,11 @@ class GroupServer:
             port=port,
             features=self._features,
             # One request of a connection at a time, as Kafka does: what comes behind a join waits for it.
-            limits=ConnectionLimits(requests_max=1, frame_limits={}),
+            limits=ConnectionLimits(requests_max=1, frame_limits={}, notices_end=True),
             allow_plaintext=self.config.allow_plaintext,
         )
         try:
-            self._listener = await serve(self._take, options)
+            self._listener = await serve(self._take, options, on_closed=self._closed)
         except OSError as error:
             raise MetashellError(f"{self.config.address}: {os.strerror(error.errno) if error.errno else error}") from None
         return self.address
@@ -132,7 +135,7 @@ class GroupServer:
     async def close(self) -> None:
         """Listen no more, and forget everything."""
         self.machine.close()
-        for pause in self._pauses:
+        for pause in self._pauses.values():
             pause.cancel()
         for task in self._tasks:
             task.cancel()
@@ -179,6 +182,13 @@ class GroupServer:
         else:
             self.machine.take(request)
 
+    def _closed(self, connection_id: int, reason: str) -> None:
+        """A connection is over, and with it what was asked on it."""
+        self.machine.forget(connection_id)
+        pause = self._pauses.pop(connection_id, None)
+        if pause is not None:
+            pause.cancel()
+
     def _send(self, request: ServerRequest, message: Any) -> None:
         if request.cancelled:
             return
@@ -204,11 +214,11 @@ class GroupServer:
             return self._send(request, answer)
 
         def wake() -> None:
-            self._pauses.discard(pause)
+            del self._pauses[request.connection_id]
             self._send(request, self._logs.fetch(message, version)[0])
 
-        pause = asyncio.get_running_loop().call_later(message.max_wait_ms / 1000, wake)
-        self._pauses.add(pause)
+        wait_s = min(message.max_wait_ms / 1000, FETCH_WAIT_MAX_S)
+        self._pauses[request.connection_id] = asyncio.get_running_loop().call_later(wait_s, wake)
 
     # ---- what the active controller does
 
@@ -253,7 +263,7 @@ class GroupServer:
         try:
             async with asyncio.timeout(FORWARD_S):
                 answer = await self._ask(request, None)
-        except TimeoutError:
+        except (TimeoutError, EncodeError):
             self._made -= topics.keys()
             return
         for topic in answer.topics:

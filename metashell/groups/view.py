@@ -178,7 +178,8 @@ class GroupDescription:
 class OffsetRow:
     """A committed offset. `pending_producer` is the producer whose open transaction holds it back, None for an offset that counts.
 
-    `end_offset` is where the partition's log ends. `member_id` and `client_id` are those of who has the partition. Units: ms.
+    `end_offset` is where the partition's log ends, of a topic with another id if `is_of_old_topic`. `member_id` and
+    `client_id` are those of who has the partition. Units: ms.
     """
 
     group_id: str
@@ -192,13 +193,16 @@ class OffsetRow:
     topic_id: bytes = bytes(16)
     pending_producer: int | None = None
     end_offset: int | None = None
+    is_of_old_topic: bool = False
     member_id: str | None = None
     client_id: str | None = None
 
     @property
     def lag(self) -> int | None:
         """Records that are left to read, None where that is not known. As with Kafka's tools it is negative for a commit past the end."""
-        return None if self.end_offset is None or self.offset < 0 else self.end_offset - self.offset
+        if self.end_offset is None or self.offset < 0 or self.is_of_old_topic:
+            return None
+        return self.end_offset - self.offset
 
     def as_object(self) -> dict[str, Any]:
         return {

@@ -106,6 +106,12 @@ def partition_name(directory: str) -> tuple[str, int] | None:
     return None if match is None else (match[1], int(match[2]))
 
 
+def is_marked(directory: str) -> bool:
+    """Whether a directory's name marks a partition that a broker deletes, moves between its disks, or found to be none of its own."""
+    match = _PARTITION_NAME.fullmatch(directory)
+    return match is not None and directory != f"{match[1]}-{match[2]}"
+
+
 def kind_of_place(
     directory: str, names: Collection[str], topic_id: Callable[[], bytes | None], is_in_node: Callable[[], bool]
 ) -> LogKind | None:

@@ -357,7 +357,8 @@ class AcceptedConnection(asyncio.BufferedProtocol):
             self.listener.account(change)
         if self._transport is None or self._ended or self._transport.is_closing():
             return
-        wants_read = core.wants_read and not (is_more and core.unread_size > self.listener.options.limits.turn_size)
+        has_enough = is_more and core.unread_size > self.listener.options.limits.turn_size
+        wants_read = (core.wants_read and not has_enough) or core.waits_for_end
         if wants_read == self._paused:
             self._paused = not wants_read
             if wants_read:

@@ -59,6 +59,8 @@ class ConnectionLimits:
     that, and more than 10 000 records are refused anyway; an AlterPartition of 100 000 partitions has 1.6 million. A request
     with more ends its connection, as one that cannot be parsed.
     `turn_max` and `turn_size` bound what one connection hands over before others have their turn.
+    With `notices_end`, a connection whose requests wait is read until bytes come, so that a peer that goes while it waits is noticed.
+    What it sent before it went is still taken, after what waits.
     """
 
     requests_max: int = 32
@@ -73,6 +75,7 @@ class ConnectionLimits:
     turn_max: int = 8
     turn_size: int = 16 * KIB
     sasl_rounds_max: int = 8
+    notices_end: bool = False
 
 
 @dataclass(slots=True)

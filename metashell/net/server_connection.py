@@ -148,6 +148,11 @@ class ServerConnection:
         in_bounds = len(self._open) < limits.requests_max and self._asked_size < limits.requests_size_max and not self._aside
         return not self.closed and in_bounds and self._out_size + self._parked_size < output_max
 
+    @property
+    def waits_for_end(self) -> bool:
+        """Whether the owner may read on although `wants_read` is false, to notice the peer's end: nothing has come since."""
+        return self.terms.limits.notices_end and not self.closed and not self.output_size and not self._frames.buffered_size
+
     def receive_data(self, data: bytes | memoryview) -> None:
         """Take bytes that the peer sent; then call `next_event` until it gives None."""
         if not self.closed:

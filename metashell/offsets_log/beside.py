@@ -7,15 +7,12 @@ from collections.abc import Iterable, Iterator
 
 from metashell.errors import LogCorruptError, UsageError
 from metashell.log.directory import listing_of
-from metashell.log.files import open_file
-from metashell.log.identity import partition_name
+from metashell.log.identity import is_marked, partition_name
 from metashell.log.inputs import paths_of
 from metashell.log.kinds import METADATA, TOPICS
 from metashell.log.names import PARTITION_METADATA
-from metashell.log.offset_index import seek
-from metashell.log.segment import BadBatch, read_batches
-from metashell.log.tail import Tail
 from metashell.log.text_files import read_text_file
+from metashell.offsets_log.ends import last_header
 from metashell.values import uuid_from_text
 
 
@@ -43,6 +40,15 @@ def topic_names(paths: Iterable[str]) -> dict[bytes, str]:
     return found
 
 
+def topic_ids(paths: Iterable[str]) -> dict[str, set[bytes]]:
+    """The ids that the directories of each topic's partitions say; a topic of which none says one has no entry."""
+    found: dict[str, set[bytes]] = {}
+    for (topic, _), folder, names in _partitions(paths):
+        if PARTITION_METADATA in names and (id := _topic_id(os.path.join(folder, PARTITION_METADATA))) is not None:
+            found.setdefault(topic, set()).add(id)
+    return found
+
+
 def metadata_directories(paths: Iterable[str]) -> Iterator[str]:
     """The metadata directories in the log directories of some paths."""
     for (topic, _), folder, _ in _partitions(paths):
@@ -55,8 +61,9 @@ def _partitions(paths: Iterable[str]) -> Iterator[tuple[tuple[str, int], str, li
     for top in dict.fromkeys(_log_directory(place) for path in paths if path != "-" for place in _places_of(path)):
         for folder, below, names in os.walk(top):
             below.sort()
-            named = partition_name(os.path.basename(folder))
-            if named is not None:
+            name = os.path.basename(folder)
+            named = partition_name(name)
+            if named is not None and not is_marked(name):
                 yield named, folder, names
 
 
@@ -87,18 +94,5 @@ def _end_offset(folder: str, names: list[str]) -> int | None:
     segments = listing_of(names).segments
     if not segments:
         return None
-    last = segments[-1]
-    end = last.base_offset
-    try:
-        with open_file(os.path.join(folder, last.name)) as file:
-            index = f"{last.name.partition('.')[0]}.index"
-            start = 0
-            if index in names and file.size() is not None:
-                with open_file(os.path.join(folder, index)) as entries:
-                    start = seek(entries, file, last.base_offset, 1 << 62)
-            for item in read_batches(file, start=start):
-                if not isinstance(item, BadBatch | Tail):
-                    end = item.header.last_offset + 1
-    except UsageError:
-        return None
-    return end
+    header = last_header(os.path.join(folder, segments[-1].name))
+    return segments[-1].base_offset if header is None else header.last_offset + 1

@@ -12,6 +12,7 @@ from metashell.codec.coordinator import int16_at
 from metashell.codec.coordinator_text import coordinator_type_names
 from metashell.codec.primitives import kafka_text
 from metashell.errors import UsageError
+from metashell.escape import terminal_line
 from metashell.forms import counted
 from metashell.groups.topics import KnownTopics
 from metashell.groups.view import GroupDescription
@@ -59,22 +60,45 @@ _READABLE_SINCE: Final[dict[int, tuple[tuple[int, Release], ...]]] = {
 """Types that every release knows -> from which version of the value on which release; an older one does not load the partition."""
 _KNOWN_SINCE: Final[tuple[tuple[int, Release], ...]] = ((3, (3, 8)), (9, (4, 0)), (17, (4, 1)))
 """From which type on which release knows it; an older one skips the records."""
+_VERSION_MAX: Final = {0: 4, 1: 4, 2: 4}
+"""Of types whose values have versions above 0, the newest one that any release we know reads."""
 _OLDEST: Final[Release] = (0, 8)
+_NEVER: Final[Release] = (9999, 0)
+"""No release that we know."""
 _EXPRESSION: Final = 16
+_LATER_TYPE: Final = 24
+"""Written by releases after 4.3."""
 
 
 class Census:
-    """Counts the values of each group by type and version, while a log is read."""
+    """Counts the values of each group by type and version, while a log is read: all that a broker has to read when it loads the partition,
+    and those that still say something, which no later record of their key has replaced.
+    """
 
     def __init__(self) -> None:
         self.counts: dict[bytes, Counter[tuple[int, int]]] = {}
+        self._newest: dict[bytes, tuple[int, int]] = {}
 
     def takes(self, raw: RawRecord) -> bool:
         """Count a record; none is kept."""
-        if raw.key is not None and raw.value is not None and len(raw.key) > 3 and len(raw.value) > 1:
-            group = self.counts.setdefault(group_of_key(raw.key), Counter())
-            group[int16_at(raw.key, 0), int16_at(raw.value, 0)] += 1
+        if raw.key is None or len(raw.key) < 4:
+            return False
+        type_id = int16_at(raw.key, 0)
+        if raw.value is None:
+            self._newest.pop(raw.key, None)
+        elif len(raw.value) > 1:
+            types = type_id, int16_at(raw.value, 0)
+            self.counts.setdefault(group_of_key(raw.key), Counter())[types] += 1
+            if type_id not in _READABLE_SINCE:
+                self._newest[raw.key] = types
         return False
+
+    def live(self) -> dict[bytes, Counter[tuple[int, int]]]:
+        """By group, the newest records of the keys of newer protocols."""
+        found: dict[bytes, Counter[tuple[int, int]]] = {}
+        for key, types in self._newest.items():
+            found.setdefault(group_of_key(key), Counter())[types] += 1
+        return found
 
 
 def release_of(text: str) -> Release:
@@ -91,13 +115,16 @@ def downgrade_checks(loaded: Loaded, census: Census, pattern: str, to: Release |
     With a release only what would break there.
     """
     checks: list[Check] = []
-    for raw, counts in sorted(census.counts.items()):
+    live = census.live()
+    for raw, every in sorted(census.counts.items()):
         group_id = kafka_text(raw)
-        if not fnmatchcase(group_id, pattern) and group_id != pattern:
+        if not fnmatchcase(group_id, pattern) and not {group_id, terminal_line(group_id)} & {pattern}:
             continue
         found = find_group(loaded, group_id)
         kind = found[0].group.type if found else "deleted"
-        has_offsets = any(one.log.fold.offset_counts()[one.raw] for one in found)
+        # What a broker skips matters only as far as it still says something; what it cannot read stops it anywhere.
+        counts = Counter({types: count for types, count in every.items() if _need(*types).fails}) + live.get(raw, Counter())
+        has_offsets = any(one.log.fold.offset_count(one.raw) for one in found)
         checks += _of_records(group_id, kind, counts, to, is_there=bool(found), has_offsets=has_offsets)
         if found and to is None:
             checks.append(_of_protocol(found[0].group.description(KnownTopics()), has_offsets=has_offsets))
@@ -110,7 +137,8 @@ def _of_records(
     needs = {types: _need(*types) for types in counts}
     if to is None:
         if is_there:
-            yield Check(group_id, kind, "release", "ok", _oldest_text(needs, has_offsets))
+            is_known = all(need.release != _NEVER for need in needs.values())
+            yield Check(group_id, kind, "release", "ok" if is_known else "breaks", _oldest_text(needs, has_offsets))
         return
     for fails in (True, False):
         # Of a group that is gone only what stops the whole partition matters.
@@ -130,6 +158,8 @@ def _oldest_text(needs: Mapping[tuple[int, int], _Need], has_offsets: bool) -> s
     because = {types: need for types, need in needs.items() if need.release == oldest}
     fails = any(need.fails for need in because.values())
     older = _consequence(because, fails, has_offsets)
+    if oldest == _NEVER:
+        return f"{_types_text(because)} is written by no release that we know: one that does not know it {older}"
     return f"all is read by {_text(oldest)} and newer, because of {_types_text(because)}; an older one {older}"
 
 
@@ -144,6 +174,10 @@ def _type_names() -> dict[int, str]:
 
 
 def _need(type_id: int, version: int) -> _Need:
+    if type_id not in _type_names() or type_id == _LATER_TYPE:
+        return _Need(_NEVER, fails=False)
+    if version > _VERSION_MAX.get(type_id, 0):
+        return _Need(_NEVER, fails=True)
     if type_id in _READABLE_SINCE:
         return _Need(max(release for since, release in _READABLE_SINCE[type_id] if version >= since or since == 0), fails=True)
     return _Need(max((release for since, release in _KNOWN_SINCE if type_id >= since), default=_OLDEST), fails=False)
@@ -160,7 +194,7 @@ def _consequence(types: Iterable[tuple[int, int]], fails: bool, has_offsets: boo
 
 
 def _text(release: Release) -> str:
-    return ".".join(map(str, release))
+    return "a release that we do not know" if release == _NEVER else ".".join(map(str, release))
 
 
 # ---- from one protocol to the other

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from metashell.errors import PathError, UsageError
-from metashell.log.identity import partition_name
+from metashell.log.identity import is_marked, partition_name
 from metashell.log.inputs import InputFile, all_empty, find_logs, named_file, nothing_found, other_log, paths_of
 from metashell.log.kinds import OFFSETS, LogKind
 from metashell.log.source_fault import SourceFault
@@ -42,7 +42,7 @@ def offsets_logs(paths: Sequence[str], notes: list[str] | None = None, faults: l
     clusters: dict[str, str] = {}
     is_empty = True
     for path in dict.fromkeys(place for named in paths for place in _places_of(named, unusable)):
-        for directory, file, has_batches in _usable_files_of(path, without, unusable):
+        for directory, file, has_batches in _usable_files_of(path, without, unusable, notes):
             is_empty = is_empty and not has_batches
             partition = _partition_of(directory)
             files = found.setdefault((partition, "" if partition is not None else directory), {}).setdefault(directory, [])
@@ -77,15 +77,17 @@ def _places_of(named: str, unusable: list[PathError]) -> list[str]:
         return []
 
 
-def _usable_files_of(path: str, without: list[UsageError], unusable: list[PathError]) -> Iterator[tuple[str, InputFile, bool]]:
+def _usable_files_of(
+    path: str, without: list[UsageError], unusable: list[PathError], notes: list[str] | None
+) -> Iterator[tuple[str, InputFile, bool]]:
     """One dead disk of three brokers does not hide the other two."""
     try:
-        yield from _files_of(path, without)
+        yield from _files_of(path, without, notes)
     except PathError as error:
         unusable.append(error)
 
 
-def _files_of(path: str, without: list[UsageError]) -> Iterator[tuple[str, InputFile, bool]]:
+def _files_of(path: str, without: list[UsageError], notes: list[str] | None) -> Iterator[tuple[str, InputFile, bool]]:
     """The segments that a path stands for: directory, file, and whether it has batches as far as was looked."""
     if path == "-" or not os.path.isdir(path):
         file = named_file(path)
@@ -97,6 +99,12 @@ def _files_of(path: str, without: list[UsageError]) -> Iterator[tuple[str, Input
     kinds: list[LogKind | None] = []
     try:
         for log in find_logs(path):
+            if is_marked(os.path.basename(log.directory)) and not _is_same(log.directory, path):
+                if log.kind == OFFSETS and notes is not None:
+                    notes.append(
+                        f"{log.directory}: a broker deletes or moves it, or does not own it; it is read only where it is named itself"
+                    )
+                continue
             kinds.append(log.kind)
             if log.kind == OFFSETS:
                 for file in log.files:
@@ -107,6 +115,10 @@ def _files_of(path: str, without: list[UsageError]) -> Iterator[tuple[str, Input
         if not kinds:
             raise nothing_found(path, kinds, (OFFSETS,))
         without.append(nothing_found(path, kinds, (OFFSETS,)))
+
+
+def _is_same(directory: str, path: str) -> bool:
+    return os.path.abspath(directory) == os.path.abspath(path)
 
 
 def _known_cluster(cluster_id: str) -> str:

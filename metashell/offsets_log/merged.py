@@ -1,20 +1,29 @@
 """The batches of one partition's log in order of offset, each once, from the copies of several brokers.
 
-A copy may be behind, compacted further, or hold a tail of an old leader that was never committed. Where copies overlap, the batch of the
-newest leader epoch counts; of one epoch the one with most records, which is the least compacted.
+A copy may be behind, compacted further, or hold a tail of an old leader that was never committed. The newest copy is that with the newest
+leader epoch at its end, and of these the longest: alone it says all that counts, since what compaction took from it was replaced or deleted
+since. The others have more of the past: for the story of a group all copies are merged. Where they overlap, the batch of the newest leader
+epoch counts; of one epoch the one with most records, which is the least compacted. What the newest copy's leader epochs contradict was cut
+off by its broker, and is passed over.
 """
 
 from __future__ import annotations
 
+import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
 from metashell.codec.batches import RecordBatch
-from metashell.errors import UsageError
+from metashell.errors import LogCorruptError, UsageError
 from metashell.log.files import open_file
+from metashell.log.inputs import InputFile
+from metashell.log.names import LEADER_EPOCH_CHECKPOINT
 from metashell.log.order import OrderCheck
 from metashell.log.segment import BadBatch, TakesFrames, read_batches
 from metashell.log.source_fault import SourceFault, fault_of
 from metashell.log.tail import Tail
+from metashell.log.text_checkpoints import EpochEntry, read_leader_epochs
+from metashell.offsets_log.ends import last_header
 from metashell.offsets_log.inputs import Copy, PartitionLog
 
 Item = RecordBatch | SourceFault
@@ -24,7 +33,53 @@ def batches_of(log: PartitionLog, quick: Callable[[OrderCheck], TakesFrames | No
     """The batches of a log, and what is wrong between them, without those that `quick` takes where there is one copy only."""
     if len(log.copies) == 1:
         return _of_copy(log.copies[0], quick)
-    return _merged([_of_copy(copy) for copy in log.copies])
+    copies = newest_first(log).copies
+    epochs = _epochs_of(copies[0])
+    return _merged([_of_copy(copies[0]), *(_agreeing(_of_copy(copy), epochs) for copy in copies[1:])])
+
+
+def newest_first(log: PartitionLog) -> PartitionLog:
+    """The log with its newest copy as the first one."""
+    if len(log.copies) == 1:
+        return log
+    return log._replace(copies=tuple(sorted(log.copies, key=_standing, reverse=True)))
+
+
+def _standing(copy: Copy) -> tuple[int, int, int]:
+    """Leader epoch and offset at the end of a copy, and how much of it there is."""
+    for file in reversed(copy):
+        if (header := last_header(file.path)) is not None:
+            return header.leader_epoch, header.last_offset + 1, sum(map(_size, copy))
+    return -1, -1, 0
+
+
+def _size(file: InputFile) -> int:
+    try:
+        return os.path.getsize(file.path)
+    except OSError:
+        return 0
+
+
+def _epochs_of(copy: Copy) -> list[EpochEntry]:
+    """What a copy's broker knows of leader epochs and where they began; nothing where its file is not there or not whole."""
+    try:
+        return sorted(read_leader_epochs(os.path.join(os.path.dirname(copy[0].path), LEADER_EPOCH_CHECKPOINT)), key=_start)
+    except (OSError, LogCorruptError):
+        return []
+
+
+def _start(entry: EpochEntry) -> int:
+    return entry.start_offset
+
+
+def _agreeing(items: Iterator[Item], epochs: list[EpochEntry]) -> Iterator[Item]:
+    """Without batches at offsets that were written in another epoch, as far as that is known."""
+    for item in items:
+        if isinstance(item, RecordBatch):
+            index = bisect_right(epochs, item.header.base_offset, key=_start) - 1
+            if index >= 0 and epochs[index].epoch != item.header.leader_epoch:
+                continue
+        yield item
 
 
 def _of_copy(copy: Copy, quick: Callable[[OrderCheck], TakesFrames | None] | None = None) -> Iterator[Item]:

@@ -11,7 +11,9 @@ from metashell.cli.groups_logs import EXPIRING_COLUMNS
 from metashell.cli.groups_story import check_lines
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
+from metashell.codec.registry import message_type
 from metashell.forms import Display, write_objects
+from metashell.log.text_checkpoints import format_topic_id
 from metashell.offsets_log.checks import Check
 from tests.cli.test_groups_logs import NODE, VERBS, objects, tell, words_of
 from tests.groups.golden import scenarios
@@ -78,8 +80,6 @@ def test_checks_do_not_contradict_themselves() -> None:
     share = rows["grp-share", "to classic protocol"]
     assert share["result"] == "refused"
     assert "also when it is empty" in str(share["text"])
-    both = [str(rows["grp-new-re", "release"]["text"]), str(objects("downgrade-check", "grp-new-re", "--to", "3.9", NODE)[0]["text"])]
-    assert all("the rest of the group stays" in text for text in both)
     (lost,) = objects("downgrade-check", "grp-share", "--to", "3.9", NODE)
     assert "offsets stay" not in str(lost["text"])
     (lost,) = objects("downgrade-check", "grp-streams", "--to", "3.9", NODE)
@@ -147,3 +147,59 @@ def test_a_commit_that_does_not_decode_is_told_and_hides_nothing(tmp_path: Path)
     assert (row["offsets"], row["findings"]) == (2, 2)
     (row,) = objects("describe", "g", tmp_path)
     assert len(row["findings"]) == 2  # type: ignore[arg-type]
+
+
+def test_partitions_are_written_alike_everywhere_in_a_description() -> None:
+    lines = [line.split(maxsplit=1) for line in tell("describe", "grp-share", NODE).stdout.decode().splitlines()[1:]]
+    assert ["initializing", "nothing"] in lines
+    assert ["initialized", "plain-topic:0-5 orders:0-2"] in lines
+    assert 'subtopologies             {"0": ["plain-topic"]}' in tell("describe", "grp-streams", NODE).stdout.decode()
+
+
+# ---- directories that do not count
+
+
+def test_a_directory_that_is_being_deleted_counts_neither_for_lag_nor_as_a_copy(tmp_path: Path) -> None:
+    write_log(tmp_path, [commits(0, 4)])
+    mark = ".0123456789abcdef0123456789abcdef-delete"
+    for name, end in (("t-0", 5), (f"t-0{mark}", 1000)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "00000000000000000000.log").write_bytes(write_batch(end - 1, [Record(end - 1, 1, None, b"x")], leader_epoch=0))
+    dead = write_log(tmp_path / "old", [write_batch(0, [record_of(("commit", 1, 0, 0, 9), 0)], leader_epoch=0)])
+    marked = dead.rename(tmp_path / f"__consumer_offsets-0{mark}")
+    (row,) = objects("offsets", "g", "--lag", tmp_path)
+    assert (row["log_end_offset"], row["lag"]) == (5, 1)
+    assert [row["group"] for row in objects("list", tmp_path)] == ["g"]
+    assert "read only where it is named itself" in tell("list", tmp_path).stderr
+    assert [row["group"] for row in objects("list", marked)] == ["h"]
+
+
+def test_a_commit_of_a_topic_that_was_made_again_has_no_lag(tmp_path: Path) -> None:
+    message = message_type("offsets", "OffsetCommitValue")
+    body = message.cls(offset=900, metadata="", commit_timestamp=1, topic_id=bytes(15) + b"\1")
+    write_log(tmp_path, [write_batch(0, [Record(0, 1000, offset_key(0, 0), b"\0\4" + message.write(body, 4))], leader_epoch=0)])
+    topic = tmp_path / "t-0"
+    topic.mkdir()
+    (topic / "00000000000000000000.log").write_bytes(write_batch(49, [Record(49, 1, None, b"x")], leader_epoch=0))
+    for id, lag in ((b"\1", -850), (b"\2", None)):
+        (topic / "partition.metadata").write_bytes(format_topic_id(bytes(15) + id))
+        (row,) = objects("offsets", "g", "--lag", tmp_path)
+        assert row["lag"] == lag
+        assert ("was made again since" in tell("offsets", "g", "--lag", tmp_path).stderr) == (lag is None)
+
+
+def test_a_downgrade_loses_only_what_records_still_say(tmp_path: Path) -> None:
+    """The group went back to the classic protocol: tombstones follow its records of the newer one."""
+    write_log(tmp_path, golden_batches(scenarios()["upgrade-and-downgrade"]))
+    assert not objects("downgrade-check", "upgrade-and-downgrade", "--to", "3.7", tmp_path)
+    assert [row["result"] for row in objects("downgrade-check", "upgrade-and-downgrade", "--to", "2.8", tmp_path)] in ([], ["breaks"])
+    assert not objects("downgrade-check", "grp-new-re", "--to", "3.9", NODE)
+
+
+def test_a_version_that_no_release_knows_breaks_every_one(tmp_path: Path) -> None:
+    record = Record(0, 1000, offset_key(0, 0), b"\0\5" + bytes(30))
+    write_log(tmp_path, [write_batch(0, [record], leader_epoch=0), commits(1, 5, partition=1)])
+    assert objects("downgrade-check", "g", tmp_path)[0]["result"] == "breaks"
+    (row,) = objects("downgrade-check", "g", "--to", "4.3", tmp_path)
+    assert row["result"] == "breaks"
+    assert "a release that we do not know" in str(row["text"])

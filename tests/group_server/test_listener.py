@@ -15,8 +15,13 @@ import pytest
 from metashell.codec import messages
 from metashell.codec.blobs.consumer_protocol import Subscription, subscription_bytes
 from metashell.embedded import EmbeddedQuorum
+from metashell.errors import EncodeError
+from metashell.group_server import offsets_log
 from metashell.group_server.config import GroupServerConfig
-from metashell.group_server.server import FORWARDED, GroupServer
+from metashell.group_server.offsets_log import TOPIC, OffsetsLog
+from metashell.group_server.server import FORWARDED, Ask, GroupServer
+from metashell.groups.coordinator.shard import Written
+from metashell.groups.record import Record
 from metashell.groups.settings import Settings
 from metashell.image import MetadataImage
 from metashell.net.api_versions import KRAFT_FEATURES
@@ -27,7 +32,7 @@ from tests.groups.random_requests import RandomRequests
 FRAMES = 60_000 if os.environ.get("METASHELL_SOAK") else 2_000
 SEED = int(os.environ.get("METASHELL_SEED", "0"))
 LIMIT_S = 60.0
-JOIN, LEAVE, DESCRIBE = 11, 13, 15
+JOIN, LEAVE, DESCRIBE, HEARTBEAT = 11, 13, 15, 68
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +43,14 @@ def image() -> Iterator[MetadataImage]:
 
 
 @asynccontextmanager
-async def serving(image: MetadataImage) -> AsyncIterator[GroupServer]:
-    """A server of its own over an image; the active controller answers everything with nothing."""
+async def serving(image: MetadataImage, ask: Ask | None = None) -> AsyncIterator[GroupServer]:
+    """A server of its own over an image; the active controller answers everything with nothing, unless something else asks it."""
 
-    async def ask(request: Any, version: int | None) -> Any:
+    async def ask_nothing(request: Any, version: int | None) -> Any:
         return response_type(request_type_key(request)).cls()
 
     settings = Settings(initial_rebalance_delay_ms=0, host="localhost", port=0)
-    server = GroupServer(GroupServerConfig(settings=settings), "cluster", lambda: image, ask, lambda: KRAFT_FEATURES)
+    server = GroupServer(GroupServerConfig(settings=settings), "cluster", lambda: image, ask or ask_nothing, lambda: KRAFT_FEATURES)
     await server.open()
     server.is_serving = True
     try:
@@ -117,6 +122,10 @@ def join(member_id: str = "") -> messages.JoinGroupRequest:
     )
 
 
+def commit_of(partition: int) -> Record:
+    return Record(1, messages.OffsetCommitKey(group="g", topic="t", partition=partition), messages.OffsetCommitValue(), 3)
+
+
 def leave(member_id: str) -> messages.LeaveGroupRequest:
     return messages.LeaveGroupRequest(group_id="g", member_id=member_id)
 
@@ -156,6 +165,139 @@ def test_who_waits_is_sent_away_at_the_end(image: MetadataImage) -> None:
             assert (await second.answer(JOIN, 3))[1].error_code == 16
             for peer in (first, second):
                 peer.close()
+
+    run(main)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    while not holds():
+        await asyncio.sleep(0)
+
+
+def test_what_waits_ends_with_its_connection(image: MetadataImage) -> None:
+    async def main() -> None:
+        async with serving(image) as server:
+            first = await Peer.of(server)
+            await first.ask(join(), JOIN, 3)
+            for request, version in ((join(), 3), (messages.FetchRequest(max_wait_ms=2**31 - 1, min_bytes=1), 12)):
+                peers = [await Peer.of(server) for _ in range(20)]
+                for peer in peers:
+                    peer.send(request, version)
+                await until(lambda: len(server._pauses) + server.machine.waiting == len(peers))  # noqa: B023
+                for peer in peers:
+                    peer.close()
+                await until(lambda: not server._pauses and not server.machine.waiting)
+            assert not server.machine._of_connections
+            first.close()
+
+    run(main)
+
+
+def test_what_was_sent_behind_a_join_before_the_end_is_decided_after_it(image: MetadataImage) -> None:
+    async def main() -> None:
+        async with serving(image) as server:
+            first, second, other = [await Peer.of(server) for _ in range(3)]
+            member_id = (await first.ask(join(), JOIN, 3)).member_id
+            second.send(join(), 3)
+            second.send(leave(member_id), 2)
+            await until(lambda: server.machine.waiting == 1)
+            second.close()
+            assert (await first.ask(join(member_id), JOIN, 3)).generation_id == 2
+            while True:
+                described = (await other.ask(messages.DescribeGroupsRequest(groups=("g",)), DESCRIBE, 5)).groups[0]
+                if len(described.members) == 1:
+                    break
+            assert described.members[0].member_id != member_id
+            for peer in (first, other):
+                peer.close()
+
+    run(main)
+
+
+def test_a_fetch_waits_no_longer_than_a_minute(image: MetadataImage) -> None:
+    async def main() -> None:
+        async with serving(image) as server:
+            peer = await Peer.of(server)
+            peer.send(messages.FetchRequest(max_wait_ms=2**31 - 1, min_bytes=1), 12)
+            await until(lambda: bool(server._pauses))
+            (pause,) = server._pauses.values()
+            assert 0 < pause.when() - asyncio.get_running_loop().time() <= 60
+            peer.close()
+
+    run(main)
+
+
+def test_what_no_log_can_hold_ends_a_connection_and_is_not_written(image: MetadataImage) -> None:
+    def heartbeat(size: int) -> messages.ConsumerGroupHeartbeatRequest:
+        names = {"group_id": "h", "member_id": "m" * size, "subscribed_topic_names": ("t",)}
+        return messages.ConsumerGroupHeartbeatRequest(**names, member_epoch=0, rebalance_timeout_ms=1000, topic_partitions=())
+
+    async def main() -> None:
+        async with serving(image) as server:
+            good, bad = [await Peer.of(server) for _ in range(2)]
+            bad.send(heartbeat(40_000), 1)
+            with pytest.raises(asyncio.IncompleteReadError):
+                await bad.frame()
+            assert server.machine.shard.written == []
+            assert (await good.ask(heartbeat(32_767), HEARTBEAT, 1)).error_code == 0
+            made = messages.FetchRequest
+            topic = made.FetchTopic(topic=TOPIC, partitions=(made.FetchPartition(partition=0, partition_max_bytes=1 << 20),))
+            fetched = await good.ask(made(max_bytes=1 << 20, topics=(topic,)), 1, 12)
+            (partition,) = fetched.responses[0].partitions
+            assert partition.high_watermark == server.machine.shard.end_offset > 0
+            assert len(partition.records) > 2 * 32_767
+            for peer in (good, bad):
+                peer.close()
+
+    run(main)
+
+
+def test_a_batch_that_is_not_encoded_is_in_neither_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = [Written(number, 0, (commit_of(number),)) for number in range(3)]
+    log = OffsetsLog(batches)
+
+    def refuse(batch: Written) -> bytes:
+        raise EncodeError("it does not fit")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(offsets_log, "batch_bytes", refuse)
+        with pytest.raises(EncodeError):
+            log.read(0, 1000)
+    assert log.read(1, 1) == offsets_log.batch_bytes(batches[1])
+
+
+def test_a_log_does_not_end_below_zero(image: MetadataImage) -> None:
+    made = messages.OffsetCommitRequest
+
+    async def main() -> None:
+        async with serving(image) as server:
+            peer = await Peer.of(server)
+            for offset, end in ((-5, 0), (7, 7), (-(2**63), 0)):
+                partition = made.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+                topic = made.OffsetCommitRequestTopic(name="t", partitions=(partition,))
+                committed = await peer.ask(made(group_id="g", topics=(topic,)), 8, 8)
+                assert committed.topics[0].partitions[0].error_code == 0
+                assert server._logs.bounds("t", 0) == (0, end)
+            peer.close()
+
+    run(main)
+
+
+def test_topics_that_cannot_be_asked_for_are_asked_for_again(image: MetadataImage) -> None:
+    asked: list[Any] = []
+
+    async def ask(request: Any, version: int | None) -> Any:
+        asked.append(request)
+        raise EncodeError("it does not fit")
+
+    async def main() -> None:
+        async with serving(image, ask) as server:
+            peer = await Peer.of(server)
+            topic = messages.MetadataRequest.MetadataRequestTopic(name="new")
+            for number in (1, 2):
+                await peer.ask(messages.MetadataRequest(topics=(topic,), allow_auto_topic_creation=True), 3, 8)
+                await until(lambda: len(asked) == number and not server._made)  # noqa: B023
+            peer.close()
 
     run(main)
 

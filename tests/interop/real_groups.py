@@ -126,6 +126,15 @@ class RealGroups:
         self._wait_until_assigned(name, end)
         return str(made["topicId"])
 
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic, and wait until its metadata are gone."""
+        named = {"name": name, "topicId": "AAAAAAAAAAAAAAAAAAAAAA"}
+        self._barrier.ask("DeleteTopics", 6, {"topics": [named], "timeoutMs": 10000})
+        end = time.monotonic() + _ANSWER_LIMIT_S
+        while not self._barrier.ask("Metadata", 12, {"topics": [named], "allowAutoTopicCreation": False})["topics"][0]["errorCode"]:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
     def _wait_until_assigned(self, topic: str, end: float) -> None:
         """The coordinator hears of a topic later than others: wait until it assigns it to a group of its own."""
         member: Json = {"groupId": f"~{topic}", "memberId": "probe"}

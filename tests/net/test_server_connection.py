@@ -101,6 +101,18 @@ def test_too_many_requests_stop_the_reading_until_one_is_answered() -> None:
     assert [event.header.correlation_id for event in server_events(server)] == [2, 3]
 
 
+def test_the_end_of_a_peer_that_waits_is_looked_for_until_it_sends_more() -> None:
+    server = server_of(RANGES, limits=ConnectionLimits(requests_max=1, notices_end=True))
+    server.receive_data(encode_request(DescribeClusterRequest(), 1, 0, None))
+    (first,) = server_events(server)
+    assert not server.wants_read and server.waits_for_end
+    server.receive_data(encode_request(DescribeClusterRequest(), 1, 1, None))
+    assert server_events(server) == [] and not server.waits_for_end
+    server.respond(first.request_id, DescribeClusterResponse())
+    assert not server.waits_for_end, "the answer is to be sent first"
+    assert [event.header.correlation_id for event in server_events(server)] == [1]
+
+
 def test_requests_that_are_large_together_stop_the_reading() -> None:
     server = server_of(RANGES, limits=ConnectionLimits(requests_size_max=1000))
     large = MetadataRequest(topics=tuple(MetadataRequest.MetadataRequestTopic(name="x" * 100) for _ in range(6)))

@@ -14,9 +14,7 @@ EARLIEST_PROBEABLE: Final = 3
 """The first version whose messages say what else their sender supports."""
 
 NO_ERROR: Final = 0
-INCOMPLETE_SOURCE_TOPICS: Final = 1
 ASSIGNMENT_ERROR: Final = 3
-SHUTDOWN_REQUESTED: Final = 4
 
 
 class Chosen(NamedTuple):
