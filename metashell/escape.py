@@ -11,6 +11,8 @@ _SURROGATES = "[\ud800-\udfff]"
 UNSAFE_CHARACTERS = f"\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_UNSEEN}"
 """What a terminal must not get, as the inside of a character class; without tab and line feed."""
 _UNSAFE = f"[{UNSAFE_CHARACTERS}]"
+_ESCAPED = r"\\(?:n|t|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})"
+_ENDS = {"\\n": "\n", "\\t": "\t"}
 _BYTE_FIRST, _BYTE_LAST = 0xDC80, 0xDCFF
 """The surrogates by which Python carries a byte of a name that is not UTF-8."""
 
@@ -47,6 +49,18 @@ def terminal_text(text: str) -> str:
 def terminal_line(text: str) -> str:
     """The same for text that must stay on one line: tabs and line ends are escaped too."""
     return terminal_text(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def unescaped(text: str) -> str:
+    """What `terminal_line` shows as this text. A text that it would have left alone may be meant as well."""
+    return text if "\\" not in text else _compiled(_ESCAPED).sub(_unescape, text)
+
+
+def _unescape(match: re.Match[str]) -> str:
+    if match[0] in _ENDS:
+        return _ENDS[match[0]]
+    code = int(match[0][2:], 16)
+    return chr(code) if code < 0x110000 else match[0]
 
 
 def terminal_json(text: str) -> str:

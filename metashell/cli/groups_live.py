@@ -41,9 +41,16 @@ def list_groups(work: Work) -> None:
         for group in groups
         if wanted.group_type in (None, group.kind) and (wanted.state is None or wanted.state.lower() == group.state.lower())
     )
-    work.rows(rows, LIST_COLUMNS, none="no such group" if wanted.group_type or wanted.state else "no groups")
+    work.rows(rows, LIST_COLUMNS, none=none_text(work))
     for node, error in failed:
         work.fail(f"the groups that broker {node} coordinates are missing: {error}")
+
+
+def none_text(work: Work) -> str:
+    """What to say where no group is to be listed."""
+    wanted = work.values
+    kind = f"{wanted.group_type} group" if wanted.group_type else "group"
+    return f"no {kind} is in state {wanted.state}" if wanted.state else f"no {kind}s"
 
 
 def description(work: Work) -> GroupDescription:

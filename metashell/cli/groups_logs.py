@@ -28,11 +28,13 @@ OFFSET_COLUMNS = (
     "committed_at",
     "leader_epoch",
     "client",
+    "member",
     "pending_producer",
     "metadata",
 )
 EXPIRING_COLUMNS = ("expires_at", "left", "group", "topic", "partition", "offset", "group_type", "state", "committed_at")
 _NAMED_MAX = 5
+_PATIENCE_S, _SHOWN_EVERY_S = 1.0, 0.2
 
 
 def list_groups(command: CommandSpec, words: Sequence[str]) -> int:
@@ -54,7 +56,32 @@ def expiring(command: CommandSpec, words: Sequence[str]) -> int:
 # ---- the logs
 
 
-def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None, *, has_past: bool = False) -> Loaded:
+class Meanwhile:
+    """Shows on a terminal what a command does that takes longer than a second."""
+
+    def __init__(self, work: Work) -> None:
+        from time import monotonic
+
+        self._work = work
+        self._now = monotonic
+        self._next_s = monotonic() + _PATIENCE_S
+
+    def read(self, done: int, size: int) -> None:
+        """So many bytes of all were read."""
+        if self._now() >= self._next_s:
+            self._show(f"read {done / 1e6:,.0f} of {size / 1e6:,.0f} MB")
+
+    def looked(self, count: int) -> None:
+        """So many groups were looked at."""
+        if self._now() >= self._next_s:
+            self._show(f"{count:,} groups looked at")
+
+    def _show(self, text: str) -> None:
+        self._work.progress(text)
+        self._next_s = self._now() + _SHOWN_EVERY_S
+
+
+def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None, mark: bytes | None = None, *, has_past: bool = False) -> Loaded:
     """Read the logs that were named (`has_past`: with what only older copies have), and say what is wrong: then the status is 1.
 
     Errors: UsageError.
@@ -66,7 +93,14 @@ def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None, *, h
 
     if getattr(work.values, "group", None) is not None:
         work.values.group = shown_id(work.values.group)
-    loaded = load(work.values.paths, wants=wants, max_decompressed=work.values.max_decompressed, has_past=has_past)
+    loaded = load(
+        work.values.paths,
+        wants=wants,
+        mark=mark,
+        max_decompressed=work.values.max_decompressed,
+        has_past=has_past,
+        progress=Meanwhile(work).read,
+    )
     for note in loaded.notes:
         work.note(note)
     if work.values.verbose:
@@ -104,10 +138,12 @@ def _read_lines(loaded: Loaded) -> Iterator[str]:
 
 def _tell_findings(work: Work, loaded: Loaded, group_id: str | None) -> None:
     """One line for each kind of finding in each log; where one group was asked about, only if it is about that one."""
+    from metashell.offsets_log.decoding import ids_meant
+
     for log in loaded.logs:
         by_kind: dict[str, list[Finding]] = {}
         for finding in log.fold.state.findings:
-            if group_id in (None, finding.group_id):
+            if group_id is None or finding.group_id in ids_meant(group_id):
                 by_kind.setdefault(finding.kind, []).append(finding)
         for kind, findings in sorted(by_kind.items()):
             count = log.fold.state.finding_counts[kind] if group_id is None else len(findings)
@@ -119,8 +155,9 @@ def found_groups(work: Work, loaded: Loaded, group_id: str) -> list[FoundGroup]:
     """The group in the logs. Errors: MetashellError where no log has it; it names those with near ids."""
     from metashell.errors import MetashellError
     from metashell.offsets_log.asking import find_group
+    from metashell.offsets_log.decoding import ids_meant
 
-    found = find_group(loaded, group_id)
+    found = next((found for id in ids_meant(group_id) if (found := find_group(loaded, id))), [])
     if not found:
         raise MetashellError(no_such_group(loaded, group_id))
     if len(found) > 1:
@@ -131,20 +168,22 @@ def found_groups(work: Work, loaded: Loaded, group_id: str) -> list[FoundGroup]:
 
 def no_such_group(loaded: Loaded, group_id: str) -> str:
     """What to say of a group that no log has: with ids that are near."""
+    from metashell.forms import counted
     from metashell.offsets_log.asking import summaries
     from metashell.options.values import did_you_mean
 
     known = [summary.group_id for summary in summaries(loaded)]
     partitions = [log.log.partition for log in loaded.logs]
     expected = ""
-    if None not in partitions and len(partitions) < 50:
+    # All from 0 on are those of a whole topic.
+    is_whole = len(partitions) > 1 and partitions == list(range(len(partitions)))
+    if None not in partitions and not is_whole and len(partitions) < 50:
         from metashell.codec.coordinator import partition_of
 
-        expected = f"; with 50 partitions it is in __consumer_offsets-{partition_of(group_id, 50)}"
-        if partition_of(group_id, 50) in partitions:
-            expected = ""
+        number = partition_of(group_id, 50)
+        expected = "" if number in partitions else f"; if the topic has 50 partitions, it is in __consumer_offsets-{number}"
     near = did_you_mean(group_id, known) if len(known) < 100_000 else ""
-    return f"{group_id}: no such group in the {len(loaded.logs)} log(s) that were named{near}{expected}"
+    return f"{group_id}: no such group in the {counted(len(loaded.logs), 'log')} named{near}{expected}"
 
 
 # ---- list
@@ -154,14 +193,17 @@ def _list(work: Work) -> None:
     if groups_live.asks_cluster(work):
         return groups_live.list_groups(work)
     from metashell.offsets_log.asking import summaries
+    from metashell.offsets_log.loading import many_objects
 
     wanted = work.values
-    rows = (
-        summary.as_object()
-        for summary in summaries(read_logs(work))
-        if wanted.group_type in (None, summary.kind) and (wanted.state is None or wanted.state.lower() == summary.state.lower())
-    )
-    work.rows(rows, LIST_COLUMNS, none="no such group" if wanted.group_type or wanted.state else "no groups")
+    loaded = read_logs(work)
+    with many_objects():
+        rows = (
+            summary.as_object()
+            for summary in summaries(loaded)
+            if wanted.group_type in (None, summary.kind) and (wanted.state is None or wanted.state.lower() == summary.state.lower())
+        )
+        work.rows(rows, LIST_COLUMNS, none=groups_live.none_text(work))
 
 
 # ---- describe
@@ -249,12 +291,15 @@ def _expiring(work: Work) -> None:
     import time
 
     from metashell.offsets_log.asking import expiring as found_expiring
+    from metashell.offsets_log.loading import many_objects
 
     values = work.values
     now_ms = round(time.time() * 1000) if values.at is None else values.at
-    found = found_expiring(read_logs(work), now_ms + values.within, values.retention)
+    loaded = read_logs(work)
     people = work.form in ("text", "table")
-    work.rows([_expiring_object(one, now_ms, for_people=people) for one in found], EXPIRING_COLUMNS, none="no offset expires by then")
+    with many_objects():
+        found = found_expiring(loaded, now_ms + values.within, values.retention, Meanwhile(work).looked)
+        work.rows([_expiring_object(one, now_ms, for_people=people) for one in found], EXPIRING_COLUMNS, none="no offset expires by then")
 
 
 def _expiring_object(one: Expiring, now_ms: int, *, for_people: bool) -> dict[str, object]:

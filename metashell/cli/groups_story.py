@@ -38,17 +38,20 @@ def streams_upgrade(command: CommandSpec, words: Sequence[str]) -> int:
 def _stories(work: Work) -> list[Story]:
     """The story of the group in each log that has records of it. Errors: MetashellError where none has."""
     from metashell.errors import MetashellError
-    from metashell.offsets_log.decoding import Decoder, KeysOf, shown_id
+    from metashell.offsets_log.decoding import Decoder, KeysOf, ids_meant, shown_id
     from metashell.offsets_log.story.telling import story_of
 
     group_id = shown_id(work.values.group)
-    keys = KeysOf(group_id)
-    loaded = read_logs(work, lambda raw: raw.key is not None and keys.has(raw.key), has_past=True)
+    ids = ids_meant(group_id)
+    keys = [KeysOf(id) for id in ids]
+    mark = keys[0].mark if len(keys) == 1 else None
+    loaded = read_logs(work, lambda raw: raw.key is not None and any(one.has(raw.key) for one in keys), mark, has_past=True)
     topics, decoder = NamedTopics(work), Decoder()
-    stories = [story_of(group_id, log.fold.records, topics, decoder) for log in loaded.logs if log.fold.records]
-    if not stories:
-        raise MetashellError(no_such_group(loaded, group_id))
-    return stories
+    for id, of_group in zip(ids, keys, strict=True):
+        by_log = [[raw for raw in log.fold.records if raw.key is not None and of_group.has(raw.key)] for log in loaded.logs]
+        if any(by_log):
+            return [story_of(id, records, topics, decoder) for records in by_log if records]
+    raise MetashellError(no_such_group(loaded, group_id))
 
 
 # ---- why

@@ -8,9 +8,13 @@ But computeIfAbsent puts a new key first in its bucket, where put and add put it
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TypeVar
+from functools import lru_cache
+from typing import Final, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
+_HALF: Final = 1 << 16
+"""Below this the upper half of a hash, which is mixed into the lower one, is nothing."""
+_KEPT: Final = 1_024
 
 
 def bucket_count(capacity: int, size: int) -> int:
@@ -52,7 +56,11 @@ def hash_order(ids: Iterable[int], capacity: int = 16) -> tuple[int, ...]:
     Ids below the number of buckets come out ascending.
     """
     distinct = dict.fromkeys(ids)
-    return tuple(table_order(distinct, int, bucket_count(capacity, len(distinct))))
+    buckets = bucket_count(capacity, len(distinct))
+    ascending = sorted(distinct)
+    if not ascending or (ascending[0] >= 0 and ascending[-1] < min(buckets, _HALF)):
+        return tuple(ascending)
+    return tuple(table_order(distinct, int, buckets))
 
 
 def string_hash_order(texts: Iterable[str], capacity: int = 16) -> tuple[str, ...]:
@@ -73,6 +81,7 @@ def uuid_hash(id: bytes) -> int:
     return (most >> 32) ^ (most & 0xFFFFFFFF)
 
 
+@lru_cache(_KEPT)
 def string_hash(text: str) -> int:
     """What String.hashCode gives, without its sign: over UTF-16 units, in 32 bits."""
     number = 0

@@ -51,6 +51,10 @@ class Group(ABC):
     def check_commit(self, claim: CommitClaim, topic: str | None = None, topic_id: bytes = b"", partition: int = -1) -> None:
         """Errors: GroupError for a commit that is refused. With a topic, for that partition (epochs that are behind)."""
 
+    def looks_at_partitions(self, claim: CommitClaim) -> bool:
+        """Whether a commit that was accepted as a whole is checked for each partition as well: it may be of an epoch that is over."""
+        return True
+
     def committed(self, member_id: str, timers: Timers, now_ms: int) -> None:
         """A member's commit was accepted: what a session is kept alive by, where commits do that."""
         return None

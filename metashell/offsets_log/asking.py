@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from metashell.codec.primitives import kafka_text
 from metashell.groups.group import Group
@@ -16,6 +16,7 @@ from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, OffsetRow
 from metashell.offsets_log.loading import Loaded, LoadedLog
 
+_LOOKED_EVERY: Final = 20_000
 Ends = Mapping[tuple[str, int], int]
 
 
@@ -96,8 +97,8 @@ def describe(found: FoundGroup, topics: Topics) -> GroupDescription:
     texts = tuple(finding_text(finding) for finding in fold.state.findings if finding.group_id == found.group.group_id)
     summary = replace(
         description.summary,
-        offsets=fold.offset_counts()[found.raw],
-        pending=fold.pending_counts()[found.raw],
+        offsets=fold.offset_count(found.raw),
+        pending=fold.pending_count(found.raw),
         partition=found.log.log.partition,
         findings=len(texts) + len(description.findings) + sum(len(member.findings) for member in description.members),
     )
@@ -155,19 +156,26 @@ class Expiring(NamedTuple):
     expires_ms: int
 
 
-def expiring(loaded: Loaded, until_ms: int, retention_ms: int) -> list[Expiring]:
-    """The offsets that expire until a time, the first ones first; those that open transactions hold back do not."""
+def expiring(loaded: Loaded, until_ms: int, retention_ms: int, looked: Callable[[int], None] | None = None) -> list[Expiring]:
+    """The offsets that expire until a time, the first ones first; those that open transactions hold back do not.
+
+    `looked` gets now and then how many groups of a log were looked at.
+    """
     found = []
     for log in loaded.logs:
         fold = log.fold
-        for raw in list(fold.groups()):
+        # Simple groups are alike: a million of them needs no million of objects.
+        simple = fold.state.make_simple("")
+        for number, raw in enumerate(list(fold.groups())):
+            if looked is not None and not number % _LOOKED_EVERY:
+                looked(number)
             group_id = kafka_text(raw)
             group = fold.state.groups.get(group_id)
             if group is None:
                 if not fold.is_simple(raw):
                     continue
-                group = fold.state.make_simple(group_id)
-            held = {key for _, key, _ in fold.pending(raw)} if fold.has_pending else ()
+                group = simple
+            held = {key for _, key, _ in fold.pending(raw)}
             for key, committed in fold.committed(raw):
                 due = expires_ms(group, key[0], committed, retention_ms)
                 if due is not None and due <= until_ms and key not in held:

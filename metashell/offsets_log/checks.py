@@ -12,6 +12,7 @@ from metashell.codec.coordinator import int16_at
 from metashell.codec.coordinator_text import coordinator_type_names
 from metashell.codec.primitives import kafka_text
 from metashell.errors import UsageError
+from metashell.escape import terminal_line
 from metashell.forms import counted
 from metashell.groups.topics import KnownTopics
 from metashell.groups.view import GroupDescription
@@ -117,13 +118,13 @@ def downgrade_checks(loaded: Loaded, census: Census, pattern: str, to: Release |
     live = census.live()
     for raw, every in sorted(census.counts.items()):
         group_id = kafka_text(raw)
-        if not fnmatchcase(group_id, pattern) and group_id != pattern:
+        if not fnmatchcase(group_id, pattern) and not {group_id, terminal_line(group_id)} & {pattern}:
             continue
         found = find_group(loaded, group_id)
         kind = found[0].group.type if found else "deleted"
         # What a broker skips matters only as far as it still says something; what it cannot read stops it anywhere.
         counts = Counter({types: count for types, count in every.items() if _need(*types).fails}) + live.get(raw, Counter())
-        has_offsets = any(one.log.fold.offset_counts()[one.raw] for one in found)
+        has_offsets = any(one.log.fold.offset_count(one.raw) for one in found)
         checks += _of_records(group_id, kind, counts, to, is_there=bool(found), has_offsets=has_offsets)
         if found and to is None:
             checks.append(_of_protocol(found[0].group.description(KnownTopics()), has_offsets=has_offsets))

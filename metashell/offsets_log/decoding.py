@@ -9,6 +9,7 @@ from metashell.codec.coordinator import PREFIX_SIZE, int16_at
 from metashell.codec.coordinator_text import CoordinatorTexts
 from metashell.codec.primitives import kafka_text
 from metashell.errors import DecodeError
+from metashell.escape import unescaped
 from metashell.groups.offsets.records import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT, committed_of
 from metashell.groups.record import Record
 from metashell.groups.record_bytes import read_record
@@ -135,6 +136,12 @@ def shown_id(group_id: str) -> str:
     return group_id
 
 
+def ids_meant(group_id: str) -> tuple[str, ...]:
+    """The ids that a text of the command line may mean: itself, and what a list shows as that text."""
+    meant = unescaped(group_id)
+    return (group_id,) if meant == group_id else (group_id, meant)
+
+
 class KeysOf:
     """Tells the keys of a group's records."""
 
@@ -142,6 +149,11 @@ class KeysOf:
         self._raw = group_id.encode()
         self._prefix = len(self._raw).to_bytes(2, "big") + self._raw
         self._may_differ = "\ufffd" in group_id
+
+    @property
+    def mark(self) -> bytes | None:
+        """Bytes that all these keys hold, None where keys may be written in several ways."""
+        return None if self._may_differ else self._prefix
 
     def has(self, key: bytes) -> bool:
         """Whether a key is of the group."""

@@ -73,17 +73,23 @@ class Fold:
     """What a log says, up to the batch that was added last.
 
     Shape: `state` has the groups that have records of their own; `is_simple` tells of the others, and `committed` of offsets. With `wants`,
-    which gets every record, `records` are those that it takes, in order.
+    which gets every record, `records` are those that it takes, in order. With `mark`, bytes that all records in question hold, it does not
+    get those of whole batches without these bytes: of a million groups one is asked about.
     """
 
     def __init__(
-        self, decoder: Decoder, wants: Callable[[RawRecord], bool] | None = None, max_decompressed: int = MAX_DECOMPRESSED
+        self,
+        decoder: Decoder,
+        wants: Callable[[RawRecord], bool] | None = None,
+        max_decompressed: int = MAX_DECOMPRESSED,
+        mark: bytes | None = None,
     ) -> None:
         self.state = make_state()
         self.unknown_types: Counter[int] = Counter()
         self.records: list[RawRecord] = []
         self._decoder = decoder
         self._wants = wants
+        self._mark = mark
         self._max_decompressed = max_decompressed
         self._newest: dict[bytes, Entry] = {}
         self._pending: dict[int, dict[bytes, Entry]] = {}
@@ -92,6 +98,7 @@ class Fold:
         self._gone: dict[bytes, int] = {}
         """Groups that were deleted -> where."""
         self._by_group: dict[bytes, list[bytes]] | None = None
+        self._held_by_group: dict[bytes, list[tuple[int, bytes]]] | None = None
         self._expected_offset = 0
         self._has_gap = False
 
@@ -100,12 +107,14 @@ class Fold:
     def add(self, batch: RecordBatch) -> None:
         """Take in a batch. Errors: DecodeError where its records cannot be read; what precedes the bad one is taken in."""
         header = batch.header
-        self._by_group = None
-        if header.magic == 2 and not header.attributes & _WITH_CARE and self._wants is None:
+        self._by_group = self._held_by_group = None
+        if header.magic == 2 and not header.attributes & _WITH_CARE and (self._wants is None or self._mark is not None):
             buf, start, end = batch.records_area(self._max_decompressed)
             others: _Others = []
-            if _take_usual(buf, start, header.count, header.base_offset, self._newest, others) == end:
+            may_pass = self._wants is None or self._passes(buf, header.base_offset, header.last_offset, header.count)
+            if may_pass and _take_usual(buf, start, header.count, header.base_offset, self._newest, others) == end:
                 self._take_others(others, header.base_timestamp, header.base_offset)
+                self._expected_offset = header.last_offset + 1
                 return
         if header.is_control:
             self._has_gap |= header.base_offset > self._expected_offset
@@ -116,9 +125,10 @@ class Fold:
 
     def quick(self, order: OrderCheck) -> TakesFrames | None:
         """What takes the usual frames of a log without making a batch of them; None where every record has to be looked at."""
-        if self._wants is not None:
+        if self._wants is not None and self._mark is None:
             return None
 
+        passes = None if self._wants is None else self._passes
         newest, follows = self._newest, order.follows
         others: _Others = []
 
@@ -138,6 +148,8 @@ class Fold:
                 data = buf[at : at + size]
                 if crc32c(data, CRC_START) != crc:
                     break
+                if passes is not None and not passes(data, base, base + delta, count):
+                    break
                 is_usual = _take_usual(data, HEADER_SIZE, count, base, newest, others) == size
                 if others:
                     found, others[:] = others[:], ()
@@ -146,12 +158,19 @@ class Fold:
                 if not is_usual:
                     break
                 expected, now = base + delta + 1, epoch
+                if passes is not None:
+                    self._expected_offset = expected
                 taken += 1
             order.expected_offset, order.epoch = expected, now
             return taken
 
-        self._by_group = None
+        self._by_group = self._held_by_group = None
         return take
+
+    def _passes(self, data: bytes, base_offset: int, last_offset: int, count: int) -> bool:
+        """Whether nobody wants any record of a batch, and there is no gap before or in it."""
+        assert self._mark is not None, "without a mark every record is looked at"
+        return base_offset == self._expected_offset and last_offset - base_offset + 1 == count and self._mark not in data
 
     def _take_others(self, others: _Others, timestamp_ms: int, batch: int) -> None:
         for offset, key, value in others:
@@ -252,9 +271,17 @@ class Fold:
         """How many partitions each group has committed, by the bytes of its id."""
         return Counter({group: len(keys) for group, keys in self._keys_by_group().items()})
 
+    def offset_count(self, group: bytes) -> int:
+        """How many partitions one group has committed."""
+        return len(self._keys_by_group().get(group, ()))
+
+    def pending_count(self, group: bytes) -> int:
+        """How many partitions of one group are held back by open transactions."""
+        return len(self._held().get(group, ()))
+
     def pending_counts(self) -> Counter[bytes]:
         """How many partitions of each group are held back by open transactions."""
-        return Counter(group_of_key(key) for held in self._pending.values() for key in held)
+        return Counter({group: len(held) for group, held in self._held().items()})
 
     @property
     def has_pending(self) -> bool:
@@ -263,6 +290,8 @@ class Fold:
 
     def is_simple(self, group: bytes) -> bool:
         """Whether commits made this group, and nothing has deleted it since: it never had members, as far as the log says."""
+        if not self._gone:
+            return group in self._keys_by_group() or group in self._touched
         gone = self._gone.get(group, -1)
         if self._touched.get(group, -1) > gone:
             return True
@@ -279,15 +308,23 @@ class Fold:
 
     def pending(self, group: bytes) -> Iterator[tuple[int, PartitionKey, Committed]]:
         """The offsets of a group that open transactions hold back, with the producer's id."""
-        for producer_id, held in self._pending.items():
-            for key, entry in held.items():
-                if group_of_key(key) == group:
-                    yield producer_id, *self._decoded(key, entry)
+        for producer_id, key in self._held().get(group, ()):
+            yield producer_id, *self._decoded(key, self._pending[producer_id][key])
 
     def _decoded(self, key: bytes, entry: Entry) -> tuple[PartitionKey, Committed]:
         """What did not decode was not taken."""
         offset, value = entry
         return self._decoder.committed_key(key)[1], self._decoder.committed(value, offset)
+
+    def _held(self) -> dict[bytes, list[tuple[int, bytes]]]:
+        """What open transactions hold back, by group: producers and keys."""
+        if self._held_by_group is None:
+            found: dict[bytes, list[tuple[int, bytes]]] = {}
+            for producer_id, held in self._pending.items():
+                for key in held:
+                    found.setdefault(group_of_key(key), []).append((producer_id, key))
+            self._held_by_group = found
+        return self._held_by_group
 
     def _keys_by_group(self) -> dict[bytes, list[bytes]]:
         if self._by_group is None:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from metashell.codec.compression import MAX_DECOMPRESSED
+from metashell.codec.framing import Frame
 from metashell.errors import DecodeError
+from metashell.log.order import OrderCheck
+from metashell.log.segment import TakesFrames
 from metashell.log.source_fault import SourceFault
 from metashell.offsets_log.decoding import Decoder
 from metashell.offsets_log.fold import Fold, RawRecord
@@ -45,37 +50,74 @@ class Loaded:
             self.faults.append(fault)
 
 
+@contextmanager
+def many_objects() -> Iterator[None]:
+    """A block that makes very many objects and no cycles of them: looking for cycles would take most of its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def load(
     paths: Sequence[str],
     *,
     wants: Callable[[RawRecord], bool] | None = None,
+    mark: bytes | None = None,
     max_decompressed: int = MAX_DECOMPRESSED,
     has_past: bool = False,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Loaded:
-    """Read the logs at some paths; `wants` as in `Fold`.
+    """Read the logs at some paths; `wants` and `mark` as in `Fold`. `progress` gets the bytes that were read and those that there are.
 
     Of several copies the newest one counts; with `has_past`, and where the newest one is damaged, they are merged.
     Errors: UsageError for a path without such a log.
     """
     loaded = Loaded()
-    reader = _Reader(loaded, wants, max_decompressed, has_past=has_past)
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
+    reader = _Reader(loaded, wants, mark, max_decompressed, has_past=has_past)
+    with many_objects():
         unusable: list[SourceFault] = []
-        logs = offsets_logs(paths, loaded.notes, unusable)
+        logs = [newest_first(log) for log in offsets_logs(paths, loaded.notes, unusable)]
         for fault in unusable:
             loaded.add_fault(fault)
-        for log in map(newest_first, logs):
+        reader.meter = _Meter(logs, progress, has_past=has_past)
+        for log in logs:
             loaded.logs.append(LoadedLog(log, reader.fold_of(log)))
-    finally:
-        if was_enabled:
-            gc.enable()
     return loaded
 
 
+class _Meter:
+    """Counts bytes."""
+
+    def __init__(self, logs: Sequence[PartitionLog], progress: Callable[[int, int], None] | None, *, has_past: bool) -> None:
+        self._progress = progress
+        self._done = 0
+        copies = [] if progress is None else [copy for log in logs for copy in (log.copies if has_past else log.copies[:1])]
+        self._all = sum(_size_of(file.path) for copy in copies for file in copy)
+
+    def add(self, size: int) -> None:
+        """Say that some more bytes were read."""
+        if self._progress is not None:
+            self._done += size
+            self._progress(self._done, max(self._all, self._done))
+
+
+def _size_of(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
 class _Reader:
-    def __init__(self, loaded: Loaded, wants: Callable[[RawRecord], bool] | None, max_decompressed: int, *, has_past: bool) -> None:
+    def __init__(
+        self, loaded: Loaded, wants: Callable[[RawRecord], bool] | None, mark: bytes | None, max_decompressed: int, *, has_past: bool
+    ) -> None:
+        self.meter = _Meter((), None, has_past=has_past)
+        self._mark = mark
         self._loaded = loaded
         self._wants = wants
         self._max_decompressed = max_decompressed
@@ -96,12 +138,28 @@ class _Reader:
         return fold
 
     def _read(self, log: PartitionLog) -> tuple[Fold, list[SourceFault]]:
-        fold = Fold(self._decoder, self._wants, self._max_decompressed)
+        fold = Fold(self._decoder, self._wants, self._max_decompressed, self._mark)
+
+        def quick(order: OrderCheck) -> TakesFrames | None:
+            takes = fold.quick(order)
+            if takes is None:
+                return None
+
+            def metered(buf: bytes, frames: list[Frame], first: int) -> int:
+                done = takes(buf, frames, first)
+                if done > first:
+                    at, size = frames[done - 1]
+                    self.meter.add(at + size - frames[first][0])
+                return done
+
+            return metered
+
         faults: list[SourceFault] = []
-        for item in batches_of(log, fold.quick):
+        for item in batches_of(log, quick):
             if isinstance(item, SourceFault):
                 faults.append(item)
                 continue
+            self.meter.add(len(item.data))
             try:
                 fold.add(item)
             except DecodeError as error:

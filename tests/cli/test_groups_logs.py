@@ -249,3 +249,32 @@ def test_many_groups_are_listed_in_order(tmp_path: Path) -> None:
     write_log(tmp_path, [write_batch(first, records[first : first + 1000], leader_epoch=0) for first in range(0, 20_000, 1000)])
     rows = objects("list", tmp_path)
     assert [row["group"] for row in rows] == [f"{number:06d}" for number in range(20_000)]
+
+
+@pytest.mark.parametrize("verb", OF_A_GROUP)
+def test_the_shown_form_of_an_id_names_the_group_too(verb: str, tmp_path: Path) -> None:
+    raw = b"g\nh\x1b[31m"
+    key = offset_key(0, 0).replace(b"\0\1g", len(raw).to_bytes(2, "big") + raw)
+    write_log(tmp_path, [write_batch(0, [Record(0, 1000, key, record_of(("commit", 0, 0, 0, 5), 0).value)], leader_epoch=0)])
+    shown = tell(verb, r"g\nh\x1b[31m", tmp_path)
+    assert (shown.status, "no such group" in shown.stderr) == (0, False)
+    assert shown == tell(verb, raw.decode(), tmp_path)
+    assert [row["result"] for row in objects("downgrade-check", r"g\nh\x1b[31m", tmp_path)][:1] == ["ok"]
+
+
+def test_nothing_is_said_of_fifty_partitions_where_all_of_fewer_were_read(tmp_path: Path) -> None:
+    for number in range(2):
+        (tmp_path / f"__consumer_offsets-{number}").mkdir()
+        (tmp_path / f"__consumer_offsets-{number}" / NAME).write_bytes((NODE / "d1" / "__consumer_offsets-0" / NAME).read_bytes())
+    assert tell("describe", "nobody", tmp_path).stderr.endswith("nobody: no such group in the 2 logs named\n")
+    done = tell("describe", "nobody", tmp_path / "__consumer_offsets-0")
+    assert "in the 1 log named; if the topic has 50 partitions, it is in __consumer_offsets-45" in done.stderr
+
+
+def test_no_group_in_a_state_is_said_with_the_state() -> None:
+    assert tell("list", "--state", "Foo", NODE).stderr.endswith("no group is in state Foo\n")
+    assert tell("list", "--group-type", "streams", "--state", "Stable", NODE).stderr.endswith("no streams group is in state Stable\n")
+
+
+def test_offsets_show_which_member_has_the_partition() -> None:
+    assert "CLIENT  MEMBER" in tell("offsets", "grp-classic", NODE).stdout.decode().splitlines()[0]

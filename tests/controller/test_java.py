@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from metashell.codec.java_hash import hash_order, string_hash_order
+from metashell.codec.java_hash import bucket_count, hash_order, string_hash_order, table_order
 from metashell.controller.java import timeline_order
 
 TIMELINE = {
@@ -33,6 +35,12 @@ def test_small_numbers_come_ascending_and_large_ones_by_bucket() -> None:
     assert hash_order((5, 3, 9, 3)) == (3, 5, 9)
     assert hash_order((3000, 1, 2)) == (1, 2, 3000)
     assert hash_order((16, 1, 0)) == (16, 0, 1)
+
+
+@given(st.lists(st.integers(-3, 40) | st.integers(65_530, 65_545), max_size=40), st.sampled_from((1, 16, 64, 1 << 17)))
+def test_the_short_way_gives_the_order_of_the_table(ids: list[int], capacity: int) -> None:
+    distinct = dict.fromkeys(ids)
+    assert hash_order(ids, capacity) == tuple(table_order(distinct, int, bucket_count(capacity, len(distinct))))
 
 
 def test_names_come_by_their_hashes() -> None:

@@ -18,7 +18,7 @@ from metashell.groups.record import Place
 from metashell.groups.state import State
 from metashell.log.order import OrderCheck
 from metashell.offsets_log.decoding import Decoder, group_of_key
-from metashell.offsets_log.fold import Fold
+from metashell.offsets_log.fold import Fold, RawRecord
 
 GROUPS = ("g", "h", "ä", "")
 Step = tuple[str, int, int, int, int]
@@ -167,3 +167,24 @@ def test_the_quick_fold_is_the_replay_of_every_record(batches: list[list[Step]],
     expected = as_state(replayed(whole))
     assert as_replayed(by_batch) == expected
     assert as_replayed(quick) == expected
+
+
+@given(st.lists(st.lists(STEPS, min_size=1, max_size=6), max_size=12), st.lists(st.integers(0, 1), min_size=12, max_size=12))
+def test_with_a_mark_the_same_records_are_found_and_the_state_is_the_same(batches: list[list[Step]], gaps: list[int]) -> None:
+    data = log_of(batches, gaps)
+    whole = list(checked_batches(data, "log"))
+    mark = offset_key(1, 0)[2:5]
+
+    def wants(raw: RawRecord) -> bool:
+        return (raw.key or b"").startswith(mark, 2)
+
+    every, by_batch, quick = Fold(Decoder(), wants), Fold(Decoder(), wants, mark=mark), Fold(Decoder(), wants, mark=mark)
+    takes = quick.quick(OrderCheck(None, may_skip=True))
+    assert takes is not None
+    for batch in whole:
+        every.add(batch)
+        by_batch.add(batch)
+        if not takes(data, [(batch.position, len(batch.data))], 0):
+            quick.add(batch)
+    assert by_batch.records == quick.records == every.records
+    assert as_replayed(by_batch) == as_replayed(quick) == as_replayed(every)

@@ -111,6 +111,9 @@ class ClassicGroup(Group):
         if not claim.is_transactional and self.state is ClassicState.COMPLETING:
             raise GroupError(REBALANCE_IN_PROGRESS)
 
+    def looks_at_partitions(self, claim: CommitClaim) -> bool:
+        return False
+
     def check_fetch(self, claim: CommitClaim) -> None:
         if self.state is ClassicState.DEAD:
             raise GroupError(GROUP_ID_NOT_FOUND, f"Group {self.group_id} is in dead state.")

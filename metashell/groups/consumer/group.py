@@ -204,6 +204,10 @@ class ConsumerGroup(Group):
             if claim.epoch < epoch:
                 _refuse_epoch(is_classic, f"is older than assignment epoch {epoch} for partition {topic}-{partition}.", claim.epoch)
 
+    def looks_at_partitions(self, claim: CommitClaim) -> bool:
+        member = self.members.get(claim.member_id)
+        return member is not None and claim.epoch < member.epoch
+
     def check_fetch(self, claim: CommitClaim) -> None:
         if not claim.member_id and claim.epoch < 0:
             return

@@ -107,7 +107,7 @@ def _decide(
         return [], {}
     try:
         group = _admit(context, group_id, claim)
-        if group is not None:
+        if group is not None and group.looks_at_partitions(claim):
             for row in rows:
                 if not _is_too_large(context, row):
                     group.check_commit(claim, row.topic, row.topic_id, row.partition.partition_index)
@@ -120,14 +120,14 @@ def _decide(
     records: list[Record] = []
     codes: dict[int, int] = {}
     for row in rows:
-        if _is_too_large(context, row):
+        asked = row.partition
+        metadata = asked.committed_metadata or ""
+        if metadata and _is_too_large(context, row):
             codes[id(row)] = OFFSET_METADATA_TOO_LARGE
             continue
         codes[id(row)] = NONE
-        asked = row.partition
         # What a producer commits carries no topic id: TxnOffsetCommit has names only.
         topic_id = ZERO_UUID if claim.is_transactional else row.topic_id
-        metadata = asked.committed_metadata or ""
         committed = Committed(asked.committed_offset, asked.committed_leader_epoch, metadata, now_ms, expire_ms, topic_id, -1)
         records.append(commit_record(group_id, row.topic, asked.partition_index, committed))
     if group is None and not records:

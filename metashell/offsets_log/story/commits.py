@@ -22,7 +22,7 @@ class CommitTeller:
         self._event_count = 0
 
     def tell(self, record: Record, moment: Moment, *, is_held_back: bool) -> None:
-        """Count a commit. One below the newest of its partition is told by itself; not one in a transaction, which may be aborted."""
+        """Count a commit. One below the newest of its partition is an event by itself; not one in a transaction, which may be aborted."""
         if len(self._story.events) != self._event_count:
             self._flush()
         partition = (record.key.topic, record.key.partition)

@@ -1,4 +1,4 @@
-"""What is told of a group: events in order, and rebalances with what caused and what delayed them."""
+"""The story of a group: events in order, and rebalances with what caused and what delayed them."""
 
 from __future__ import annotations
 
