@@ -290,11 +290,7 @@ class Table:
 
     def close(self) -> None:
         """Name what had no room."""
-        if missing := self._columns[len(self._widths) :]:
-            names = ", ".join(missing)
-            self._display.note(
-                f"no room for {counted(len(missing), 'column')} ({names}): -o jsonl has all, and a pipe or file takes any width"
-            )
+        _note_no_room(self._display, self._columns[len(self._widths) :])
 
     def _write(self, cells: list[str], *, is_heading: bool = False) -> None:
         display = self._display
@@ -375,6 +371,22 @@ def aligned(rows: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> Iter
     to_the_right = frozenset(right)
     for row in cells:
         yield _GAP.join(padded(cell, widths[index], to_the_right=index in to_the_right) for index, cell in enumerate(row)).rstrip()
+
+
+def write_aligned(display: Display, rows: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> None:
+    """Write a heading and rows as `aligned` has them; on a terminal only whole columns that have room, and the others are named."""
+    shown = len(rows[0])
+    if display.width is not None:
+        shown = len(fitted([max(map(text_width, column)) for column in zip(*rows, strict=True)], display.width, range(shown)))
+    for line in aligned([row[:shown] for row in rows], right=right):
+        display.line(line)
+    _note_no_room(display, rows[0][shown:])
+
+
+def _note_no_room(display: Display, missing: Sequence[str]) -> None:
+    if missing:
+        names = ", ".join(missing)
+        display.note(f"no room for {counted(len(missing), 'column')} ({names}): -o jsonl has all, and a pipe or file takes any width")
 
 
 def _columns_of(rows: list[list[str]]) -> Iterator[list[str]]:

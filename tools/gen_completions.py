@@ -15,6 +15,7 @@ from metashell.columns.names import table_names
 from metashell.dump.record_types import type_names
 from metashell.log.kinds import KNOWN_LOGS
 from metashell.options.front_door import TOOLS
+from metashell.options.simulate_tools import STRATEGIES
 from metashell.options.spec import Argument, CommandSpec, Option
 from metashell.options.subcommands import SUBCOMMANDS
 from metashell.shell.commands import COMMANDS
@@ -117,6 +118,7 @@ KINDS: dict[str, Callable[[], Kind]] = {
     "subcommand": lambda: Kind("tools", tuple(SUBCOMMANDS)),
     "record-type": lambda: Kind("list", record_types()),
     "table": lambda: Kind("list", ("all", *table_names())),
+    "strategy": lambda: Kind("list", tuple(STRATEGIES)),
 }
 
 

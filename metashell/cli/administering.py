@@ -18,7 +18,7 @@ import time
 from contextlib import contextmanager
 from errno import EBADF
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, drop_output, parsed, run_sub_command
+from metashell.cli.common import CLEAR_LINE, STATUS_FAILED, STATUS_OK, Tool, complain, drop_output, parsed, run_sub_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 POLL_S = 0.1
 POLL_MAX_S = 1.0
-_CLEAR_LINE = "\r\x1b[K"
 _CLEAR_SCREEN = "\x1b[H\x1b[J"
 _AGREED = ("y", "yes")
 
@@ -359,13 +358,13 @@ class Work:
             from metashell.escape import terminal_line
 
             self._shows_progress = True
-            sys.stderr.write(f"{_CLEAR_LINE}{terminal_line(text)}")
+            sys.stderr.write(f"{CLEAR_LINE}{terminal_line(text)}")
             sys.stderr.flush()
 
     def _end_progress(self) -> None:
         if self._shows_progress:
             self._shows_progress = False
-            sys.stderr.write(_CLEAR_LINE)
+            sys.stderr.write(CLEAR_LINE)
             sys.stderr.flush()
 
     def wait(self, what: str, look: Callable[[], str | None], limit_s: float) -> None:

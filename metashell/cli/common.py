@@ -25,6 +25,8 @@ STATUS_OK = 0
 STATUS_FAILED = 1
 STATUS_USAGE = 2
 STATUS_INTERRUPTED = 130
+CLEAR_LINE = "\r\x1b[K"
+"""What takes a line of progress off the terminal."""
 
 
 class Tool:
@@ -164,7 +166,7 @@ def parsed(spec: CommandSpec, words: Sequence[str]) -> SimpleNamespace | None:
     return values
 
 
-def named_values(option: str, words: Sequence[str]) -> dict[str, str]:
+def named_values(option: str, words: Sequence[str], *, may_be_secret: bool = True) -> dict[str, str]:
     """`NAME=VALUE` words of an option, by name. Errors: UsageError, which never repeats what may be a secret."""
     from metashell.errors import UsageError
 
@@ -172,7 +174,8 @@ def named_values(option: str, words: Sequence[str]) -> dict[str, str]:
     for number, word in enumerate(words, 1):
         name, equals, value = word.partition("=")
         if not equals or not name.strip():
-            raise UsageError(f"option {option}: number {number} is not NAME=VALUE")
+            what = f"number {number}" if may_be_secret else repr(word)
+            raise UsageError(f"option {option}: {what} is not NAME=VALUE")
         found[name.strip()] = value.strip()
     return found
 

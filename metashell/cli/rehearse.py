@@ -131,7 +131,7 @@ def _assumptions(plan: Plan | None, given: Sequence[str]) -> Assumptions:
         except UsageError as error:
             assert plan is not None
             raise plan.assumption_error(name, f"assume: {error}") from None
-    named = named_values("--assume", given)
+    named = named_values("--assume", given, may_be_secret=False)
     try:
         return assume_all(assumptions, named)
     except UsageError as error:

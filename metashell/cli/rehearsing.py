@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from metashell.cli.common import complain
+from metashell.cli.common import CLEAR_LINE, complain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,6 @@ NAME = "metashell rehearse"
 RECORDS_MAX = 10_000
 """So many records a JSON value holds without being asked."""
 _TABLE_SECTION = "troubles"
-_CLEAR_LINE = "\r\x1b[K"
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 _VERDICTS = {"SAFE: ": "\x1b[1;32m", "NO WORSE: ": "\x1b[1;33m", "WRITES REFUSED: ": "\x1b[1;33m", "NOT SAFE: ": "\x1b[1;31m"}
 
@@ -98,7 +97,7 @@ def rehearsed(
     try:
         return rehearsal.run(steps, _show_progress)
     finally:
-        sys.stderr.write(_CLEAR_LINE)
+        sys.stderr.write(CLEAR_LINE)
         sys.stderr.flush()
 
 
@@ -106,7 +105,7 @@ def _show_progress(at_ms: int, text: str) -> None:
     from metashell.amounts import clock_text
     from metashell.escape import terminal_line
 
-    sys.stderr.write(f"{_CLEAR_LINE}{terminal_line(f'{clock_text(at_ms)} {text}')[:79]}")
+    sys.stderr.write(f"{CLEAR_LINE}{terminal_line(f'{clock_text(at_ms)} {text}')[:79]}")
     sys.stderr.flush()
 
 

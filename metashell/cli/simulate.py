@@ -86,18 +86,22 @@ def _plan(values: SimpleNamespace, strategy: Strategy) -> Plan:
         seed=values.seed,
         is_static=values.static,
     )
-    return assume(plan, named_values("--assume", values.assume))
+    return assume(plan, named_values("--assume", values.assume, may_be_secret=False))
 
 
 def _simulated(plan: Plan, scenario: Scenario, strategies: Sequence[Strategy], is_verbose: bool) -> list[Outcome]:
     """The outcome of each strategy; large ones side by side, in processes of their own."""
     from functools import partial
 
+    from metashell.cli.progress import shown_while
+
     play = partial(_play, plan, scenario.name)
     if len(strategies) == 1 or plan.members * plan.partitions < LARGE:
-        found = list(map(play, strategies))
+        found: list[tuple[Outcome, float]] = []
+        with shown_while(lambda seconds: _how_far(scenario, len(found), len(strategies), seconds)):
+            found.extend(map(play, strategies))
     else:
-        found = _side_by_side(play, strategies)
+        found = _side_by_side(play, scenario, strategies)
     if is_verbose:
         for outcome, seconds in found:
             text = f"{outcome.strategy}: {outcome.events} events in {seconds:.1f} s, {outcome.events / seconds:,.0f} a second"
@@ -105,17 +109,28 @@ def _simulated(plan: Plan, scenario: Scenario, strategies: Sequence[Strategy], i
     return [outcome for outcome, _ in found]
 
 
-def _side_by_side(play: Callable[[Strategy], tuple[Outcome, float]], strategies: Sequence[Strategy]) -> list[tuple[Outcome, float]]:
+def _how_far(scenario: Scenario, done: int, count: int, seconds: float) -> str:
+    return f"{scenario.name}: {done} of {count} strategies played, {seconds:.0f} s"
+
+
+def _side_by_side(
+    play: Callable[[Strategy], tuple[Outcome, float]], scenario: Scenario, strategies: Sequence[Strategy]
+) -> list[tuple[Outcome, float]]:
     """Play each strategy in a process of its own; an interrupt ends them too."""
     import signal
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import active_children
 
+    from metashell.cli.progress import shown_while
+
     others = set(active_children())
     count = min(len(strategies), os.cpu_count() or 1)
     with ProcessPoolExecutor(count, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
         try:
-            return list(pool.map(play, strategies))
+            # The processes are there before the thread that shows how far they are: a process is not to be split off beside it.
+            plays = [pool.submit(play, strategy) for strategy in strategies]
+            with shown_while(lambda seconds: _how_far(scenario, sum(one.done() for one in plays), len(plays), seconds)):
+                return [one.result() for one in plays]
         except BaseException:
             for process in set(active_children()) - others:
                 process.kill()
@@ -136,14 +151,13 @@ def _play(plan: Plan, scenario: str, strategy: Strategy) -> tuple[Outcome, float
 
 
 def _print(display: Display, form: str, plan: Plan, scenario: Scenario, outcomes: Sequence[Outcome]) -> None:
-    from metashell.forms import aligned, write_objects
+    from metashell.forms import write_aligned, write_objects
     from metashell.rebalance.answer import heading, row, run_object, text_rows, whole_object
 
     if form == "text":
         display.line(heading(plan, scenario))
         rows = list(text_rows(outcomes))
-        for line in aligned(rows, right=range(1, len(rows[0]))):
-            display.line(line)
+        write_aligned(display, rows, right=range(1, len(rows[0])))
     elif form == "json":
         write_objects(display, form, [whole_object(plan, scenario, outcomes)], single=True)
     elif form == "jsonl":

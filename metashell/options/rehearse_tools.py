@@ -98,7 +98,7 @@ REHEARSE = CommandSpec(
         KAFKA_SHELL.option("demo"),
         file_option("--sizes", help="sizes of partitions: what `kafka-log-dirs --describe` prints"),
         Option(names=("--assume",), metavar="NAME=VALUE", multiple=True, help="assume something else; ASSUMPTIONS lists the names"),
-        file_option("--html", help="write the answer as one HTML page with a timeline, too"),
+        file_option("--html", help="write the answer as one HTML page with a timeline, too")._replace(type="page"),
         Option(
             names=("--show",),
             metavar="PART,...",

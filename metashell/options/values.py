@@ -146,10 +146,18 @@ def regex(text: str) -> re.Pattern[str]:
         raise UsageError(f"{text!r} is not a regular expression: {error}", text) from None
 
 
+def page(text: str) -> str:
+    """The path of a page, which does not go to standard output: the answer goes there."""
+    if text == "-":
+        raise UsageError("'-' is no file: the page needs one of its own (./- is a file of this name)", text)
+    return text
+
+
 _CONVERTERS: dict[str, Callable[[str], object]] = {
     "str": str,
     "optional-str": str,
     "path": str,
+    "page": page,
     "int32": int32,
     "java-integer": java_integer,
     "int": whole_number,

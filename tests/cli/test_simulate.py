@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from metashell.cli.simulate import main
+from metashell.cli.progress import shown_while
+from metashell.cli.simulate import _how_far, _print, main
+from metashell.forms import Display, text_width
 from metashell.options.simulate_tools import ASSUMPTIONS, SCENARIOS, STRATEGIES
-from metashell.rebalance.answer import COLUMNS
+from metashell.rebalance.answer import COLUMNS, HEAD
 from metashell.rebalance.assumptions import assume
 from metashell.rebalance.charts import _seen
 from metashell.rebalance.outcome import Span
 from metashell.rebalance.plan import STRATEGIES as PLANNED
 from metashell.rebalance.plan import Plan
+from metashell.rebalance.scenarios import SCENARIOS as PLAYED
+from metashell.rebalance.simulate import simulate as played
 from tests.running import Outcome, run_main
 from tests.simulation.groups.planted import partitions_go_to_their_new_owner_at_once
 from tests.simulation.planted import patched
@@ -118,7 +125,8 @@ def test_a_broken_rule_is_reported_with_status_1() -> None:
         (["--members", "1"], "option --members: 1 is not from 2 to 5000"),
         (["--partitions", "0"], "option --partitions: 0 is not from 1 to 100000"),
         (["--members", "many"], "'many' is not a whole number"),
-        (["--assume", "away"], "option --assume: number 1 is not NAME=VALUE"),
+        (["--assume", "away"], "option --assume: 'away' is not NAME=VALUE"),
+        (["--html", "-"], "option --html: '-' is no file"),
         (["--assume", "away=5"], "option --assume: '5' is not a time such as"),
         (["--assume", "session-timeout=0"], "option --assume: '0': session-timeout cannot be nothing"),
         (["--assume", "luck=1"], "option --assume: 'luck' is not one of"),
@@ -136,6 +144,45 @@ def test_every_assumption_is_a_field_of_the_plan_and_its_default_is_what_the_hel
     plan = Plan(strategy=PLANNED["eager"])
     for name, text in ASSUMPTIONS.items():
         assert assume(plan, {name: text.partition(":")[0]}) == plan
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 120, 200])
+def test_a_table_is_not_wider_than_its_terminal_and_what_has_no_room_is_named(width: int) -> None:
+    plan = Plan(strategy=PLANNED["eager"], members=2, partitions=4)
+    outcome = played(plan, PLAYED["join"])
+    out, notes = io.StringIO(), list[str]()
+    _print(Display(out, is_terminal=True, width=width, note=notes.append), "text", plan, PLAYED["join"], [outcome])
+    _, head, row = out.getvalue().splitlines()
+    assert max(text_width(head), text_width(row)) <= width
+    missing = [name for name in HEAD if name not in head]
+    assert bool(missing) == bool(notes) == (width < text_width("  ".join(HEAD)))
+    assert all(", ".join(missing) in note for note in notes)
+    assert row.startswith("eager")
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_what_takes_long_says_on_a_terminal_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shown(terminal: io.StringIO, every_s: float) -> str:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with shown_while(lambda seconds: _how_far(PLAYED["bounce"], 1, 3, seconds), every_s):
+            ends_at = time.monotonic() + 10
+            while every_s < 1 and terminal.isatty() and not terminal.getvalue() and time.monotonic() < ends_at:
+                time.sleep(0.01)
+        return terminal.getvalue()
+
+    text = shown(_Terminal(), 0.01)
+    assert text.startswith("\r\x1b[Kbounce: 1 of 3 strategies played, 0 s")
+    assert text.endswith("\r\x1b[K")
+    assert shown(_Terminal(), 60) == shown(io.StringIO(), 0.01) == ""
+
+
+@pytest.mark.parametrize("summary", [*SCENARIOS.values(), *STRATEGIES.values()])
+def test_a_summary_stands_alone(summary: str) -> None:
+    assert not summary.startswith(("the same", "and ", "its "))
 
 
 def test_every_scenario_has_a_line_of_help() -> None:
