@@ -26,18 +26,23 @@ _COMMANDS = {
 
 
 def run(words: list[str]) -> int:
-    """Find the command and run it. Paths may stand before it: `metashell groups LOGDIR list`."""
+    """Find the command and run it. Options and paths may stand before it: `metashell groups LOGDIR list`."""
     from metashell.options.group_tools import GROUPS
 
     return run_sub_command(GROUPS._replace(name=NAME), _command_first(words), _run_command)
 
 
 def _command_first(words: list[str]) -> list[str]:
-    """The words with the command before the paths that stood before it, which then come last."""
+    """The words with the command before the options and paths that stood before it; these paths then come last."""
+    from metashell.cli.lifting import split_options
+    from metashell.options.group_tools import COMMANDS
+
     at = next((index for index, word in enumerate(words) if word in _COMMANDS), 0)
-    if not at or any(word.startswith("-") for word in words[:at]):
+    if not at or words[0] in ("--help", "-h", "--version"):
         return words
-    return [words[at], *words[at + 1 :], *words[:at]]
+    command = next(command for command in COMMANDS if command.name == words[at])
+    options, paths = split_options(command.options, words[:at])
+    return [words[at], *options, *words[at + 1 :], *paths]
 
 
 def _run_command(command: CommandSpec, words: list[str]) -> int:

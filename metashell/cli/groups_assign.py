@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, parsed
+from metashell.errors import MetashellError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ _READ_SIZE = 1 << 20
 
 
 def assign(command: CommandSpec, words: Sequence[str]) -> int:
-    """Answer every row of the files; the status. Errors: UsageError."""
+    """Answer every row of the files; the status. Errors: UsageError; MetashellError for a file."""
+    from metashell.errors import UsageError
     from metashell.forms import standard_output
 
     values = parsed(command, words)
@@ -30,9 +32,22 @@ def assign(command: CommandSpec, words: Sequence[str]) -> int:
     try:
         for place, row in _rows(values.files):
             work.take(place, row, values.assignor)
+    except UsageError as error:
+        if error.argument == "--assignor":
+            raise
+        # Files that are not there, cannot be read or hold something else: the command line is right.
+        raise _WrongFileError(error) from None
     finally:
         work.close()
     return work.status
+
+
+class _WrongFileError(MetashellError):
+    """A file that holds no inputs, or something wrong; `excerpt` shows the place where there is one."""
+
+    def __init__(self, error: MetashellError) -> None:
+        super().__init__(str(error))
+        self.excerpt: tuple[str, ...] = getattr(error, "excerpt", ())
 
 
 class _Work:
@@ -50,6 +65,7 @@ class _Work:
         self._cells: list[Row] = []
 
     def take(self, place: str, row: Row, assignor: str | None) -> None:
+        from metashell.groups.assignors.oddities import oddities
         from metashell.groups.assignors.rows import answer
 
         given = row.get("output")
@@ -61,7 +77,10 @@ class _Work:
             if answered["output"] == given:
                 return
             self._complain(place, f"{_called(answered)}: the output differs")
-        elif "error" in answered["output"]:
+        else:
+            for text in oddities(answered["assignor"], row):
+                complain(self._name, f"{place}: {_called(answered)}: {text}")
+        if not self._is_check and "error" in answered["output"]:
             self._complain(place, f"{_called(answered)}: {_error_text(answered['output'])}")
         if self._writer is not None:
             self._writer.add(answered)

@@ -30,7 +30,8 @@ ASSIGN = CommandSpec(
     """
         Runs one of Kafka's assignors on members and topics that files hold as JSON, and shows what each member gets: exactly what Kafka
         4.3.1's class gives. A file has one object, or an object on each line, and may be packed with gzip; - is standard input. An object
-        is an input as below, or a row with `assignor`, `input` and what else there is.
+        is an input as below, or a row with `assignor`, `input` and what else there is. Keys of an input that are not known, and
+        partitions that do not exist or have two owners, are reported on standard error, and the answer is given.
 
         In the forms json and jsonl the answer is the row with its `output`: `assignment`, or `error` and `message` where Kafka's
         class throws, which is status 1.

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from metashell.cli import groups
+from metashell.groups.assignors.oddities import oddities
 from tests.running import Outcome, run_main
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "groups" / "assignors"
@@ -83,7 +84,7 @@ def test_what_kafka_throws_is_told(file: Path) -> None:
 def test_bad_input_is_told_in_one_line_and_shown(file: Path, text: str, words: str) -> None:
     file.write_bytes(text.encode("latin-1"))
     done = assign("-a", "server-simple", file)
-    assert done.status == 2
+    assert done.status == 1
     told, *excerpt = done.stderr.splitlines()
     assert words in told and str(file) in told
     assert not excerpt or excerpt[1].strip() == "^"
@@ -93,6 +94,74 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     done = assign(tmp_path / "no.json")
     assert (done.status, done.stdout) == (1, b"")
     assert done.stderr == f"metashell groups assign: {tmp_path / 'no.json'}: No such file or directory\n"
+
+
+def test_a_directory_is_no_file_of_inputs_and_a_missing_assignor_is_the_command_lines(tmp_path: Path, file: Path) -> None:
+    done = assign("-a", "range", tmp_path)
+    assert (done.status, done.stdout) == (1, b"")
+    assert done.stderr == f"metashell groups assign: {tmp_path}: Is a directory\n"
+    done = assign(file)
+    assert (done.status, done.stderr) == (2, f"metashell groups assign: {file}: no assignor is named: give --assignor\n")
+
+
+def test_what_an_input_has_that_may_not_be_meant_is_told_and_the_answer_is_given(file: Path) -> None:
+    input = {
+        "topics": {"a": [[1], [1]], "b": [[1]]},
+        "comment": "",
+        "members": [
+            {"id": "m1", "topics": ["a", "gone"], "bogus": 1, "owned": [["a", [0, 0, 7]], ["gone", [0]]], "generation": 3},
+            {"id": "m2", "topics": ["a"], "instance_id": "i", "bogus": 2, "owned": [["a", [0]]], "generation": 3},
+            {"id": "m3", "topics": ["a"], "owned": [["a", [0]]], "generation": 2},
+        ],
+    }
+    file.write_text(json.dumps({"id": "r1", "input": input}))
+    done = assign("-a", "cooperative-sticky", file, "-o", "json")
+    assert done.status == 0
+    assert set(json.loads(done.stdout)[0]["output"]["assignment"]) == {"m1", "m2", "m3"}
+    member_keys = "known are id, topics, instanceId, rack, owned, generation, userData, version, subscription"
+    assert [line.removeprefix(f"metashell groups assign: {file}: r1: ") for line in done.stderr.splitlines()] == [
+        'unknown key "comment" in input is ignored: known are nodes, topics, members',
+        f'unknown key "bogus" in input.members[0], input.members[1] is ignored: {member_keys}',
+        f'unknown key "instance_id" in input.members[1] is ignored: {member_keys}',
+        "members subscribe to what is not among the topics, which nobody gets: gone",
+        "member m1 owns 1 partition more than once",
+        "owned partitions that do not exist: a-7 (m1), gone-0 (m1)",
+        "two members own the same partition in one generation: a-0 (m1, m2)",
+    ]
+
+
+def test_the_same_for_the_brokers_assignors(file: Path) -> None:
+    members = [{"id": "a", "topicIds": [T], "previous": {T: [2, 3], T[:-1] + "g": [0]}, "rack": "r"}]
+    file.write_text(json.dumps({**INPUT, "members": members, "assignor": "server-range"}))
+    done = assign(file)
+    assert done.status == 0
+    assert [line.removeprefix(f"metashell groups assign: {file}: server-range: ") for line in done.stderr.splitlines()] == [
+        'unknown key "rack" in members[0] is ignored: known are id, topicIds, previous, instanceId, rackId',
+        f"previous partitions that do not exist: {T}-3 (a), {T[:-1]}g-0 (a)",
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.glob("*.gz")))
+def test_rows_of_kafkas_classes_have_only_known_keys(name: str) -> None:
+    with gzip.open(GOLDEN / name, "rt") as lines:
+        for line, _ in zip(lines, range(200), strict=False):
+            row = json.loads(line)
+            if "assignment" in row["output"]:
+                assert not [text for text in oddities(row["assignor"], row) if text.startswith("unknown key")]
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        (["-b", "h:1", "list"], ["list", "-b", "h:1"]),
+        (["-o", "json", "LOGS", "describe", "g"], ["describe", "-o", "json", "g", "LOGS"]),
+        (["LOGS", "describe", "g"], ["describe", "g", "LOGS"]),
+        (["--help", "list"], ["--help", "list"]),
+        (["list", "-b", "h:1"], ["list", "-b", "h:1"]),
+    ],
+)
+def test_options_and_paths_may_stand_before_the_command(words: list[str], first: list[str]) -> None:
+    assert groups._command_first(words) == first
 
 
 def test_a_command_is_named() -> None:

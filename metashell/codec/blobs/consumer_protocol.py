@@ -99,7 +99,7 @@ def read_consumer_blob(name: str, raw: bytes) -> tuple[int, Any, int]:
 def blob_version(raw: bytes) -> int:
     """The int16 before a blob of `consumer` or `connect`. Errors: DecodeError."""
     if len(raw) < _VERSION_SIZE:
-        raise DecodeError(f"{len(raw)} byte(s) hold no version")
+        raise DecodeError(f"a version has 2 bytes, and here {'is 1' if raw else 'are none'}")
     version = int.from_bytes(raw[:_VERSION_SIZE], "big", signed=True)
     if version < 0:
         raise DecodeError(f"version {version} is not known")

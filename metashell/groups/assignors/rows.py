@@ -23,7 +23,7 @@ def answer(assignor: str | None, row: dict[str, Any], place: str = "") -> dict[s
     is_bare = "input" not in row and "members" in row
     if assignor is None:
         if not given.has("assignor"):
-            raise UsageError(f"{place + ': ' if place else ''}no assignor is named: give --assignor")
+            raise UsageError(f"{place + ': ' if place else ''}no assignor is named: give --assignor", "--assignor")
         field = given.at("assignor")
         assignor = field.text()
         if assignor not in ASSIGNORS:
