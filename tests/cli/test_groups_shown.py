@@ -149,6 +149,30 @@ def test_a_commit_that_does_not_decode_is_told_and_hides_nothing(tmp_path: Path)
     assert len(row["findings"]) == 2  # type: ignore[arg-type]
 
 
+def test_findings_name_their_file_and_verbose_shows_each(tmp_path: Path) -> None:
+    """A record without a key is nobody's: the group "" has nothing to do with it."""
+    log = write_log(tmp_path, [commits(0, 42)])
+    bad = [Record(5, 1000, None, b"x"), Record(6, 1000, b"\0\2\0\1h", b"\0\3\0"), Record(7, 1000, b"\0\2\0\1i", b"\0\3\0\1")]
+    second = log / "00000000000000000005.log"
+    second.write_bytes(write_batch(5, bad, leader_epoch=0))
+    done = tell("list", tmp_path)
+    assert f"{second}: offset 5: BAD_RECORD: the record has no key, and 2 more" in done.stderr
+    every = tell("list", "-v", tmp_path).stderr
+    assert f"{second}: offset 6: BAD_RECORD: group h: GroupMetadataValue: " in every
+    assert f"{second}: offset 7: BAD_RECORD: group i: " in every
+    assert "more" not in every
+    assert "(s)" not in every
+    assert [row["group"] for row in objects("list", tmp_path)] == ["g"]
+    assert tell("describe", "g", tmp_path).status == 0
+
+
+def test_the_group_without_a_name_has_no_part_in_records_without_a_key(tmp_path: Path) -> None:
+    value = record_of(("commit", 0, 0, 0, 5), 0).value
+    nameless = Record(0, 1000, offset_key(0, 0).replace(b"\0\1g", b"\0\0"), value)
+    write_log(tmp_path, [write_batch(0, [nameless, Record(1, 1000, None, b"x")], leader_epoch=0)])
+    assert [(row["group"], row["findings"]) for row in objects("list", tmp_path)] == [("", 0)]
+
+
 def test_partitions_are_written_alike_everywhere_in_a_description() -> None:
     lines = [line.split(maxsplit=1) for line in tell("describe", "grp-share", NODE).stdout.decode().splitlines()[1:]]
     assert ["initializing", "nothing"] in lines
