@@ -227,3 +227,13 @@ def test_a_version_that_no_release_knows_breaks_every_one(tmp_path: Path) -> Non
     (row,) = objects("downgrade-check", "g", "--to", "4.3", tmp_path)
     assert row["result"] == "breaks"
     assert "a release that we do not know" in str(row["text"])
+
+
+def test_a_very_long_id_does_not_make_other_rows_long(tmp_path: Path) -> None:
+    key, value = offset_key(0, 0), record_of(("commit", 0, 0, 0, 5), 0).value
+    long = key.replace(b"\0\1g", (3_000).to_bytes(2, "big") + b"x" * 3_000)
+    write_log(tmp_path, [write_batch(0, [Record(0, 1000, key, value), Record(1, 1000, long, value)], leader_epoch=0)])
+    for words in (["list"], ["expiring", "--at", "2100-01-01"], ["downgrade-check"]):
+        lines = tell(*words, tmp_path).stdout.decode().splitlines()
+        assert len([line for line in lines if len(line) > 400]) == 1, words
+        assert max(map(len, lines)) >= 3_000, words
