@@ -50,7 +50,21 @@ def offsets(command: CommandSpec, words: Sequence[str]) -> int:
 
 
 def expiring(command: CommandSpec, words: Sequence[str]) -> int:
-    return perform(command, words, _expiring)
+    return perform_on_logs(command, words, _expiring)
+
+
+def perform_on_logs(command: CommandSpec, words: Sequence[str], act: Callable[[Work], None]) -> int:
+    """Do a command that cannot ask a live cluster, and say so to who names one. Errors: UsageError."""
+    from metashell.errors import UsageError
+    from metashell.options.administering import CLUSTER_OPTIONS
+
+    try:
+        return perform(command, words, act)
+    except UsageError as error:
+        asked = {name for option in CLUSTER_OPTIONS for name in option.names}
+        if str(error.argument) in asked and str(error).startswith("unknown option"):
+            raise UsageError(f"{error}: {command.name} reads logs only, name a log directory", error.argument) from None
+        raise
 
 
 # ---- the logs

@@ -9,10 +9,12 @@ import pytest
 
 from metashell.cli.groups_logs import EXPIRING_COLUMNS
 from metashell.cli.groups_story import check_lines
+from metashell.cli.groups_text import description_lines
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.codec.registry import message_type
 from metashell.forms import Display, write_objects
+from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription
 from metashell.log.text_checkpoints import format_topic_id
 from metashell.offsets_log.checks import Check
 from tests.cli.test_groups_logs import NODE, VERBS, objects, tell, words_of
@@ -237,3 +239,51 @@ def test_a_very_long_id_does_not_make_other_rows_long(tmp_path: Path) -> None:
         lines = tell(*words, tmp_path).stdout.decode().splitlines()
         assert len([line for line in lines if len(line) > 400]) == 1, words
         assert max(map(len, lines)) >= 3_000, words
+
+
+# ---- words
+
+
+def test_why_says_how_many_of_how_many_are_shown() -> None:
+    lines = tell("why", "grp-new", "--last", "1", NODE).stdout.decode().splitlines()
+    assert lines[0] == "grp-new: the last 1 of 4 rebalances since 2026-11-21T00:23:12.933Z"
+    done = tell("why", "grp-new", "--last", "0", NODE)
+    assert (done.status, len(done.stderr.splitlines())) == (2, 1)
+    assert "'0' is not a number of rebalances" in done.stderr
+    assert "SUPERSEDED_BY" in tell("why", "grp-new", NODE, "-o", "table").stdout.decode().splitlines()[0]
+
+
+@pytest.mark.parametrize("verb", ["why", "history", "expiring", "downgrade-check", "streams-upgrade"])
+@pytest.mark.parametrize("option", ["-b", "--bootstrap-controller"])
+def test_a_command_that_reads_logs_only_says_so_to_who_names_a_cluster(verb: str, option: str) -> None:
+    done = tell(verb, option, "localhost:9092", "grp-new")
+    assert done.status == 2
+    assert f"{verb} reads logs only, name a log directory" in done.stderr
+
+
+def test_a_story_may_begin_some_time_ago() -> None:
+    assert len(objects("history", "grp-new", "--since", "300d", "--until", "0", NODE)) == len(objects("history", "grp-new", NODE))
+    assert not objects("history", "grp-new", "--since", "0", NODE)
+    done = tell("history", "grp-new", "--since", "soon", NODE)
+    assert (done.status, "how long ago" in done.stderr) == (2, True)
+
+
+def test_one_commit_takes_no_time(tmp_path: Path) -> None:
+    write_log(tmp_path, [commits(0, 42)])
+    assert [row["text"] for row in objects("history", "g", "--commits", tmp_path)] == ["1 commit of t:0"]
+
+
+def test_all_groups_are_no_pattern_in_what_is_told() -> None:
+    assert "no group is one of Kafka Streams" in tell("streams-upgrade", NODE / "d1" / "__consumer_offsets-0").stderr
+
+
+@pytest.mark.parametrize("verb", ["downgrade-check", "streams-upgrade"])
+def test_the_usage_says_which_words_may_be_left_out(verb: str) -> None:
+    assert f"groups {verb} [OPTIONS] [GROUP] PATH..." in tell(verb, "--help").stdout.decode()
+
+
+def test_a_static_member_that_is_away_is_explained() -> None:
+    away = MemberDescription(member_id="m", member_type="consumer", instance_id="i", epoch=-2)
+    description = GroupDescription(summary=GroupSummary(group_id="g", kind="consumer", state="Stable"), members=(away,))
+    lines = list(description_lines(description))
+    assert any("epoch -2 (it is away, and its place is kept)" in line for line in lines)
