@@ -289,6 +289,8 @@ def _rows_of_logs(work: Work) -> list[OffsetRow]:
     from metashell.offsets_log.beside import end_offsets, topic_ids
 
     found = found_groups(work, read_logs(work), work.values.group)
+    if all(one.group.type == "share" for one in found):
+        raise groups_live.share_commits_nothing(work.values.group)
     topics = NamedTopics(work)
     if not work.values.lag:
         return [row for one in found for row in offset_rows(one, topics, {})]

@@ -287,3 +287,10 @@ def test_a_static_member_that_is_away_is_explained() -> None:
     description = GroupDescription(summary=GroupSummary(group_id="g", kind="consumer", state="Stable"), members=(away,))
     lines = list(description_lines(description))
     assert any("epoch -2 (it is away, and its place is kept)" in line for line in lines)
+
+
+def test_a_share_group_commits_no_offsets() -> None:
+    """As a live cluster is answered for."""
+    done = tell("offsets", "grp-share", NODE)
+    assert (done.status, done.stdout) == (1, b"")
+    assert "grp-share: a share group commits no offsets" in done.stderr
