@@ -21,6 +21,7 @@ from metashell.codec.control import SNAPSHOT_FOOTER, SNAPSHOT_HEADER
 from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.codec.crc32c import crc32c
 from metashell.codec.frame import write_metadata_record
+from metashell.codec.messages import GroupMetadataKey, GroupMetadataValue
 from metashell.codec.primitives import encode_uvarint
 from metashell.codec.registry import message_type
 from metashell.log.kinds import TOPICS
@@ -331,3 +332,39 @@ def write_logs(root: Path) -> None:
     place = root / "checkpoint" / "__cluster_metadata-0"
     place.mkdir(parents=True)
     (place / CHECKPOINT_NAME).write_bytes(checkpoint())
+
+
+# ---- groups ----------------------------------------------------------------------------------------------------------
+
+CONNECT_GROUPS = ("connect-sound", "connect-old-allocation", "connect-broken")
+"""Groups of Kafka Connect whose workers have urls with passwords: what decodes, what holds a blob that does not, and what does not."""
+
+
+def write_group_log(folder: Path) -> None:
+    """A log of groups of Connect, of two generations each."""
+    url = f"http://{SECRETS['jaas'].decode()}:{SECRETS['password'].decode()}@{{}}:8083/"
+    worker, leader = url.format("worker"), url.format("leader")
+    given = b"\0\2" + message_type("blobs", "ConnectAssignment").write(
+        message_type("blobs", "ConnectAssignment").cls(leader="a", leader_url=leader, assignment=()), 2
+    )
+    metadata = message_type("blobs", "ConnectWorkerMetadata")
+
+    def told(allocation: bytes | None) -> bytes:
+        return b"\0\2" + metadata.write(metadata.cls(url=worker, config_offset=1, allocation=allocation), 2)
+
+    blobs = ((told(given), given), (told(b"\0\x09" + leader.encode()), given), (b"\0\x09" + worker.encode(), b"\xff" + leader.encode()))
+    value, key = message_type("offsets", "GroupMetadataValue"), message_type("offsets", "GroupMetadataKey")
+    records = []
+    for generation in (1, 2):
+        for group, (subscription, assignment) in zip(CONNECT_GROUPS, blobs, strict=True):
+            member = GroupMetadataValue.MemberMetadata(
+                member_id=f"a{generation}", client_id="c", client_host="/h", subscription=subscription, assignment=assignment
+            )
+            body = GroupMetadataValue(
+                protocol_type="connect", generation=generation, protocol="sessioned", leader=member.member_id, members=(member,)
+            )
+            written = b"\0\2" + key.write(GroupMetadataKey(group=group), 0), b"\0\3" + value.write(body, 3)
+            records.append(Record(len(records), T0, *written))
+    place = folder / "__consumer_offsets-0"
+    place.mkdir()
+    (place / LOG_NAME).write_bytes(write_batch(0, records, leader_epoch=0))

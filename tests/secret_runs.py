@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from metashell.cli import dump_log, export, kafka_shell, rehearse, report, sql, storage, verify
+from metashell.cli import dump_log, export, groups, kafka_shell, rehearse, report, sql, storage, verify
 from metashell.options.analyse_tools import EXPORT, SQL
 from metashell.options.dump_tools import DUMP_LOG
+from metashell.options.group_tools import GROUPS
 from metashell.options.quorum import QUORUM_OPTIONS
 from metashell.options.rehearse_tools import REHEARSE
 from metashell.options.report_tools import REPORT
@@ -28,6 +29,7 @@ MAINS = {
     SQL.name: sql.main,
     REPORT.name: report.main,
     STORAGE.name: storage.main,
+    GROUPS.name: groups.main,
 }
 WORDS = {
     "files": ["--files", "{file}"],
@@ -56,6 +58,13 @@ WORDS = {
     "assume": ["--assume", "voters=1,2,3"],
     "html": ["--html", "page.html"],
     "show": ["--show", "records,diff"],
+    "state": ["--state", "Stable"],
+    "metadata": ["--metadata", "."],
+    "last": ["--last", "1"],
+    "within": ["--within", "300d"],
+    "retention": ["--retention", "1h"],
+    "at": ["--at", "2031-01-01"],
+    "to": ["--to", "2.8"],
 }
 """How an option is given that takes a value which is not one of a few."""
 ELSEWHERE = {

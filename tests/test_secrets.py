@@ -21,9 +21,12 @@ from metashell.codec.redaction import REDACTED, holds_secrets, secrets_of
 from metashell.columns.names import table_names
 from metashell.columns.schemas import COMMON_TABLES, tables_of_log
 from metashell.dump.kafka.classes import DECODER_CLASSES
+from metashell.options.administering import CLUSTER_OPTIONS
 from metashell.options.analyse_tools import EXPORT, LOGS, SQL
 from metashell.options.dump_tools import DUMP_LOG
 from metashell.options.front_door import TOOLS
+from metashell.options.group_log_tools import LOG_COMMANDS
+from metashell.options.group_tools import ASSIGN, GROUPS
 from metashell.options.rehearse_tools import REHEARSE
 from metashell.options.report_tools import ALL, REPORT
 from metashell.options.shell_tools import KAFKA_SHELL
@@ -33,7 +36,17 @@ from metashell.shell.command import FORMS
 from metashell.shell.commands import COMMANDS
 from metashell.shell.commands import NAMES as SHELL_COMMANDS
 from tests.running import Outcome, command_line, run_main
-from tests.secret_logs import CHECKPOINT_NAME, LOG_NAME, SECRETS, found_in, secret_values, write_logs
+from tests.secret_logs import (
+    CHECKPOINT_NAME,
+    CONNECT_GROUPS,
+    LOG_NAME,
+    SECRETS,
+    found_in,
+    found_in_files,
+    secret_values,
+    write_group_log,
+    write_logs,
+)
 from tests.secret_logs import LOGS as MADE_LOGS
 from tests.secret_runs import MAINS, Ran, run, single_options, variants
 
@@ -52,7 +65,6 @@ NOT_HERE = {
     "metashell-acls": "there are no secrets in what it reads",
     "metashell-quotas": "there are no secrets in what it reads",
     "metashell-scram": "a cluster tells no secrets; passwords: tests/cli/test_admin_scram.py",
-    "metashell-groups": "groups and what assign reads have no secrets",
     "metashell-simulate": "reads nothing",
     "metashell-server": "prints nothing of its log; passwords in settings: tests/cli/test_server.py",
     "kafka-storage": "Kafka's voice",
@@ -420,3 +432,46 @@ def test_kafkas_own_voice_prints_clear(root: Path) -> None:
     shown = run_main(kafka_metadata_shell.main, ["--snapshot", LOG_NAME, "tree", "/"], cwd=folder)
     assert set(KNOWN) <= found_in(dumped.stdout)
     assert set(KNOWN) <= found_in(shown.stdout)
+
+
+# ---- groups ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def groups_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("groups")
+    write_group_log(folder)
+    return folder
+
+
+def group_runs() -> Iterator[list[str]]:
+    """Every command that reads logs, with every option by itself, and in every form."""
+    of_cluster = {option.dest for option in CLUSTER_OPTIONS}
+    for command in LOG_COMMANDS:
+        own = command._replace(options=tuple(option for option in command.options if option.dest not in of_cluster))
+        for words in ([], *single_options(own), *variants(command.option("output"))):
+            for group in CONNECT_GROUPS if command.arguments[0].name == "group" else [""]:
+                yield [command.name, *([group] if group else []), *words, "."]
+
+
+def test_groups_in_every_command_and_form(groups_root: Path) -> None:
+    """No option brings users and passwords of urls out: they are in the log."""
+    ran = Ran()
+    for words in group_runs():
+        ran.note(words, run(GROUPS, words, groups_root, False))
+    ran.check(False)
+    assert ran.count > 100
+    assert found_in_files(groups_root) >= {"password", "jaas"}
+    shown = run(GROUPS, ["describe", CONNECT_GROUPS[0], "-o", "json", "."], groups_root, False).stdout
+    assert b'"http://worker:8083/"' in shown and b'"http://leader:8083/"' in shown
+
+
+def test_what_assign_reads_is_not_read_as_logs_are(groups_root: Path) -> None:
+    """Its input is its user's own file: of one that is none it shows no line."""
+    log = next(groups_root.glob("*/*.log"))
+    ran = Ran()
+    for form in variants(ASSIGN.option("output")):
+        outcome = run(GROUPS, ["assign", "-a", "range", *form, str(log)], groups_root, False)
+        assert outcome.status, form
+        ran.note(form, outcome)
+    assert ran.found == {}

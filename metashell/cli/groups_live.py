@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from metashell.cli.administering import Work
+    from metashell.errors import MetashellError
     from metashell.groups.view import GroupDescription, OffsetRow
     from metashell.image import MetadataImage
 
@@ -64,15 +65,21 @@ def description(work: Work) -> GroupDescription:
 def offset_rows(work: Work) -> list[OffsetRow]:
     """What the group has committed, who has each partition, and with --lag where the logs end. Errors: MetashellError."""
     from metashell.admin.groups import committed_offsets, describe_group, with_ends, with_members
-    from metashell.errors import MetashellError
 
     _find_brokers(work)
     group_id = work.values.group
     group = describe_group(work.admin, group_id)
     if group.summary.kind == _SHARE:
-        raise MetashellError(f"{group_id}: a share group commits no offsets")
+        raise share_commits_nothing(group_id)
     rows = with_members(committed_offsets(work.admin, group_id), group)
     return with_ends(work.admin, rows) if work.values.lag else rows
+
+
+def share_commits_nothing(group_id: str) -> MetashellError:
+    """What is said of a share group, of which the state of its partitions is kept elsewhere."""
+    from metashell.errors import MetashellError
+
+    return MetashellError(f"{group_id}: a share group commits no offsets")
 
 
 def _find_brokers(work: Work) -> None:

@@ -50,7 +50,21 @@ def offsets(command: CommandSpec, words: Sequence[str]) -> int:
 
 
 def expiring(command: CommandSpec, words: Sequence[str]) -> int:
-    return perform(command, words, _expiring)
+    return perform_on_logs(command, words, _expiring)
+
+
+def perform_on_logs(command: CommandSpec, words: Sequence[str], act: Callable[[Work], None]) -> int:
+    """Do a command that cannot ask a live cluster, and say so to who names one. Errors: UsageError."""
+    from metashell.errors import UsageError
+    from metashell.options.administering import CLUSTER_OPTIONS
+
+    try:
+        return perform(command, words, act)
+    except UsageError as error:
+        asked = {name for option in CLUSTER_OPTIONS for name in option.names}
+        if str(error.argument) in asked and str(error).startswith("unknown option"):
+            raise UsageError(f"{error}: {command.name} reads logs only, name a log directory", error.argument) from None
+        raise
 
 
 # ---- the logs
@@ -88,6 +102,7 @@ def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None, mark
     """
     from collections import Counter
 
+    from metashell.forms import counted
     from metashell.offsets_log.decoding import shown_id
     from metashell.offsets_log.loading import FAULTS_MAX, load
 
@@ -117,8 +132,8 @@ def read_logs(work: Work, wants: Callable[[RawRecord], bool] | None = None, mark
     for log in loaded.logs:
         unknown.update(log.fold.unknown_types)
     if unknown:
-        types = ", ".join(f"{type} ({count})" for type, count in sorted(unknown.items()))
-        work.note(f"records of types that are not known were skipped, as a broker skips them: {types}")
+        types = ", ".join(f"{counted(count, 'record')} of type {type}" for type, count in sorted(unknown.items()))
+        work.note(f"types that are not known were skipped, as a broker skips them: {types}")
     _tell_findings(work, loaded, getattr(work.values, "group", None))
     return loaded
 
@@ -137,18 +152,23 @@ def _read_lines(loaded: Loaded) -> Iterator[str]:
 
 
 def _tell_findings(work: Work, loaded: Loaded, group_id: str | None) -> None:
-    """One line for each kind of finding in each log; where one group was asked about, only if it is about that one."""
+    """One line for each kind of finding in each log, with --verbose for each; where one group was asked about, of that one alone."""
     from metashell.offsets_log.decoding import ids_meant
 
     for log in loaded.logs:
         by_kind: dict[str, list[Finding]] = {}
         for finding in log.fold.state.findings:
-            if group_id is None or finding.group_id in ids_meant(group_id):
+            if group_id is None or (finding.group_id is not None and finding.group_id in ids_meant(group_id)):
                 by_kind.setdefault(finding.kind, []).append(finding)
         for kind, findings in sorted(by_kind.items()):
             count = log.fold.state.finding_counts[kind] if group_id is None else len(findings)
-            first, more = findings[0], f", and {count - 1} more" if count > 1 else ""
-            work.fail(f"{log.log.name}: offset {first.place.offset}: {kind}: group {first.group_id}: {first.text}{more}")
+            shown = findings if work.values.verbose else findings[:1]
+            for number, finding in enumerate(shown, start=1):
+                left = count - number if number == len(shown) else 0
+                more = f", and {left} more" if left else ""
+                place = f"{log.log.file_of(finding.place.offset)}: offset {finding.place.offset}"
+                whose = "" if finding.group_id is None else f"group {finding.group_id}: "
+                work.fail(f"{place}: {kind}: {whose}{finding.text}{more}")
 
 
 def found_groups(work: Work, loaded: Loaded, group_id: str) -> list[FoundGroup]:
@@ -216,7 +236,10 @@ def _describe(work: Work) -> None:
 
     topics = NamedTopics(work)
     for found in found_groups(work, read_logs(work), work.values.group):
-        show_description(work, described(found, topics))
+        description = described(found, topics)
+        show_description(work, description)
+        if description.summary.findings:
+            work.fail()
 
 
 def show_description(work: Work, description: GroupDescription) -> None:
@@ -266,6 +289,8 @@ def _rows_of_logs(work: Work) -> list[OffsetRow]:
     from metashell.offsets_log.beside import end_offsets, topic_ids
 
     found = found_groups(work, read_logs(work), work.values.group)
+    if all(one.group.type == "share" for one in found):
+        raise groups_live.share_commits_nothing(work.values.group)
     topics = NamedTopics(work)
     if not work.values.lag:
         return [row for one in found for row in offset_rows(one, topics, {})]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metashell.cli.administering import Work, perform
+from metashell.cli.administering import Work
 from metashell.cli.group_topics import NamedTopics
-from metashell.cli.groups_logs import no_such_group, read_logs
+from metashell.cli.groups_logs import no_such_group, perform_on_logs, read_logs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,19 +20,19 @@ CHECK_COLUMNS = ("group", "group_type", "check", "result", "text")
 
 
 def why(command: CommandSpec, words: Sequence[str]) -> int:
-    return perform(command, words, _why)
+    return perform_on_logs(command, words, _why)
 
 
 def history(command: CommandSpec, words: Sequence[str]) -> int:
-    return perform(command, words, _history)
+    return perform_on_logs(command, words, _history)
 
 
 def downgrade_check(command: CommandSpec, words: Sequence[str]) -> int:
-    return perform(command, words, _downgrade_check)
+    return perform_on_logs(command, words, _downgrade_check)
 
 
 def streams_upgrade(command: CommandSpec, words: Sequence[str]) -> int:
-    return perform(command, words, _streams_upgrade)
+    return perform_on_logs(command, words, _streams_upgrade)
 
 
 def _stories(work: Work) -> list[Story]:
@@ -58,9 +58,13 @@ def _stories(work: Work) -> list[Story]:
 
 
 def _why(work: Work) -> None:
+    from metashell.errors import UsageError
+
     last: int | None = work.values.last
+    if last == 0:
+        raise UsageError("option --last: '0' is not a number of rebalances from 1 on", "--last")
     for story in _stories(work):
-        rebalances = story.rebalances if last is None else story.rebalances[-last:] if last else []
+        rebalances = story.rebalances if last is None else story.rebalances[-last:]
         if work.form == "text":
             for line in why_lines(story, rebalances):
                 work.display.line(line)
@@ -80,7 +84,9 @@ def why_lines(story: Story, rebalances: Sequence[Rebalance]) -> Iterator[str]:
         yield terminal_line(f"{story.group_id}: no rebalance that the log still has")
         return
     first = story.rebalances[0]
-    yield terminal_line(f"{story.group_id}: {counted(len(story.rebalances), 'rebalance')} since {time_text(first.began.ms)}")
+    count = counted(len(story.rebalances), "rebalance")
+    shown = "" if len(rebalances) == len(story.rebalances) else f"the last {len(rebalances)} of "
+    yield terminal_line(f"{story.group_id}: {shown}{count} since {time_text(first.began.ms)}")
     for rebalance in rebalances:
         yield ""
         yield terminal_line(_rebalance_line(rebalance))
@@ -133,6 +139,7 @@ def _rebalance_row(rebalance: Rebalance, story: Story) -> dict[str, object]:
         "offset": rebalance.began.offset,
         "epoch": rebalance.epoch,
         "took_ms": rebalance.took_ms,
+        "superseded_by": rebalance.superseded_by,
         "members": rebalance.members,
         "partitions": rebalance.assigned,
         "moved": rebalance.moved,
@@ -222,8 +229,9 @@ def _streams_upgrade(work: Work) -> None:
     from metashell.offsets_log.streams_checks import streams_checks
 
     _all_groups_of_a_path(work)
+    like = "" if work.values.group == "*" else f" like {work.values.group}"
     checks = streams_checks(read_logs(work), work.values.group, NamedTopics(work))
-    _show_checks(work, checks, f"no group like {work.values.group} is one of Kafka Streams")
+    _show_checks(work, checks, f"no group{like} is one of Kafka Streams")
     if not checks or any(check.result == "breaks" for check in checks):
         work.fail()
 

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription
 
 
+_AWAY_EPOCH = -2
+"""That of a static member which left for a while."""
 MEMBER_COLUMNS = (
     "group",
     "group_type",
@@ -106,6 +108,8 @@ def _member_line(member: MemberDescription) -> str:
 
     static = f", static member {member.instance_id}" if member.instance_id is not None else ""
     epoch = f", epoch {member.epoch}" if member.epoch is not None else ""
+    if member.epoch == _AWAY_EPOCH:
+        epoch += " (it is away, and its place is kept)"
     state = f", {member.state}" if member.state else ""
     return f"  member {member.member_id}{static}: {member.member_type} protocol{epoch}{state}, {part_count(member.assigned)} partitions"
 

@@ -45,7 +45,10 @@ def _run_on_source(values: SimpleNamespace) -> int:
         raise UsageError("--allow-changes goes with --bootstrap-controller or --bootstrap-server", "--allow-changes")
     if not values.demo and not values.snapshot:
         raise _nothing_to_open(values.command)
-    loaded = load(_path(values), certain_only=values.certain_only, max_decompressed=values.max_decompressed)
+    try:
+        loaded = load(_path(values), certain_only=values.certain_only, max_decompressed=values.max_decompressed)
+    except MetashellError as error:
+        raise _with_groups(error, _path(values)) from None
     report_faults(NAME, loaded, verbose=values.verbose)
     groups = _groups_beside(loaded, values) if loaded.kind == "directory" else None
     context = _context(loaded, values, groups)
@@ -117,6 +120,18 @@ def _path(values: SimpleNamespace) -> str:
 
         return demo_directory()
     return str(values.snapshot)
+
+
+def _with_groups(error: MetashellError, path: str) -> MetashellError:
+    """What is wrong with a path; where logs of groups lie there, with the command that shows groups without metadata."""
+    place = os.path.abspath(path)
+    if not os.path.isdir(place):
+        place = path = os.path.dirname(place)
+    try:
+        has_groups = any(name.startswith(GROUP_LOGS) for name in (os.path.basename(place), *os.listdir(place)))
+    except OSError:
+        return error
+    return MetashellError(f"{error}; metashell groups list {path} shows the groups") if has_groups else error
 
 
 def _groups_beside(loaded: Loaded, values: SimpleNamespace) -> Groups | None:

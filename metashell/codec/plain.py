@@ -52,7 +52,7 @@ class PlainReader:
         value = self._struct(self.schema)
         if self.pos != self.end:
             left_over = self.end - self.pos
-            raise TrailingBytesError(f"{self.schema.name}: {left_over} byte(s) left over", self.pos, left_over)
+            raise TrailingBytesError(f"{self.schema.name}: {_bytes(left_over)} left over", self.pos, left_over)
         return value
 
     def _fail(self, reason: str) -> DecodeError:
@@ -61,7 +61,7 @@ class PlainReader:
 
     def _take(self, size: int) -> bytes:
         if size > self.end - self.pos:
-            raise self._fail(f"{size} byte(s) wanted, {self.end - self.pos} left")
+            raise self._fail(f"{_bytes(size)} wanted, {self.end - self.pos} left")
         start = self.pos
         self.pos += size
         return self.buf[start : self.pos]
@@ -126,7 +126,7 @@ class PlainReader:
             self._check_nullable(field)
             return None
         if count > self.end - self.pos:
-            raise self._fail(f"{count} elements cannot lie in {self.end - self.pos} byte(s)")
+            raise self._fail(f"{count} elements cannot lie in {_bytes(self.end - self.pos)}")
         items = []
         for index in range(count):
             self.path[-1] = f"{field.name}[{index}]"
@@ -180,3 +180,7 @@ def _nothing(**values: Any) -> None:
 def plain_read(schema: MessageSchema, version: int, classes: Mapping[str, Callable[..., Any]], buf: bytes, start: int, end: int) -> Any:
     """The object that `buf[start:end]` holds, read without any compiled code."""
     return PlainReader(schema, version, classes).read(buf, start, end)
+
+
+def _bytes(count: int) -> str:
+    return "1 byte" if count == 1 else f"{count} bytes"

@@ -25,9 +25,12 @@ class Place(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What is wrong with a log, by its place. `kind` is one word in capitals, as OWNERSHIP_OVERLAP."""
+    """What is wrong with a log, by its place. `kind` is one word in capitals, as OWNERSHIP_OVERLAP.
+
+    `group_id` is None for a record that names no group.
+    """
 
     kind: str
-    group_id: str
+    group_id: str | None
     text: str
     place: Place

@@ -55,7 +55,7 @@ class State:
         """Note a record of one kind of group where there is a group of another."""
         self.find("WRONG_GROUP_TYPE", group.group_id, f"a record of a {kind} group, but the group is of type {group.type}", place)
 
-    def find(self, kind: str, group_id: str, text: str, place: Place) -> None:
+    def find(self, kind: str, group_id: str | None, text: str, place: Place) -> None:
         """Note what is wrong with a log."""
         self.finding_counts[kind] += 1
         if len(self.findings) < FINDINGS_MAX:

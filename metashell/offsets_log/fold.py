@@ -47,6 +47,8 @@ from metashell.offsets_log.decoding import (
 
 _GAVE_UP: Final = -1
 _COMMIT_PREFIX: Final = b"\0\1"
+_GROUP_AT: Final = 4
+"""A shorter key names no group."""
 
 
 class RawRecord(NamedTuple):
@@ -263,7 +265,7 @@ class Fold:
 
     def _find(self, kind: str, key: bytes, text: str, raw: RawRecord) -> None:
         place = Place(raw.offset, raw.timestamp_ms, raw.producer_id)
-        self.state.find(kind, kafka_text(group_of_key(key)), text, place)
+        self.state.find(kind, kafka_text(group_of_key(key)) if len(key) >= _GROUP_AT else None, text, place)
 
     # ---- what is there
 

@@ -28,6 +28,11 @@ class PartitionLog(NamedTuple):
         """What people know it by."""
         return f"partition {self.partition}" if self.partition is not None else self.copies[0][0].path
 
+    def file_of(self, offset: int) -> str:
+        """The file of the newest copy in which a record lies, by the offsets that its segments begin with."""
+        begun = [file.path for file in self.copies[0] if (_first_offset(file.path) or 0) <= offset]
+        return begun[-1] if begun else self.copies[0][0].path
+
 
 def offsets_logs(paths: Sequence[str], notes: list[str] | None = None, faults: list[SourceFault] | None = None) -> list[PartitionLog]:
     """The logs at some paths, by partition; files that were named belong together by their directory.
@@ -129,6 +134,12 @@ def _known_cluster(cluster_id: str) -> str:
 def _partition_of(directory: str) -> int | None:
     named = partition_name(os.path.basename(directory))
     return named[1] if named is not None and named[0] == "__consumer_offsets" else None
+
+
+def _first_offset(path: str) -> int | None:
+    """The offset that a segment begins with, by its name; None for a file of another name."""
+    stem = os.path.basename(path).partition(".")[0]
+    return int(stem) if stem.isascii() and stem.isdigit() else None
 
 
 def _order(file: InputFile) -> str:

@@ -8,7 +8,7 @@ from metashell.options.administering import FILES as CLUSTER_FILES
 from metashell.options.spec import Argument, CommandSpec, Option, file_option, flag, path_argument
 
 _GROUP = Argument("group", "the group's id", "1", "GROUP")
-_GROUPS = Argument("group", "the group's id, or a pattern of ids; without one, all groups of the paths", "1", "GROUP")
+_GROUPS = Argument("group", "the group's id, or a pattern of ids; without one, all groups of the paths", "1", "GROUP", form="[GROUP]")
 _PATHS = path_argument(
     "paths",
     "PATH",
@@ -58,7 +58,7 @@ def _command(
         summary,
         f"{text.rstrip()}\n{_FROM_LOGS}{_OR_CLUSTER if is_live else ''}",
         (*options, *_COMMON, *(CLUSTER_OPTIONS if is_live else ())),
-        (*arguments, _PATHS_OR_CLUSTER if is_live else _PATHS._replace(nargs="*") if _GROUPS in arguments else _PATHS),
+        (*arguments, _PATHS_OR_CLUSTER if is_live else _PATHS._replace(nargs="*", form="PATH...") if _GROUPS in arguments else _PATHS),
         examples=examples,
         epilog=(shared.EXIT_STATUS,),
         files=(*_FILES, *(CLUSTER_FILES if is_live else ())),
@@ -134,8 +134,8 @@ HISTORY = _command(
     "Shows everything that the log still has of a group, in order, with offsets and times.",
     (_GROUP,),
     (
-        Option(names=("--since",), metavar="TIME", type="time", help="only what happened at or after this time"),
-        Option(names=("--until",), metavar="TIME", type="time", help="only what happened before this time"),
+        Option(names=("--since",), metavar="TIME", type="past", help="only what happened at or after this time; 10m: ten minutes ago"),
+        Option(names=("--until",), metavar="TIME", type="past", help="only what happened before this time"),
         flag("--commits", help="also show runs of commits"),
         _METADATA,
     ),

@@ -62,7 +62,7 @@ def file_option(*names: str, help: str, metavar: str = "FILE", **more: Any) -> O
 
 
 class Argument(NamedTuple):
-    """A positional argument; `nargs` is `1`, `?`, `*` or `+`."""
+    """A positional argument; `nargs` is `1`, `?`, `*` or `+`. `form` is that in a synopsis where it does not follow from `nargs`."""
 
     name: str
     help: str
@@ -71,6 +71,7 @@ class Argument(NamedTuple):
     type: str = "str"
     choices: tuple[str, ...] = ()
     kind: str = ""
+    form: str = ""
 
     @property
     def label(self) -> str:
@@ -80,6 +81,8 @@ class Argument(NamedTuple):
     @property
     def usage(self) -> str:
         """The form in a synopsis: `PATH`, `[PATH]`, `PATH...`, `[PATH...]`."""
+        if self.form:
+            return self.form
         text = self.label + ("..." if self.nargs in "*+" else "")
         return f"[{text}]" if self.nargs in "?*" else text
 

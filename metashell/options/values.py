@@ -131,6 +131,22 @@ def time_ms(text: str) -> int:
     return round(moment.timestamp() * 1000)
 
 
+def past_ms(text: str) -> int:
+    """Unix milliseconds of a time, or of how long ago it was, such as `10m`."""
+    try:
+        return time_ms(text)
+    except UsageError:
+        import time
+
+        try:
+            ago = duration(text)
+        except UsageError:
+            raise UsageError(
+                f"{text!r} is neither a time such as 2026-11-20T12:00:00Z nor how long ago, such as 10m or 24h", text
+            ) from None
+        return round(time.time() * 1000) - ago
+
+
 def duration(text: str) -> int:
     """Milliseconds of `24h`, `1h30m` or `90s`."""
     from metashell.amounts import duration_ms
@@ -165,6 +181,7 @@ _CONVERTERS: dict[str, Callable[[str], object]] = {
     "size": size,
     "range": offset_range,
     "time": time_ms,
+    "past": past_ms,
     "duration": duration,
     "regex": regex,
     "decoder-class": decoder_class,

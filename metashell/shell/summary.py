@@ -23,6 +23,8 @@ def summarize(ctx: Context, node: Node) -> Fields:
     """The fields of a node's line, in snake_case; empty fields are left out."""
     if node.type == "topic":
         return _topic(ctx, node)
+    if node.type == "group":
+        return _picked(node.envelope_info, "group_type", "state")
     if isinstance(node, Directory):
         return {} if node.type in _MAKERS else {"entries": node.child_count()}
     assert isinstance(node, Leaf)

@@ -170,7 +170,9 @@ def test_a_group_whose_blobs_do_not_decode_is_shown_with_what_is_wrong(tmp_path:
     (row,) = objects("describe", "g", tmp_path)
     (shown,) = row["members"]  # type: ignore[misc, union-attr]
     assert len(shown["findings"]) == 2  # type: ignore[index]
-    text = tell("describe", "g", tmp_path).stdout.decode()
+    done = tell("describe", "g", tmp_path)
+    assert done.status == 1
+    text = done.stdout.decode()
     assert "member a" in text
     assert "finding" in text
     assert objects("downgrade-check", "g", tmp_path)[1]["result"] == "refused"
@@ -183,7 +185,7 @@ def test_every_command_reads_the_log_of_a_conversation(name: str, tmp_path: Path
     for row in rows:
         for verb in OF_A_GROUP:
             done = tell(verb, str(row["group"]), tmp_path)
-            assert done.status == 0, done.stderr
+            assert done.status == (verb == "offsets" and row["group_type"] == "share"), done.stderr
 
 
 # ---- what is wrong
@@ -216,7 +218,7 @@ def test_unknown_types_are_skipped_and_told_and_bad_records_are_findings(tmp_pat
     done = tell("list", tmp_path)
     assert done.status == 1
     assert "types that are not known were skipped" in done.stderr
-    assert "99 (1)" in done.stderr
+    assert "1 record of type 99" in done.stderr
     assert "BAD_RECORD" in done.stderr
     assert done.stdout.decode().splitlines()[1].split()[:3] == ["g", "classic", "Empty"]
 

@@ -9,10 +9,12 @@ import pytest
 
 from metashell.cli.groups_logs import EXPIRING_COLUMNS
 from metashell.cli.groups_story import check_lines
+from metashell.cli.groups_text import description_lines
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.codec.registry import message_type
 from metashell.forms import Display, write_objects
+from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription
 from metashell.log.text_checkpoints import format_topic_id
 from metashell.offsets_log.checks import Check
 from tests.cli.test_groups_logs import NODE, VERBS, objects, tell, words_of
@@ -149,6 +151,30 @@ def test_a_commit_that_does_not_decode_is_told_and_hides_nothing(tmp_path: Path)
     assert len(row["findings"]) == 2  # type: ignore[arg-type]
 
 
+def test_findings_name_their_file_and_verbose_shows_each(tmp_path: Path) -> None:
+    """A record without a key is nobody's: the group "" has nothing to do with it."""
+    log = write_log(tmp_path, [commits(0, 42)])
+    bad = [Record(5, 1000, None, b"x"), Record(6, 1000, b"\0\2\0\1h", b"\0\3\0"), Record(7, 1000, b"\0\2\0\1i", b"\0\3\0\1")]
+    second = log / "00000000000000000005.log"
+    second.write_bytes(write_batch(5, bad, leader_epoch=0))
+    done = tell("list", tmp_path)
+    assert f"{second}: offset 5: BAD_RECORD: the record has no key, and 2 more" in done.stderr
+    every = tell("list", "-v", tmp_path).stderr
+    assert f"{second}: offset 6: BAD_RECORD: group h: GroupMetadataValue: " in every
+    assert f"{second}: offset 7: BAD_RECORD: group i: " in every
+    assert "more" not in every
+    assert "(s)" not in every
+    assert [row["group"] for row in objects("list", tmp_path)] == ["g"]
+    assert tell("describe", "g", tmp_path).status == 0
+
+
+def test_the_group_without_a_name_has_no_part_in_records_without_a_key(tmp_path: Path) -> None:
+    value = record_of(("commit", 0, 0, 0, 5), 0).value
+    nameless = Record(0, 1000, offset_key(0, 0).replace(b"\0\1g", b"\0\0"), value)
+    write_log(tmp_path, [write_batch(0, [nameless, Record(1, 1000, None, b"x")], leader_epoch=0)])
+    assert [(row["group"], row["findings"]) for row in objects("list", tmp_path)] == [("", 0)]
+
+
 def test_partitions_are_written_alike_everywhere_in_a_description() -> None:
     lines = [line.split(maxsplit=1) for line in tell("describe", "grp-share", NODE).stdout.decode().splitlines()[1:]]
     assert ["initializing", "nothing"] in lines
@@ -203,3 +229,68 @@ def test_a_version_that_no_release_knows_breaks_every_one(tmp_path: Path) -> Non
     (row,) = objects("downgrade-check", "g", "--to", "4.3", tmp_path)
     assert row["result"] == "breaks"
     assert "a release that we do not know" in str(row["text"])
+
+
+def test_a_very_long_id_does_not_make_other_rows_long(tmp_path: Path) -> None:
+    key, value = offset_key(0, 0), record_of(("commit", 0, 0, 0, 5), 0).value
+    long = key.replace(b"\0\1g", (3_000).to_bytes(2, "big") + b"x" * 3_000)
+    write_log(tmp_path, [write_batch(0, [Record(0, 1000, key, value), Record(1, 1000, long, value)], leader_epoch=0)])
+    for words in (["list"], ["expiring", "--at", "2100-01-01"], ["downgrade-check"]):
+        lines = tell(*words, tmp_path).stdout.decode().splitlines()
+        assert len([line for line in lines if len(line) > 400]) == 1, words
+        assert max(map(len, lines)) >= 3_000, words
+
+
+# ---- words
+
+
+def test_why_says_how_many_of_how_many_are_shown() -> None:
+    lines = tell("why", "grp-new", "--last", "1", NODE).stdout.decode().splitlines()
+    assert lines[0] == "grp-new: the last 1 of 4 rebalances since 2026-11-21T00:23:12.933Z"
+    done = tell("why", "grp-new", "--last", "0", NODE)
+    assert (done.status, len(done.stderr.splitlines())) == (2, 1)
+    assert "'0' is not a number of rebalances" in done.stderr
+    assert "SUPERSEDED_BY" in tell("why", "grp-new", NODE, "-o", "table").stdout.decode().splitlines()[0]
+
+
+@pytest.mark.parametrize("verb", ["why", "history", "expiring", "downgrade-check", "streams-upgrade"])
+@pytest.mark.parametrize("option", ["-b", "--bootstrap-controller"])
+def test_a_command_that_reads_logs_only_says_so_to_who_names_a_cluster(verb: str, option: str) -> None:
+    done = tell(verb, option, "localhost:9092", "grp-new")
+    assert done.status == 2
+    assert f"{verb} reads logs only, name a log directory" in done.stderr
+
+
+def test_a_story_may_begin_some_time_ago() -> None:
+    assert len(objects("history", "grp-new", "--since", "300d", "--until", "0", NODE)) == len(objects("history", "grp-new", NODE))
+    assert not objects("history", "grp-new", "--since", "0", NODE)
+    done = tell("history", "grp-new", "--since", "soon", NODE)
+    assert (done.status, "how long ago" in done.stderr) == (2, True)
+
+
+def test_one_commit_takes_no_time(tmp_path: Path) -> None:
+    write_log(tmp_path, [commits(0, 42)])
+    assert [row["text"] for row in objects("history", "g", "--commits", tmp_path)] == ["1 commit of t:0"]
+
+
+def test_all_groups_are_no_pattern_in_what_is_told() -> None:
+    assert "no group is one of Kafka Streams" in tell("streams-upgrade", NODE / "d1" / "__consumer_offsets-0").stderr
+
+
+@pytest.mark.parametrize("verb", ["downgrade-check", "streams-upgrade"])
+def test_the_usage_says_which_words_may_be_left_out(verb: str) -> None:
+    assert f"groups {verb} [OPTIONS] [GROUP] PATH..." in tell(verb, "--help").stdout.decode()
+
+
+def test_a_static_member_that_is_away_is_explained() -> None:
+    away = MemberDescription(member_id="m", member_type="consumer", instance_id="i", epoch=-2)
+    description = GroupDescription(summary=GroupSummary(group_id="g", kind="consumer", state="Stable"), members=(away,))
+    lines = list(description_lines(description))
+    assert any("epoch -2 (it is away, and its place is kept)" in line for line in lines)
+
+
+def test_a_share_group_commits_no_offsets() -> None:
+    """As a live cluster is answered for."""
+    done = tell("offsets", "grp-share", NODE)
+    assert (done.status, done.stdout) == (1, b"")
+    assert "grp-share: a share group commits no offsets" in done.stderr

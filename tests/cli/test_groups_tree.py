@@ -15,6 +15,9 @@ from metashell.codec import messages
 from metashell.embedded import EmbeddedQuorum
 from metashell.group_server.offsets_log import TOPIC
 from metashell.net.addresses import parse_addresses
+from tests.groups.golden import scenarios
+from tests.offsets_log import making
+from tests.offsets_log.making import NAME, golden_batches
 from tests.running import run_main
 
 ODD = "a/b %"
@@ -69,6 +72,10 @@ def source(request: pytest.FixtureRequest, quorum: EmbeddedQuorum) -> list[str]:
 def test_groups_stand_beside_the_image_with_members_and_offsets(source: list[str]) -> None:
     assert "groups" in shell(*source, "ls", "/")
     assert shell(*source, "ls", "/groups") == ["a%2Fb %25", "audit", "modern"]
+    assert [line.split()[-3:] for line in shell(*source, "ls", "-l", "/groups")][1:] == [
+        ["audit", "group_type=classic", "state=Empty"],
+        ["modern", "group_type=consumer", "state=Stable"],
+    ]
     assert shell(*source, "cat", "/groups/modern/{epoch,state,type}") == ["2", "Stable", "consumer"]
     assert shell(*source, "ls", "/groups/modern/members") == ["till-1"]
     assert shell(*source, "ls", "/groups/audit/offsets/orders") == ["1"]
@@ -101,3 +108,13 @@ def test_metadata_without_logs_of_groups_has_no_groups(tmp_path: Path) -> None:
         assert "groups" not in shell("--snapshot", folder, "ls", "/")
         missing = shell("-C", plain.bootstrap_controllers, "ls", "/groups", status=1)
         assert "no broker is up that listens with PLAINTEXT" in missing[-1]
+
+
+@pytest.mark.parametrize("below", ["", "__consumer_offsets-0", f"__consumer_offsets-0/{NAME}"])
+def test_groups_without_metadata_are_refused_with_the_command_that_shows_them(tmp_path: Path, below: str) -> None:
+    log = making.write_log(tmp_path, golden_batches(scenarios()["worked-trace"]))
+    named = tmp_path / below
+    folder = log if named.is_file() else named
+    (told,) = shell("--snapshot", str(named), "ls", "/groups", status=1)
+    assert told.endswith(f"; metashell groups list {folder} shows the groups")
+    assert run_main(groups.main, ["list", str(folder)], cwd=tmp_path).status == 0

@@ -49,7 +49,7 @@ def test_an_unknown_type_is_kept_as_bytes_and_written_back() -> None:
 def test_a_body_that_does_not_decode_is_kept_with_the_field_at_fault() -> None:
     record = read_metadata_record(TOPIC_BYTES[:-4])
     assert isinstance(record.body, UnknownRecord)
-    assert record.fault == "TopicRecord: TopicId: 16 byte(s) wanted, 13 left"
+    assert record.fault == "TopicRecord: TopicId: 16 bytes wanted, 13 left"
 
 
 @shows("KIP-631/frame")

@@ -121,7 +121,7 @@ def replayed(batches: list[RecordBatch]) -> State:
                 try:
                     decoded = decoder.record(record.key, record.value)
                 except DecodeError as error:
-                    group = group_of_key(record.key or b"").decode()
+                    group = group_of_key(record.key).decode() if record.key is not None and len(record.key) >= 4 else None
                     state.find("BAD_RECORD", group, str(error), Place(record.offset, record.timestamp, producer_id))
                     continue
                 replay(state, decoded, Place(record.offset, record.timestamp, producer_id))
@@ -145,7 +145,7 @@ def as_state(state: State) -> tuple[object, ...]:
     return set(state.groups), {group: found for group, found in state.offsets.items() if found}, pending, findings_of(state)
 
 
-def findings_of(state: State) -> list[tuple[str, str, int]]:
+def findings_of(state: State) -> list[tuple[str, str | None, int]]:
     return [(finding.kind, finding.group_id, finding.place.offset) for finding in state.findings]
 
 

@@ -1211,7 +1211,7 @@ complete -c metashell-groups -n '__metashell_command_is why' -l verbose -s v -d 
 complete -c metashell-groups -n '__metashell_command_is why' -l help -s h -d 'show the help and exit'
 complete -c metashell-groups -n '__metashell_command_is why; and __metashell_words_are_at_least 2' -F
 complete -c metashell-groups -n '__metashell_words_are 0' -x -a history -d 'tell the story of a group: members, generations, assignments, commits'
-complete -c metashell-groups -n '__metashell_command_is history' -l since -x -d 'only what happened at or after this time'
+complete -c metashell-groups -n '__metashell_command_is history' -l since -x -d 'only what happened at or after this time; 10m: ten minutes ago'
 complete -c metashell-groups -n '__metashell_command_is history' -l until -x -d 'only what happened before this time'
 complete -c metashell-groups -n '__metashell_command_is history' -l commits -d 'also show runs of commits'
 complete -c metashell-groups -n '__metashell_command_is history' -l metadata -r -F -d 'metadata that has the names of topics; by default those that the log directories around the paths know'

@@ -57,8 +57,8 @@ class CommitTeller:
 
     def _flush(self) -> None:
         if self._count:
-            took = duration_text(self._last.ms - self._first.ms)
-            text = f"{counted(self._count, 'commit')} of {parts_text(parts_of(self._partitions))} within {took}"
+            within = f" within {duration_text(self._last.ms - self._first.ms)}" if self._count > 1 else ""
+            text = f"{counted(self._count, 'commit')} of {parts_text(parts_of(self._partitions))}{within}"
             details = {"commits": self._count, "last_offset": self._last.offset, "last_timestamp": self._last.ms}
             # They lie before the event that ends them.
             self._story.events.insert(self._event_count, Event(moment=self._first, kind="commits", text=text, details=details))

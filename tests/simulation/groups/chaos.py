@@ -52,8 +52,9 @@ def _steps(world: World, chance: Random, strategies: tuple[Strategy, ...], count
     for client in world.live:
         client.revoke_ms = world.plan.callback_ms
     if world.plan.is_static:
-        # A static leader that comes back takes the topics that it sees for those of its assignment (KIP-814): what grew while it was away
-        # waits for a rebalance, in Kafka too: `test_a_static_leader_does_not_see_what_grew_while_it_was_away`.
+        # A static leader of ours that comes back takes the topics that it sees for those of its assignment, as we read KIP-814: what grew
+        # while it was away waits for a rebalance (`test_a_static_leader_does_not_see_what_grew_while_it_was_away`). No real client was
+        # watched at this.
         yield world.plan.metadata_ms
         for client in world.live:
             client.enforce_rebalance("new partitions")
