@@ -5,7 +5,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "dump-log": ("dump_log", "print the batches and records of Kafka's logs and checkpoints as JSON lines"),
     "verify": ("verify", "check what Kafka left on disk: checksums, offsets, epochs, indexes, checkpoints"),
     "rehearse": ("rehearse", "what would happen to a cluster: steps tried on a copy of its metadata"),
-    "simulate": ("simulate", "how groups rebalance, simulated: what each strategy costs"),
+    "simulate": ("simulate", "how groups rebalance, simulated"),
     "report": ("report", "answer an operator's question from the logs of a cluster, as a table and as a page"),
     "storage": ("storage", "prepare and inspect the log directories of a node"),
     "quorum": ("quorum", "a quorum of controllers on this machine, and the quorum of any cluster"),

@@ -79,7 +79,7 @@ def test_destinations_that_nobody_asks_for_any_more_are_given_up() -> None:
 @pytest.mark.parametrize(
     ("asked", "size", "taken"),
     [
-        (VOTE, 40_000, True),
+        (VOTE, 30_000, True),
         (VOTE, 70_000, False),
         (flat.FetchRequest("c", 1, bytes(16), 5, 0, 0, 0, 1000), 8 << 20, True),
         (flat.FetchRequest("c", 1, bytes(16), 5, 0, 0, 0, 1000), 9 << 20, False),

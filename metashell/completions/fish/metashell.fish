@@ -293,7 +293,7 @@ complete -c metashell -n '__metashell_words_are 0' -x -a shell -d 'look at the m
 complete -c metashell -n '__metashell_words_are 0' -x -a dump-log -d 'print the batches and records of Kafka’s logs and checkpoints as JSON lines'
 complete -c metashell -n '__metashell_words_are 0' -x -a verify -d 'check what Kafka left on disk: checksums, offsets, epochs, indexes, checkpoints'
 complete -c metashell -n '__metashell_words_are 0' -x -a rehearse -d 'what would happen to a cluster: steps tried on a copy of its metadata'
-complete -c metashell -n '__metashell_words_are 0' -x -a simulate -d 'how groups rebalance, simulated: what each strategy costs'
+complete -c metashell -n '__metashell_words_are 0' -x -a simulate -d 'how groups rebalance, simulated'
 complete -c metashell -n '__metashell_words_are 0' -x -a report -d 'answer an operator’s question from the logs of a cluster, as a table and as a page'
 complete -c metashell -n '__metashell_words_are 0' -x -a storage -d 'prepare and inspect the log directories of a node'
 complete -c metashell -n '__metashell_words_are 0' -x -a quorum -d 'a quorum of controllers on this machine, and the quorum of any cluster'
