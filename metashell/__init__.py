@@ -2,8 +2,10 @@
 
 The packages, from the bottom up:
 
-- `codec` (bytes and what they mean), `log` (files), `image` (the state of the cluster), `nodes` (that state as directories and leaves);
-- `shell` and `dump` (what people see), `verify` (whether a disk is whole), `storage` (log directories before a server's first start),
+- `codec` (bytes and what they mean), `log` (files), `image` (the state of the cluster), `nodes` (that state as directories and leaves),
+  `health` (what is wrong in that state), `history` (earlier states, and what changed them);
+- `shell` and `dump` (what people see), `verify` (whether a disk is whole), `bundle` (a copy of a log for others),
+  `storage` (log directories before a server's first start),
   `columns` (records as tables), `reports` (questions over those tables), `demo` (a real directory to try them on);
 - `net` (Kafka's wire), `raft` (the consensus), `controller` (what the quorum decides), `groups` (what a group coordinator decides),
   `offsets_log` (what the logs of groups tell),
@@ -15,7 +17,8 @@ The packages, from the bottom up:
 - `options` (declared command lines), `cli` (argv and exit statuses).
 
 Beside them modules that every package may import: `values`, `ids`, `errors`, `escape` (text that is safe for a terminal), `amounts`
-(times and sizes as words) and `forms` (text, JSON, CSV and tables). Imports go downward only; tests/test_layers.py holds the table.
+(times and sizes as words), `settings` (what a person has chosen for all runs), `forms` (text, JSON, CSV and tables), `colors` (what
+colours mean) and `progress` (how far something is). Imports go downward only; tests/test_layers.py holds the table.
 """
 
 __version__ = "0.1.0"

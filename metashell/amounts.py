@@ -12,12 +12,13 @@ _DURATION: Final = (
     r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m(?!s))?"
     r"(?:([0-9]{1,9}(?:\.[0-9]{1,3})?)s)?(?:([0-9]{1,12})ms)?"
 )
-_LONGEST_MS: Final = 366 * 86_400_000
+_YEAR_MS: Final = 366 * 86_400_000
+_CALENDAR_MS: Final = 10_000 * _YEAR_MS
 _STEPS: Final = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
 
 
-def duration_ms(text: str) -> int:
-    """The milliseconds of `90s`, `1.5s`, `2m`, `1h30m`, `250ms` or `0`; at most a year.
+def duration_ms(text: str, *, years_max: int = 1) -> int:
+    """The milliseconds of `90s`, `1.5s`, `2m`, `1h30m`, `250ms` or `0`; at most so many years.
 
     Errors: UsageError that begins with the text; a number without a unit could mean anything.
     """
@@ -30,14 +31,17 @@ def duration_ms(text: str) -> int:
     days, hours, minutes, seconds, millis = found.groups()
     total = sum(int(count or 0) * _UNITS_MS[unit] for count, unit in ((days, "d"), (hours, "h"), (minutes, "m"), (millis, "ms")))
     total += round(float(seconds or 0) * 1000)
-    if total > _LONGEST_MS:
-        raise UsageError(f"{text!r} is longer than a year", text)
+    if total > years_max * _YEAR_MS:
+        raise UsageError(f"{text!r} is longer than {'a year' if years_max == 1 else f'{years_max} years'}", text)
     return total
 
 
 def duration_text(ms: int) -> str:
-    """`250 ms`, `9.3 s`, `4 min 10 s`, `2 h 5 min`, `3 d 4 h`: two units at most, for people."""
-    if ms < 1000:
+    """`250 ms`, `9.3 s`, `4 min 10 s`, `2 h 5 min`, `3 d 4 h`: two units at most, for people.
+
+    What no calendar holds, as a hostile log may claim, stays milliseconds.
+    """
+    if ms < 1000 or ms > _CALENDAR_MS:
         return f"{ms} ms" if ms else "0 s"
     if ms < 59_950:
         tenths = round(ms / 100)
@@ -69,6 +73,11 @@ def time_text(ms: int) -> str:
     except OverflowError:
         return str(ms)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+
+
+def moment_text(ms: int | None) -> str:
+    """`2026-11-20T03:12:09Z`, for people: milliseconds only where there are any; `no time` for none, and for the negative ones of logs."""
+    return "no time" if ms is None or ms < 0 else time_text(ms).replace(".000Z", "Z")
 
 
 def clock_text(ms: int) -> str:

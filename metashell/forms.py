@@ -2,6 +2,7 @@
 
     display = standard_output()                        where an answer goes: a terminal of some width, a pipe, a file
     display.line(text)                                 a line of text; `aligned(rows)` makes lines of columns
+    display.paint("bad", text)                         text in the colour of its role, for a line or a cell
     write_objects(display, form, objects)              json, jsonl, csv or table of dicts
     write_rows(display, form, columns, rows)           the same of rows whose columns are known
     write_value(display, value)                        one JSON value, indented
@@ -29,12 +30,14 @@ from functools import cache
 from itertools import chain, islice
 from typing import Any, Final, Protocol
 
+from metashell.colors import HEADING, ROLES, Painted, colored_json, may_color, painted
 from metashell.escape import terminal_json, terminal_line, terminal_text, writable, writable_json
 
 SAMPLE: Final = 200
 """The number of rows that decide the widths of a table's columns."""
 
-OBJECT_FORMS: Final = ("json", "jsonl", "table", "csv")
+JSON_FORMS: Final = {"json": ",\n", "jsonl": "\n"}  # what stands between objects
+OBJECT_FORMS: Final = (*JSON_FORMS, "table", "csv")
 """The forms that are made from objects; `text` and `kafka` belong to each command."""
 
 _GAP = "  "
@@ -43,7 +46,6 @@ _NARROW = 8
 """No column is narrowed below this; columns that do not fit even so are left out."""
 _PADDED_MAX = 200
 """The most that a column is padded to in a pipe: one huge value must not make every row huge."""
-_COLOR_LIMIT = 200_000
 _INDENT = 2
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z")
 _LINE_WIDTH = 100
@@ -60,10 +62,11 @@ class Display:
     """Where an answer goes.
 
     Shape: `is_terminal` says that a person sees it, so that hostile characters are escaped; `width` is that of the terminal in
-    columns, None where there is none; `note` takes a remark about the answer, such as what a table had no room for.
+    columns, None where there is none; `note` takes a remark about the answer, such as what a table had no room for. `palette` are
+    the colours of roles where `color` wants any.
     """
 
-    __slots__ = ("color", "is_terminal", "note", "out", "width")
+    __slots__ = ("color", "is_terminal", "note", "out", "palette", "width")
 
     def __init__(
         self,
@@ -79,10 +82,21 @@ class Display:
         self.width = width
         self.color = color
         self.note = note or _note
+        self.palette: Mapping[str, str] = ROLES
+
+    def paint(self, role: str, text: str) -> Painted:
+        """Text that may hold data in the colour of a role, if any, as part of a line: safe for its terminal."""
+        shown = terminal_line(text) if self.is_terminal else writable(text)
+        return painted(shown, self.palette.get(role, "")) if self.color else Painted(shown, shown)
+
+    def joined(self, parts: Iterable[str], between: str = "") -> Painted:
+        """One text of painted parts and of plain ones, which may hold data."""
+        found = [part if isinstance(part, Painted) else self.paint("", part) for part in parts]
+        return Painted(between.join(found), between.join([part.plain for part in found]))
 
     def shown(self, text: str) -> str:
         """Text that may hold data as it may be written here."""
-        return terminal_text(text) if self.is_terminal else writable(text)
+        return text if type(text) is Painted else terminal_text(text) if self.is_terminal else writable(text)
 
     def text(self, text: str) -> None:
         """Write text that may hold data."""
@@ -91,7 +105,10 @@ class Display:
     def line(self, text: str) -> None:
         """Write a line of text that may hold data."""
         # Written out again: a listing has millions of these.
-        shown = terminal_text(text) if self.is_terminal else text if text.isascii() else writable(text)
+        if not self.is_terminal:
+            shown = text if text.isascii() else writable(text)
+        else:
+            shown = text if type(text) is Painted else terminal_text(text)
         self.out.write(shown + "\n")
 
     def json(self, text: str) -> str:
@@ -100,9 +117,7 @@ class Display:
 
     def colored_json(self, text: str) -> str:
         """The same, coloured where colours are wanted; for whole values only."""
-        # Escaped first: colours are escape sequences too.
-        text = self.json(text)
-        return colored_json(text) if self.color else text
+        return colored_json(self.json(text), self.palette) if self.color else self.json(text)
 
 
 def _note(text: str) -> None:
@@ -111,15 +126,14 @@ def _note(text: str) -> None:
 
 def standard_output(*, no_color: bool = False, note: Callable[[str], object] | None = None) -> Display:
     """The display that standard output is."""
-    out = sys.stdout
-    is_terminal = out.isatty()
+    out: TextSink = sys.stdout
+    is_terminal = sys.stdout.isatty()
+    if sys.stderr.isatty():
+        from metashell.progress import stepping_aside
+
+        out = stepping_aside(sys.stdout)
     color = is_terminal and not no_color and may_color()
     return Display(out, is_terminal=is_terminal, width=terminal_width() if is_terminal else None, color=color, note=note)
-
-
-def may_color() -> bool:
-    """Whether the environment lets us colour: no NO_COLOR, and a terminal that can."""
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def terminal_width() -> int:
@@ -139,7 +153,7 @@ def terminal_width() -> int:
 def write_objects(
     display: Display,
     form: str,
-    items: Iterable[Mapping[str, Any]],
+    items: Iterable[Mapping[str, Any] | str],
     *,
     columns: Sequence[str] = (),
     constant: Iterable[str] = (),
@@ -151,13 +165,13 @@ def write_objects(
     keys of the first rows; csv has these keys after them. Keys in `constant` are the same in each object: they are no columns
     of a table, and the last ones of csv.
     """
-    if form in ("json", "jsonl"):
+    if form in JSON_FORMS:
         writer = JsonWriter(display, form, single=single)
         for item in items:
             writer.add(item)
         writer.close()
         return
-    rest = iter(items)
+    rest: Iterator[Any] = iter(items)
     sample = list(islice(rest, SAMPLE))
     last = tuple(constant)
     keys = dict.fromkeys(key for item in sample for key in item if key not in last)
@@ -182,7 +196,7 @@ def _as_rows(items: Iterable[Mapping[str, Any]], names: list[str], left_out: set
 
 def write_rows(display: Display, form: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write rows under known columns; where two have one name, csv and table show both, and JSON has the later one as `name_1`."""
-    if form in ("json", "jsonl"):
+    if form in JSON_FORMS:
         keys = _distinct(columns)
         write_objects(display, form, (dict(zip(keys, row, strict=True)) for row in rows))
     elif form == "csv":
@@ -216,19 +230,19 @@ def _pretty(display: Display, value: object) -> str:
 
 
 class JsonWriter:
-    """Writes values in the form json or jsonl: `add` for each as it comes, then `close`."""
+    """Writes objects in the form json or jsonl: `add` for each as it comes, then `close`; a text is some of them written already."""
 
     def __init__(self, display: Display, form: str, *, single: bool = False) -> None:
         self._display = display
         is_array = form == "json" and not single
         self._is_pretty = form == "json" and single
-        self._before, self._between = ("[\n", ",\n") if is_array else ("", "")
+        self._before, self._between = ("[\n", JSON_FORMS[form]) if is_array else ("", "")
         self._after = "" if is_array else "\n"
         self._end, self._end_of_some = ("[]\n", "\n]\n") if is_array else ("", "")
 
     def add(self, item: object) -> None:
         display = self._display
-        text = _pretty(display, item) if self._is_pretty else display.colored_json(compact_json(item))
+        text = _pretty(display, item) if self._is_pretty else display.colored_json(item if isinstance(item, str) else compact_json(item))
         display.out.write(self._before + text + self._after)
         self._before, self._end = self._between, self._end_of_some
 
@@ -238,17 +252,11 @@ class JsonWriter:
 
 def _write_csv(display: Display, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     import csv
+    from types import SimpleNamespace
 
-    writer = csv.writer(_Escaping(display), lineterminator="\n")
+    writer = csv.writer(SimpleNamespace(write=display.text), lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(map(csv_cell, row) for row in rows)
-
-
-class _Escaping:
-    """What the csv module writes to."""
-
-    def __init__(self, display: Display) -> None:
-        self.write = display.text
 
 
 def csv_cell(value: Any) -> Any:
@@ -300,10 +308,12 @@ class Table:
             padded(cell, width, to_the_right=right) for cell, width, right in zip(cells, self._widths, self._to_the_right, strict=False)
         ]
         line = _GAP.join(parts).rstrip()
-        display.out.write(f"\x1b[1m{line}\x1b[0m\n" if is_heading and display.color else f"{line}\n")
+        display.out.write((display.paint(HEADING, line) if is_heading else line) + "\n")
 
 
 def _table_cell(value: Any) -> str:
+    if type(value) is Painted:
+        return value
     return "-" if value is None else terminal_line(plain_text(value))
 
 
@@ -318,9 +328,10 @@ def _are_times(values: Sequence[Any]) -> bool:
 
 
 def padded(text: str, width: int, *, own: int | None = None, to_the_right: bool = False) -> str:
-    """The text with blanks up to `width` columns; `own` is its width where that is known or holds colours, which have none."""
+    """The text with blanks up to `width` columns; `own` is its width where that is known."""
     blanks = " " * (width - (text_width(text) if own is None else own))
-    return blanks + text if to_the_right else text + blanks
+    shown = blanks + text if to_the_right else text + blanks
+    return Painted(shown, blanks + text.plain if to_the_right else text.plain + blanks) if type(text) is Painted else shown
 
 
 def _cut(text: str, width: int) -> str:
@@ -330,6 +341,8 @@ def _cut(text: str, width: int) -> str:
     """
     if text_width(text) <= width:
         return text
+    if type(text) is Painted:
+        return painted(_cut(text.plain, width), text.sgr)
     is_path = text.startswith("/")
     kept, left = "", width - 1
     for char in reversed(text) if is_path else text:
@@ -365,12 +378,16 @@ def fitted(widths: Sequence[int], limit: int, whole: Collection[int] = ()) -> li
 
 
 def aligned(rows: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> Iterator[str]:
-    """A line for each row, its cells in columns two blanks apart; those in `right` stand to the right."""
-    cells = [[terminal_line(cell) for cell in row] for row in rows]
+    """A line for each row, its cells in columns two blanks apart; those in `right` stand to the right, and some may be painted."""
+    cells = [[cell if type(cell) is Painted else terminal_line(cell) for cell in row] for row in rows]
     widths = [max(map(text_width, column)) for column in _columns_of(cells)]
     to_the_right = frozenset(right)
     for row in cells:
-        yield _GAP.join(padded(cell, widths[index], to_the_right=index in to_the_right) for index, cell in enumerate(row)).rstrip()
+        line = _GAP.join(padded(cell, widths[index], to_the_right=index in to_the_right) for index, cell in enumerate(row)).rstrip()
+        if any(type(cell) is Painted for cell in row):
+            yield Painted(line, _GAP.join(getattr(cell, "plain", cell) for cell in row))
+        else:
+            yield line
 
 
 def write_aligned(display: Display, rows: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> None:
@@ -400,7 +417,9 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 
 def text_width(text: str) -> int:
-    """The columns that a terminal gives the text: two for each wide character of East Asia, none for a combining one."""
+    """The columns that a terminal gives the text: two for each wide character of East Asia, none for a combining one and for colours."""
+    if type(text) is Painted:
+        text = text.plain
     if text.isascii():
         return len(text)
     from unicodedata import category, east_asian_width
@@ -479,18 +498,3 @@ def pretty_json(value: Any, width: int = _LINE_WIDTH, indent: int = 0, key: str 
 def _is_flat(value: Any) -> bool:
     items = value.values() if isinstance(value, dict) else value
     return not any(isinstance(item, dict | list | tuple) and item for item in items)
-
-
-_TOKEN = r'("(?:[^"\\]|\\.)*")(\s*:)?|-?[0-9][0-9.eE+-]*|true|false|null'
-_KEY, _STRING, _SCALAR, _PLAIN = "\x1b[34m", "\x1b[32m", "\x1b[36m", "\x1b[0m"
-
-
-def colored_json(text: str) -> str:
-    """JSON text with terminal colours; a large text stays plain, since colouring it takes long."""
-    return text if len(text) > _COLOR_LIMIT else re.sub(_TOKEN, _colored_token, text)
-
-
-def _colored_token(match: re.Match[str]) -> str:
-    if match[1] is None:
-        return f"{_SCALAR}{match[0]}{_PLAIN}"
-    return f"{_KEY}{match[1]}{_PLAIN}{match[2]}" if match[2] else f"{_STRING}{match[1]}{_PLAIN}"

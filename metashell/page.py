@@ -1,14 +1,14 @@
 """Pages of HTML that load nothing and run nothing, and forbid themselves both by a Content-Security-Policy.
 
 Every text from data goes through `shown`. However much there is to show, a table and a timeline have a bounded number of rows, and say what
-they left out.
+they left out. On a narrow screen a row of a table becomes a block of its cells, each with its heading.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
-from typing import Final
+from typing import Final, NamedTuple
 
 from metashell.escape import terminal_line
 from metashell.forms import counted
@@ -25,9 +25,12 @@ _NICE_MS: Final = (
 )
 _CSS: Final = """
 :root { color-scheme: light dark; --page: #fff; --text: #1c2430; --faint: #5b6675; --line: #d8dee6; --head: #f2f5f8;
-  --safe: #2f8f4e; --unsafe: #b83a3a; }
-@media (prefers-color-scheme: dark) { :root { --page: #14181d; --text: #e3e8ee; --faint: #9aa5b1; --line: #323a44; --head: #1d232a; } }
-body { margin: 0 auto; max-width: 75rem; padding: 1.5rem; background: var(--page); color: var(--text); font: 15px/1.5 system-ui; }
+  --safe: #2a7d45; --unsafe: #b83a3a; --bad: #b02a2a; --unusual: #8a5a00; }
+@media (prefers-color-scheme: dark) { :root { --page: #14181d; --text: #e3e8ee; --faint: #9aa5b1; --line: #323a44; --head: #1d232a;
+  --bad: #f08a8a; --unusual: #e8b75a; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 80rem; padding: 1.5rem; overflow-wrap: anywhere;
+  background: var(--page); color: var(--text); font: 15px/1.5 system-ui; }
 h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 1.75rem 0 .4rem; }
 .verdict { padding: .6rem .9rem; border-radius: 6px; color: #fff; font-weight: 600; font-size: 1.1rem; }
 .safe { background: var(--safe); } .unsafe { background: var(--unsafe); }
@@ -37,8 +40,19 @@ pre { overflow-x: auto; background: var(--head); padding: .75rem; border-radius:
 svg { display: block; min-width: 60rem; width: 100%; height: auto; font: 11px system-ui, sans-serif; fill: var(--text); }
 svg line { stroke: var(--line); } .mark line { stroke: var(--text); stroke-dasharray: 3 3; }
 table { border-collapse: collapse; width: 100%; font-size: .85rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .6rem; text-align: left; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th { background: var(--head); }
+th, td { padding: .25rem .5rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
+th { background: var(--head); overflow-wrap: normal; } th.whole { white-space: normal; } td { min-width: 2.5rem; }
+.number { text-align: right; } .whole { white-space: nowrap; } .time { overflow-wrap: normal; }
+.bad { color: var(--bad); font-weight: 600; } .unusual { color: var(--unusual); font-weight: 600; }
+@media (max-width: 70rem) {
+  body { padding: 1rem; }
+  thead { display: none; }
+  tbody tr { display: grid; grid-template-columns: repeat(auto-fill, minmax(6.5rem, 1fr)); border-bottom: 1px solid var(--line);
+    padding: .3rem 0; }
+  td, td.number, td.whole { border: 0; padding: .1rem .5rem; text-align: left; white-space: normal; min-width: 0; }
+  td:empty { display: none; }
+  td::before { content: attr(data-label); display: block; color: var(--faint); font-weight: 400; font-size: .75rem; }
+}
 .key span { display: inline-block; width: .8rem; height: .8rem; margin: 0 .3rem 0 .9rem; border-radius: 2px; vertical-align: -1px; }
 """
 Clock = Callable[[int], str]
@@ -73,16 +87,35 @@ def bullets(items: Iterable[str]) -> Iterator[str]:
         yield f"<ul>{''.join(found)}</ul>\n"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], count: int) -> Iterator[str]:
+class Cell(NamedTuple):
+    """A cell of a table: its text, what a browser shows under a resting mouse, and its classes (`number`, `time`, `whole`, `bad`)."""
+
+    text: str
+    hint: str = ""
+    css: str = ""
+
+
+def table(head: Sequence[str | Cell], rows: Iterable[Sequence[str | Cell]], count: int, *, rows_max: int = ROWS_MAX) -> Iterator[str]:
     """A table of the first rows; `count` is how many there are."""
-    yield '<div class="wide"><table><thead><tr>' + "".join(f"<th>{shown(name)}</th>" for name in head) + "</tr></thead><tbody>\n"
+    names = [Cell(name) if isinstance(name, str) else name for name in head]
+    labels = [f' data-label="{shown(name.text)}"' for name in names]
+    yield '<div class="wide"><table><thead><tr>' + "".join(_cell("th", name, "") for name in names) + "</tr></thead><tbody>\n"
     for number, row in enumerate(rows):
-        if number == ROWS_MAX:
+        if number == rows_max:
             break
-        yield "<tr>" + "".join(f"<td>{shown(cell)}</td>" for cell in row) + "</tr>\n"
+        yield "<tr>" + "".join(_cell("td", cell, label) for cell, label in zip(row, labels, strict=True)) + "</tr>\n"
     yield "</tbody></table></div>\n"
-    if count > ROWS_MAX:
-        yield f'<p class="faint">{count - ROWS_MAX} more rows are left out.</p>\n'
+    if count > rows_max:
+        yield f'<p class="faint">{count - rows_max} more rows are left out.</p>\n'
+
+
+def _cell(tag: str, cell: str | Cell, label: str) -> str:
+    text, hint, css = (cell, "", "") if isinstance(cell, str) else cell
+    more = (f' class="{css}"' if css else "") + (f' title="{shown(hint)}"' if hint else "")
+    inner = shown(text)
+    # Where there is no room a time has two lines, and no third.
+    inner = inner.replace("T", "<wbr>T", 1) if tag == "td" and "time" in css.split() else inner
+    return f"<{tag}{more}{label}>{inner}</{tag}>"
 
 
 def color_rules(names: Iterable[str]) -> str:

@@ -43,6 +43,20 @@ def uuid_text(raw: bytes) -> str:
     return UUID_TEXTS[raw]
 
 
+_DIRECTORY_WORDS = {MIGRATING_DIRECTORY: "MIGRATING", UNASSIGNED_DIRECTORY: "UNASSIGNED", LOST_DIRECTORY: "LOST"}
+_WORDS_OF_TEXTS = {uuid_text(id): word for id, word in _DIRECTORY_WORDS.items()}
+
+
+def directory_text(directory: bytes) -> str:
+    """A directory's id, or Kafka's word where it stands for none."""
+    return _DIRECTORY_WORDS.get(directory) or uuid_text(directory)
+
+
+def directory_word(text: str) -> str:
+    """What `directory_text` says of the directory whose id this text is."""
+    return _WORDS_OF_TEXTS.get(text, text)
+
+
 def uuid_from_text(text: str) -> bytes:
     """The 16 bytes that a uuid text stands for.
 

@@ -24,10 +24,12 @@ _OUR_ERROR = re.compile(r"^\s*metashell\.errors\.(\w+): (.*)$", re.MULTILINE)
 
 def run(values: SimpleNamespace) -> int:
     """Do the job that the command line names."""
+    from metashell.log.outputs import refuse_folder_of_logs
     from metashell.reports.forms import left_out
     from spark_reports.session import open_session, require_parts
 
     require_parts()
+    refuse_folder_of_logs(values.out, values.paths)
     # A stream runs for days.
     gc.enable()
     require_inputs(values.paths, may_be_empty=values.job == "stream" and not values.once, is_whole=values.once)
@@ -86,8 +88,9 @@ def _report(spark: Any, values: SimpleNamespace) -> int:
     from metashell.codec.uris import shown_uri
     from metashell.options.report_tools import ALL, FORMS
     from metashell.reports import REPORTS
-    from metashell.reports.forms import left_out_lines, notes_on, write_answer
+    from metashell.reports.forms import left_out_lines, notes_on, write_answer, write_index
     from metashell.reports.inputs import answerable, logs_at
+    from metashell.reports.today import judge
     from spark_reports.report_job import count_faults, run_on_spark
 
     wanted = list(REPORTS.values()) if values.job == ALL else [REPORTS[values.job]]
@@ -95,11 +98,19 @@ def _report(spark: Any, values: SimpleNamespace) -> int:
     options = reading_options(values)
     fault_count = count_faults(spark, reports, values.paths, options=options)
     notes = notes_on(fault_count, show_secrets=values.show_secrets)
+    sources = " ".join(map(shown_uri, values.paths))
+    forms = values.format or FORMS
+    has_index = values.job == ALL and "html" in forms
+    answers = {}
     for report, answer in run_on_spark(spark, reports, values.paths, options=options):
-        written = write_answer(
-            report, answer, values.out, values.format or FORMS, sources=" ".join(map(shown_uri, values.paths)), notes=notes
-        )
+        if has_index:
+            answers[report.name] = answer
+        written = write_answer(report, answer, values.out, forms, sources=sources, notes=notes, has_index=has_index)
         sys.stdout.write("".join(f"{path}\n" for path in written))
+    if has_index:
+        judged = judge(values.paths, on_error=values.on_error)
+        index = write_index(values.out, answers, left_out, judged, sources=sources, notes=notes, fault_count=fault_count)
+        sys.stdout.write(f"{index}\n")
     for line in left_out_lines(left_out):
         complain(NAME, line)
     return fault_count

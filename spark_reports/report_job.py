@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import functions
 
-from metashell.reports.answer import EARLIEST_MS, LATEST_MS, as_declared
+from metashell.reports.answer import as_declared
 from metashell.reports.catalog import BASES, DERIVED, Report, view_text
 from metashell.reports.inputs import FAULTS, source_tables, tables_by_log
+from metashell.reports.words import EARLIEST_MS, LATEST_MS
 from spark_reports.source import NAME
 
 Answers = Iterator[tuple[Report, pa.Table]]

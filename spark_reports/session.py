@@ -85,7 +85,7 @@ def is_submitted() -> bool:
 
 def require_parts() -> None:
     """Errors: MetashellError that says what to install."""
-    require_packages("spark", "pyspark", "pyarrow", "numpy", "jinja2", "pygal")
+    require_packages("spark", "pyspark", "pyarrow", "numpy")
     if not is_submitted():
         trouble = java_trouble()
         if trouble is not None:

@@ -1,5 +1,8 @@
 """The data source `kafka_metadata`: one table of the given files and directories, one partition a split, Arrow batches only.
 
+A table of the state (`topics`, `partitions`, `brokers` and so on, see columns/state) has one partition a cluster; all others are events.
+The option `at` asks for the state as of an offset or a time.
+
 Options: `table` (default `records`), `columns` (names with commas between; Spark prunes none by itself), `onError` (`fail` or `skip`),
 `showSecrets`, `splitBytes`, `log` (the kind of log where nothing else says it), `only` (kinds of logs: others are not read),
 `checkpoints` (`every`: not only those that replay needs). Skipped faults are rows of the table `faults`; `faultsOf`
@@ -21,6 +24,8 @@ from pyspark.sql.types import StructType
 from metashell.columns import ReadOptions, Split, plan_splits, read_split, tables
 from metashell.columns.decode.options import OnError
 from metashell.columns.inputs.splits import logs_of, require_logs
+from metashell.columns.names import STATE_TABLES
+from metashell.columns.state.schemas import SCHEMAS
 from metashell.errors import UsageError
 from metashell.log.kinds import KNOWN_LOGS, LogKind
 from metashell.reports.derived import TABLES
@@ -80,11 +85,18 @@ class KafkaMetadataSource(DataSource):
         return from_arrow_schema(wanted(self.options).schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        asked = wanted(self.options)
+        if asked.table in STATE_TABLES:
+            from spark_reports.state import StateReader
+
+            return StateReader(load_paths(self.options), asked, self.options.get("at", ""))
         return SplitReader(self.options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         from spark_reports.stream import GrowingFilesReader
 
+        if (table := wanted(self.options).table) in STATE_TABLES:
+            raise UsageError(f"table {table} is of the state, which is read as a whole: only tables of events can be streamed", table)
         return GrowingFilesReader(self.options)
 
 
@@ -122,7 +134,7 @@ def table_schema(table: str) -> pa.Schema:
     """The schema of a table. Errors: UsageError for a name that none has."""
     if table in TABLES:
         return TABLES[table].schema
-    known = tables()
+    known = {**SCHEMAS, **tables()}
     if table not in known:
         raise UsageError(f"unknown table {table}; there are {', '.join([*known, *TABLES])}", table)
     return known[table]

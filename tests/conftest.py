@@ -22,6 +22,11 @@ settings.register_profile("default", derandomize=True, deadline=None, max_exampl
 settings.register_profile("soak", deadline=None, max_examples=500, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+# What the person who runs the tests has chosen for the shell is no matter of theirs.
+os.environ |= {"XDG_CONFIG_HOME": "/nonexistent", "XDG_STATE_HOME": "/nonexistent"}
+for name in ("METASHELL_CONFIG", "METASHELL_SOURCE", "PAGER", "LESS"):
+    os.environ.pop(name, None)
+
 # In the background of a script SIGINT is ignored, below nohup SIGHUP, and so they would be by every command that a test starts and ends.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
-from metashell.cli import dump_log, export, groups, kafka_shell, rehearse, report, sql, storage, verify
+from metashell.cli import bundle, dump_log, export, groups, kafka_shell, rehearse, report, sql, storage, verify
 from metashell.options.analyse_tools import EXPORT, SQL
+from metashell.options.bundle_tools import BUNDLE
 from metashell.options.dump_tools import DUMP_LOG
 from metashell.options.group_tools import GROUPS
 from metashell.options.quorum import QUORUM_OPTIONS
@@ -17,6 +19,9 @@ from metashell.options.shell_tools import KAFKA_SHELL
 from metashell.options.spec import CommandSpec, Option
 from metashell.options.storage_tools import STORAGE
 from metashell.options.verify_tools import VERIFY
+from metashell.shell.command import FORMS
+from metashell.shell.commands import COMMANDS
+from metashell.shell.search import logic, predicates
 from tests.running import Outcome, run_main
 from tests.secret_logs import SECRETS, found_in, found_in_files
 
@@ -24,6 +29,7 @@ MAINS = {
     DUMP_LOG.name: dump_log.main,
     KAFKA_SHELL.name: kafka_shell.main,
     VERIFY.name: verify.main,
+    BUNDLE.name: bundle.main,
     REHEARSE.name: rehearse.main,
     EXPORT.name: export.main,
     SQL.name: sql.main,
@@ -65,6 +71,24 @@ WORDS = {
     "retention": ["--retention", "1h"],
     "at": ["--at", "2031-01-01"],
     "to": ["--to", "2.8"],
+    "mapping": ["--anonymise", "--mapping", "names.jsonl"],
+    "by": ["--by", "leader"],
+    "limit": ["--limit", "9"],
+    "min_isr": ["--min-isr", "2"],
+    "allow": ["--allow", "fault=3"],
+    "stuck_after": ["--stuck-after", "1s"],
+    "lag_after": ["--lag-after", "1s"],
+    "sort": ["--sort", "type"],
+    "number": ["-n", "3"],
+    "leader": ["-leader", "1"],
+    "replica": ["-replica", "1"],
+    "rack": ["-rack", "a"],
+    "isr_lt": ["-isr-lt", "9"],
+    "with_config": ["-config", "*=*"],
+    "changed_since": ["-changed-since", "0"],
+    "newer": ["-newer", "/image/features"],
+    "settings": ["--settings", "/dev/null"],
+    "where": ["--where", "'len(value)!=0'"],
 }
 """How an option is given that takes a value which is not one of a few."""
 ELSEWHERE = {
@@ -80,8 +104,9 @@ ELSEWHERE = {
     "log",
     "format",
     "on_error",
+    *(option.dest for option in (*predicates.OPTIONS, *logic.OPTIONS) if option.is_flag),
 }
-"""Options that every command line here has anyway, that have a test of their own, or that read no log."""
+"""Options that every command line here has anyway, that have a test of their own, that read no log, or that leave paths out of `find`."""
 
 
 @dataclass
@@ -132,3 +157,26 @@ def single_options(spec: CommandSpec) -> list[list[str]]:
 
 def run(tool: CommandSpec, words: Sequence[str], folder: Path, show: bool) -> Outcome:
     return run_main(MAINS[tool.name], [*(["--show-secrets"] if show else []), *words], cwd=folder)
+
+
+ENDLESS = {"watch", "follow"}
+NODES = ["/", "/image", "/image/*", "/image/configs/*", "/image/configs/*/*", "/image/scram/*/*", "/image/faults", "/image/delegationToken"]
+
+
+FULL_OF_SECRETS = ["/", "/image/configs/*/*"]
+"""Where an option is tried in each form; elsewhere it is tried in the usual one."""
+
+
+def shell_lines() -> Iterator[list[str]]:
+    """Every command of the shell on the places where secrets are: in each form, with each option, and with both."""
+    forms = [[], *(["-o", form] for form in FORMS)]
+    for command in COMMANDS:
+        if command.name in ENDLESS:
+            continue
+        has_path = any(argument.kind == "node" for argument in command.spec.arguments)
+        targets = [[], *([node] for node in NODES)] if has_path else [[], *([["0", "end"], ["end", "0"]] if command.name == "diff" else [])]
+        first = [command.name, "."] if command.name == "grep" else [command.name]
+        for target, words in product(targets, [[], *single_options(command.spec)]):
+            in_each_form = not words or not has_path or target[0:1] in ([place] for place in FULL_OF_SECRETS)
+            for form in forms if in_each_form else [[]]:
+                yield [*first, *target, *words, *form]

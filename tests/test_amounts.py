@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.amounts import clock_text, duration_ms, duration_text, duration_word, size_text, time_text
+from metashell.amounts import clock_text, duration_ms, duration_text, duration_word, moment_text, size_text, time_text
 from metashell.errors import UsageError
 
 
@@ -61,3 +61,22 @@ def test_a_time_is_shown_in_utc_with_milliseconds_and_as_a_number_where_no_calen
     assert time_text(1_763_641_533_440) == "2025-11-20T12:25:33.440Z"
     assert time_text(-1) == "1969-12-31T23:59:59.999Z"
     assert time_text(1 << 62) == str(1 << 62)
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [
+        (1_795_143_600_000, "2026-11-20T03:00:00Z"),
+        (1_795_143_600_040, "2026-11-20T03:00:00.040Z"),
+        (0, "1970-01-01T00:00:00Z"),
+        (-1, "no time"),
+        (None, "no time"),
+        (1 << 62, str(1 << 62)),
+    ],
+)
+def test_a_moment_has_milliseconds_only_where_there_are_any(ms: int | None, text: str) -> None:
+    assert moment_text(ms) == text
+
+
+def test_a_time_that_no_calendar_holds_stays_a_number() -> None:
+    assert duration_text((1 << 63) - 1) == f"{(1 << 63) - 1} ms"

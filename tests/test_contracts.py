@@ -31,6 +31,7 @@ PACKAGES = (
     "metashell.log",
     "metashell.image",
     "metashell.verify",
+    "metashell.bundle",
     "metashell.rehearse",
     "metashell.rebalance",
 )

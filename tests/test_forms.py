@@ -186,7 +186,7 @@ def test_one_value_is_indented_and_coloured_on_request():
     assert shown.text == '{\n  "a": [1, 2],\n  "b": "x"\n}\n'
     shown = Shown(is_terminal=True, color=True)
     write_value(shown.display, {"a": "x\x1b[2J: ", "b": -1.5e3})
-    assert shown.text == ('{\n  \x1b[34m"a"\x1b[0m: \x1b[32m"x\\u001b[2J: "\x1b[0m,\n  \x1b[34m"b"\x1b[0m: \x1b[36m-1500.0\x1b[0m\n}\n')
+    assert shown.text == ('{\n  \x1b[34m"a"\x1b[0m: \x1b[32m"x\\u001b[2J: "\x1b[0m,\n  \x1b[34m"b"\x1b[0m: -1500.0\n}\n')
 
 
 @pytest.mark.parametrize("width", [20, 40, 80])

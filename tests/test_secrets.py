@@ -23,6 +23,7 @@ from metashell.columns.schemas import COMMON_TABLES, tables_of_log
 from metashell.dump.kafka.classes import DECODER_CLASSES
 from metashell.options.administering import CLUSTER_OPTIONS
 from metashell.options.analyse_tools import EXPORT, LOGS, SQL
+from metashell.options.bundle_tools import BUNDLE
 from metashell.options.dump_tools import DUMP_LOG
 from metashell.options.front_door import TOOLS
 from metashell.options.group_log_tools import LOG_COMMANDS
@@ -32,9 +33,8 @@ from metashell.options.report_tools import ALL, REPORT
 from metashell.options.shell_tools import KAFKA_SHELL
 from metashell.options.storage_tools import STORAGE
 from metashell.options.verify_tools import VERIFY
-from metashell.shell.command import FORMS
-from metashell.shell.commands import COMMANDS
 from metashell.shell.commands import NAMES as SHELL_COMMANDS
+from tests.bundle.unpacking import unpacked
 from tests.running import Outcome, command_line, run_main
 from tests.secret_logs import (
     CHECKPOINT_NAME,
@@ -48,7 +48,7 @@ from tests.secret_logs import (
     write_logs,
 )
 from tests.secret_logs import LOGS as MADE_LOGS
-from tests.secret_runs import MAINS, Ran, run, single_options, variants
+from tests.secret_runs import ENDLESS, MAINS, Ran, run, shell_lines, single_options, variants
 
 NOT_HERE = {
     "metashell": "a door to the others",
@@ -269,6 +269,8 @@ def run_report(ran: Ran, words: Sequence[str], out: Path, show: bool) -> None:
 @pytest.mark.parametrize("show", [False, True])
 def test_the_report_on_settings(root: Path, tmp_path: Path, show: bool) -> None:
     ran = Ran()
+    for words in ([ALL], ["topic_history", "-o", "csv"], [ALL, "-o", "jsonl"], ["timeline", "-o", "html"]):
+        ran.note(words, run(REPORT, [*words, str(root / "sound" / "somewhere")], tmp_path, show))
     run_report(ran, ["topic_history", str(root / "sound" / "somewhere")], tmp_path / "out", show)
     ran.check(show, ("password", "unknown key"))
 
@@ -293,6 +295,25 @@ def test_verify_with_every_option_and_form(root: Path) -> None:
     ran.check(False)
 
 
+@pytest.mark.parametrize(
+    "log", [name if name in ("sound", "checkpoint") else pytest.param(name, marks=pytest.mark.slow) for name in ALL_LOGS]
+)
+def test_a_bundle_with_every_option(root: Path, tmp_path: Path, log: str) -> None:
+    ran = Ran()
+    source = root / log / "__cluster_metadata-0"
+    assert found_in_files(source)
+    for number, words in enumerate([[], *single_options(BUNDLE)]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        line = [*words, str(source), "--out", "case.tar.gz"]
+        outcome = run(BUNDLE, line, folder, False)
+        assert outcome.status in (0, 1) and outcome.stdout, outcome.stderr
+        assert (unpacked(folder) / "README.md").exists()
+        ran.note(line, outcome, folder)
+    assert ran.count >= 3
+    ran.check(False)
+
+
 SECRET_STEPS = "config set broker:default ssl.keystore.password=open-sesame then config set broker:9 my.own=open-sesame"
 
 
@@ -311,20 +332,6 @@ def test_rehearse_with_every_option_and_form(root: Path, place: str) -> None:
 
 
 # ---- the shell -------------------------------------------------------------------------------------------------------
-
-ENDLESS = {"watch", "follow"}
-NODES = ["/", "/image", "/image/*", "/image/configs/*", "/image/configs/*/*", "/image/scram/*/*", "/image/faults", "/image/delegationToken"]
-
-
-def shell_lines() -> Iterator[list[str]]:
-    """Every command of the shell, in each form, with each option, on the places where secrets are."""
-    for command in COMMANDS:
-        if command.name in ENDLESS:
-            continue
-        takes = command.spec.arguments[0].kind if command.spec.arguments else ""
-        targets = [[], *([node] for node in NODES)] if takes == "node" else [[]]
-        for target, words, form in product(targets, [[], *single_options(command.spec)], [[], *(["-o", form] for form in FORMS)]):
-            yield [command.name, *words, *target, *form]
 
 
 @pytest.mark.parametrize("show", [False, True])

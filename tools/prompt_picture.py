@@ -2,7 +2,7 @@
 
 `OPTIONS` open `kafka-shell` in a pseudo-terminal, the lines of `SESSION` are typed, and what its user sees is drawn as docs/prompt.svg:
 a broker is fenced, the ISRs of a topic shrank, a secret is not shown, and paths are completed.
-The session's history file is in a temporary folder.
+The session's history file and settings are in a temporary folder.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import pyte
 from tools.generated import ROOT
 
 PICTURE = ROOT / "docs" / "prompt.svg"
-COLUMNS, ROWS = 108, 40
-PROMPT = "demo@"
+COLUMNS, ROWS = 108, 27
+PROMPT = "demo /"
 OPTIONS = ("--demo", "--certain-only")
 """The newest checkpoint of the demonstration was written while one of its brokers was away."""
 SESSION = (
@@ -34,6 +34,8 @@ SESSION = (
 )
 HALF_TYPED = "cat orders/"
 """The line at which the picture is taken, with the menu of its completions below."""
+OF_ITS_USER = ("NO_COLOR", "METASHELL_CONFIG", "PAGER", "PROMPT_TOOLKIT_NO_CPR")
+"""Variables of whoever draws the picture, which would change it."""
 WINDOW = " ".join(("kafka-shell", *OPTIONS))
 LIMIT_S = 60.0
 QUIET_S = 0.7
@@ -62,11 +64,12 @@ class Session:
 
     def __init__(self, state: str) -> None:
         code = "import sys; from metashell.cli.kafka_shell import main; sys.exit(main(sys.argv[1:]))"
-        surroundings = {"TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1", "XDG_STATE_HOME": state, "PYTHONPATH": str(ROOT)}
-        environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | surroundings
+        surroundings = {"TERM": "xterm-256color", "XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state, "PYTHONPATH": str(ROOT)}
+        environment = {name: value for name, value in os.environ.items() if name not in OF_ITS_USER} | surroundings
         self._child = pexpect.spawn(sys.executable, ["-c", code, *OPTIONS], env=environment, dimensions=(ROWS, COLUMNS), encoding="utf-8")
         self._child.delaybeforesend = None
         self.screen = pyte.Screen(COLUMNS, ROWS)
+        self.screen.write_process_input = self._child.send  # Where the cursor is: without that the line at the bottom is not drawn.
         self._stream = pyte.Stream(self.screen)
 
     def type(self, keys: str) -> None:

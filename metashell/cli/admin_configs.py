@@ -73,11 +73,9 @@ def _suggestion(resource: Resource, missing: Iterable[str]) -> str:
 
 def known_keys(resource: Resource) -> list[str]:
     """The keys that Kafka 4.3 knows for such a resource."""
-    from metashell.codec.config_types import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
-    from metashell.controller.configs.keys import config_keys
+    from metashell.controller.configs.keys import KINDS, config_keys
 
-    kinds = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker", GROUP_RESOURCE: "group", CLIENT_METRICS_RESOURCE: "client_metrics"}
-    kind = kinds.get(resource.kind)
+    kind = KINDS.get(resource.kind)
     return [] if kind is None else list(config_keys(kind))
 
 

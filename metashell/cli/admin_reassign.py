@@ -109,8 +109,9 @@ def _assignment(topic: str, partition: int, replicas: tuple[int, ...], before: t
 
 
 def _write_out(work: Work, planned: Sequence[Assignment]) -> bool:
-    """Write the plan where --out says; whether that was standard output, where nothing else goes then. Errors: OSError."""
+    """Write the plan where --out says; whether that was standard output, where nothing else goes then. Errors: OSError, PathError."""
     from metashell.cli.reassign_view import STDIN
+    from metashell.log.outputs import open_output
     from metashell.placement import write_plan
 
     path = work.values.out
@@ -120,7 +121,8 @@ def _write_out(work: Work, planned: Sequence[Assignment]) -> bool:
     if path == STDIN:
         work.display.out.write(text)
         return True
-    with open(path, "w", encoding="utf-8") as file:
+    source = work.values.snapshot
+    with open(open_output(path, sources=[source] if source else ()), "w", encoding="utf-8") as file:
         file.write(text)
     return False
 

@@ -18,7 +18,8 @@ import time
 from contextlib import contextmanager
 from errno import EBADF
 
-from metashell.cli.common import CLEAR_LINE, STATUS_FAILED, STATUS_OK, Tool, complain, drop_output, parsed, run_sub_command
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, drop_output, parsed, run_sub_command
+from metashell.progress import CLEAR_LINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,15 +18,14 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from metashell.dump.output import ByteSink
-    from metashell.errors import MetashellError
+    from metashell.errors import LogCorruptError, MetashellError
     from metashell.options import CommandSpec
+    from metashell.settings import Settings
 
 STATUS_OK = 0
 STATUS_FAILED = 1
 STATUS_USAGE = 2
 STATUS_INTERRUPTED = 130
-CLEAR_LINE = "\r\x1b[K"
-"""What takes a line of progress off the terminal."""
 
 
 class Tool:
@@ -80,8 +79,7 @@ class Tool:
                 complain(self.name, str(error))
             return STATUS_INTERRUPTED
         except MetashellError as error:
-            complain(self.name, str(error))
-            _show_excerpt(error)
+            show_error(self.name, error)
             is_usage = isinstance(error, UsageError) and not isinstance(error, PathError)
             return self._usage_status if is_usage else STATUS_FAILED
         except BrokenPipeError:
@@ -96,10 +94,11 @@ class Tool:
             return STATUS_FAILED
 
 
-def _show_excerpt(error: MetashellError) -> None:
-    """The line of a text that is wrong, and a caret below it, where the error has them."""
+def show_error(name: str, error: MetashellError) -> None:
+    """Write an error to stderr: one line and, where the error has them, the line of a text that is wrong and a caret below it."""
     from metashell.escape import terminal_line
 
+    complain(name, str(error))
     for line in getattr(error, "excerpt", ()):
         sys.stderr.write(f"    {terminal_line(line)}\n")
 
@@ -166,6 +165,31 @@ def parsed(spec: CommandSpec, words: Sequence[str]) -> SimpleNamespace | None:
     return values
 
 
+def chosen_settings(name: str, named: str | None = None) -> Settings | None:
+    """What the file of settings says, None without one: the `named` one, that of METASHELL_CONFIG, or else the usual one.
+
+    Shape: a usual one that is wrong is reported in one line, and nothing is chosen. Errors: SettingsError for one that somebody named.
+    """
+    path = named or os.environ.get("METASHELL_CONFIG")
+    if path:
+        from metashell.settings import read_settings
+        from metashell.shell.lines.aliases import check_alias
+
+        return read_settings(os.path.expanduser(path), check_alias)
+    folder = os.environ.get("XDG_CONFIG_HOME", "")
+    path = os.path.join(folder if folder.startswith("/") else os.path.expanduser("~/.config"), "metashell", "config.toml")
+    if not os.path.lexists(path):
+        return None
+    from metashell.settings import SettingsError, read_settings
+    from metashell.shell.lines.aliases import check_alias
+
+    try:
+        return read_settings(path, check_alias)
+    except SettingsError as error:
+        complain(name, f"{error} (nothing of this file is used)")
+        return None
+
+
 def named_values(option: str, words: Sequence[str], *, may_be_secret: bool = True) -> dict[str, str]:
     """`NAME=VALUE` words of an option, by name. Errors: UsageError, which never repeats what may be a secret."""
     from metashell.errors import UsageError
@@ -193,7 +217,9 @@ def complain(name: str, message: str) -> None:
     from contextlib import suppress
 
     from metashell.escape import terminal_line
+    from metashell.progress import clear
 
+    clear()
     with suppress(OSError):
         # Output that precedes the error is shown before it.
         sys.stdout.flush()
@@ -238,12 +264,20 @@ def _make_utf8(stream: TextIO, errors: str) -> None:
         stream.reconfigure(encoding="utf-8", errors=errors)
 
 
-def write_page(path: str, text: str) -> None:
-    """Write a page to a file. Errors: PathError if it cannot be written there."""
+def with_way_out(error: LogCorruptError) -> MetashellError:
+    """The same error about a bad place in a log, with the option that reads on."""
+    from metashell.errors import MetashellError
+
+    return MetashellError(f"{error}; --on-error skip leaves it out and goes on")
+
+
+def write_page(path: str, text: str, *, source: str | None = None) -> None:
+    """Write a page about a source to a file. Errors: PathError if it cannot be written there, or lies in the source or among logs."""
     from metashell.errors import PathError
+    from metashell.log.outputs import open_output
 
     try:
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
+        with open(open_output(path, sources=[source] if source else ()), "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except OSError as error:
         raise PathError.of(path, error) from None

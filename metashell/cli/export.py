@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool, with_way_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +21,11 @@ def _export(values: SimpleNamespace) -> int:
     from metashell.columns.export.progress import progress_bar
     from metashell.columns.export.run import export
     from metashell.columns.packages import require_packages
+    from metashell.errors import LogCorruptError
+    from metashell.log.outputs import refuse_folder_of_logs
 
     require_packages("arrow", "pyarrow", "numpy")
+    refuse_folder_of_logs(values.out, values.paths)
     options = ExportOptions(
         paths=tuple(values.paths),
         out=values.out,
@@ -33,8 +36,11 @@ def _export(values: SimpleNamespace) -> int:
         show_secrets=values.show_secrets,
         log=values.log,
     )
-    with progress_bar(sys.stderr, is_shown=sys.stderr.isatty() and not values.quiet) as bar:
-        report = export(options, bar.advance, bar.start)
+    try:
+        with progress_bar(sys.stderr, is_shown=sys.stderr.isatty() and not values.quiet) as bar:
+            report = export(options, bar.advance, bar.start)
+    except LogCorruptError as error:
+        raise with_way_out(error) from error
     if not values.quiet:
         sys.stdout.write(summary(report))
     return _status(report)

@@ -41,7 +41,7 @@ class StillView:
 
 
 class GrowingDirectory:
-    """The feed of a directory: the view changes only during `follow` and `watch`."""
+    """The feed of a directory: each view is of what its node has written until then, but for the first one, which is what was loaded."""
 
     is_live = False
 
@@ -49,8 +49,18 @@ class GrowingDirectory:
         self.path = path
         self.image = image
         self.max_decompressed = max_decompressed
+        self._growth: Growth | None = None
+        self._viewed: MetadataImage | None = None
 
     def view(self) -> StillView:
+        """The newest image; the last one where the directory cannot be read any more."""
+        if self._viewed is not None:
+            if self._growth is None or self._viewed is not self.image:
+                # `follow` and `watch` have gone on meanwhile.
+                self._growth = Growth(self)
+            with suppress(MetashellError, OSError):
+                self._growth.look()
+        self._viewed = self.image
         return StillView(self.image)
 
     def subscribe(self) -> Growth:
@@ -105,6 +115,9 @@ class Growth:
         """The batches that the image does not have yet; None if the log is not the one that the image was made from."""
         position = self._directory.image.provenance
         end, last = position.end_offset, self._last
+        if last is None and position.offset + 1 != end:
+            # A transaction is open, of which the image shows nothing.
+            return None
         added: list[RecordBatch] = []
         expected = end
         for batch in source.log_batches(max(end - 1, 0)):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from functools import partial
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, parsed
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, chosen_settings, parsed
 from metashell.errors import MetashellError
 
 TYPE_CHECKING = False
@@ -24,42 +25,99 @@ GROUP_LOGS = "__consumer_offsets-"
 
 def run(words: list[str]) -> int:
     """Open the source and run the commands that the command line asks for."""
-    from metashell.cli.lifting import lift_options, name_source
+    from metashell.cli.lifting import choose_source, lift_options, name_source, needs_settings
+    from metashell.cli.loading import is_prompt
     from metashell.options.shell_tools import KAFKA_SHELL
 
     values = parsed(KAFKA_SHELL, words)
     for reorder in (name_source, lift_options):
         if values is not None and values.command and (other := reorder(values, words)) != words:
             words, values = other, parsed(KAFKA_SHELL, other)
-    return STATUS_OK if values is None else _run_on_source(values)
+    if values is None:
+        return STATUS_OK
+    if values.settings or is_prompt(values.command) or needs_settings(values):
+        values.settings = chosen_settings(NAME, values.settings)
+    choose_source(values, values.settings, os.environ)
+    return _run_on_source(values)
 
 
 def _run_on_source(values: SimpleNamespace) -> int:
     from metashell.cli.attaching import names_quorum
+    from metashell.cli.earlier import READS_LOG_ONLY, compares_with_quorum, other_past, past_of_path
     from metashell.cli.loading import load, report_faults, run_commands
     from metashell.errors import UsageError
+    from metashell.progress import shown_while
 
-    if names_quorum(values):
+    if values.at is not None and values.certain_only:
+        raise UsageError("--at and --certain-only exclude each other", "--at")
+    if values.at == "end":
+        values.at = None
+    # `diff -C` reaches another quorum by the same options.
+    if values.bootstrap_controller or values.bootstrap_server or not compares_with_quorum(values.command):
+        is_quorum = names_quorum(values)
+    else:
+        is_quorum = False
+    if is_quorum:
         return _run_on_quorum(values)
     if values.allow_changes:
         raise UsageError("--allow-changes goes with --bootstrap-controller or --bootstrap-server", "--allow-changes")
     if not values.demo and not values.snapshot:
         raise _nothing_to_open(values.command)
+    if values.command and (values.at is not None or values.command[0] in READS_LOG_ONLY):
+        return _run_on_past(values)
     try:
-        loaded = load(_path(values), certain_only=values.certain_only, max_decompressed=values.max_decompressed)
+        with shown_while(f"opening {_path(values)}"):
+            loaded = load(_path(values), certain_only=values.certain_only, max_decompressed=values.max_decompressed)
     except MetashellError as error:
         raise _with_groups(error, _path(values)) from None
     report_faults(NAME, loaded, verbose=values.verbose)
     groups = _groups_beside(loaded, values) if loaded.kind == "directory" else None
     context = _context(loaded, values, groups)
+    context.past = past_of_path(loaded.path, values.max_decompressed)
+    context.other_past = other_past(values)
     if loaded.kind in ("directory", "bootstrap") and os.path.isdir(loaded.path) and not (values.demo or values.certain_only):
         from metashell.cli.growth import GrowingDirectory
 
         context.feed = GrowingDirectory(loaded.path, loaded.image, values.max_decompressed)
     if loaded.kind == "directory" and not values.certain_only:
         context.election = partial(_noted_election, loaded.path)
+    if values.at is not None:
+        _show_moment(context, values.at)
     status = run_commands(context, values.command, keep_going=values.keep_going)
-    return max(status, STATUS_FAILED if loaded.image.faults else STATUS_OK)
+    return max(status, STATUS_FAILED if context.image.faults else STATUS_OK)
+
+
+def _run_on_past(values: SimpleNamespace) -> int:
+    """Run on the image of a moment, or for a command that reads the log itself on none."""
+    from metashell.cli.earlier import check_path, image_of_moment, other_past, past_of_path
+    from metashell.cli.loading import Loaded, report_faults, run_commands
+    from metashell.image import EMPTY_IMAGE
+
+    path = _path(values)
+    check_path(path)
+    past = past_of_path(path, values.max_decompressed)
+    image = EMPTY_IMAGE if values.at is None else image_of_moment(past(), values.at)
+    loaded = Loaded(path=path, kind="directory" if os.path.isdir(path) else image.provenance.source_kind, image=image)
+    report_faults(NAME, loaded, verbose=values.verbose and values.at is not None)
+    context = _context(loaded, values)
+    context.past = past
+    context.other_past = other_past(values)
+    if values.at is not None:
+        context.at = image.provenance.end_offset
+        context.present = EMPTY_IMAGE
+    status = run_commands(context, values.command, keep_going=values.keep_going)
+    return max(status, STATUS_FAILED if image.faults else STATUS_OK)
+
+
+def _show_moment(context: Context, text: str) -> None:
+    """Begin at a moment; `at end` leads to the newest state, which is loaded."""
+    from metashell.cli.earlier import image_of_moment
+
+    assert context.past is not None
+    image = image_of_moment(context.past(), text)
+    context.present = context.image
+    context.at = image.provenance.end_offset
+    context.show(image)
 
 
 def _nothing_to_open(command: tuple[str, ...]) -> UsageError:
@@ -91,10 +149,15 @@ def _noted_election(path: str) -> Leader | None:
 
 def _run_on_quorum(values: SimpleNamespace) -> int:
     from metashell.cli.attaching import target_of
+    from metashell.cli.earlier import KeptQuorum, other_past
     from metashell.cli.loading import Loaded, report_faults, run_commands
+    from metashell.errors import UsageError
     from metashell.live.attach import attach
+    from metashell.progress import shown_while
 
-    with attach(target_of(values)) as source:
+    with shown_while("reading the metadata of the quorum"):
+        attached = attach(target_of(values))
+    with attached as source, closing(KeptQuorum(values, lambda: source.view().image.provenance.end_offset)) as past:
         view = source.view()
         loaded = Loaded(path=source.label, kind=view.image.provenance.source_kind, image=view.image)
         report_faults(NAME, loaded, verbose=values.verbose)
@@ -103,6 +166,13 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
         groups = LiveGroups(values, lambda: source.view().image)
         context = _context(loaded, values, groups)
         context.feed = source
+        context.lagging = partial(_lagging, values)
+        context.past = past
+        context.other_past = other_past(values)
+        if values.at is not None:
+            if values.allow_changes:
+                raise UsageError("--allow-changes changes the newest state, not that of --at", "--at")
+            _show_moment(context, values.at)
         if values.allow_changes:
             from metashell.cli.shell_changes import ShellChanges
 
@@ -112,6 +182,15 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
         finally:
             groups.close()
         return max(status, STATUS_FAILED if context.image.faults else STATUS_OK)
+
+
+def _lagging(values: SimpleNamespace, limit_ms: int) -> list[str]:
+    """The replicas that lag behind the leader of a quorum. Errors: MetashellError where it cannot be asked."""
+    from metashell.cli.quorum_health import lagging_names
+    from metashell.cli.shell_changes import quorum_as_told
+    from metashell.options.administering import TIMEOUT_S
+
+    return lagging_names(quorum_as_told(values, values.timeout or TIMEOUT_S), limit_ms)
 
 
 def _path(values: SimpleNamespace) -> str:
@@ -155,12 +234,13 @@ def _groups_beside(loaded: Loaded, values: SimpleNamespace) -> Groups | None:
 
 
 def _context(loaded: Loaded, values: SimpleNamespace, groups: Groups | None = None) -> Context:
-    from metashell.cli.loading import make_context
+    from metashell.cli.loading import is_prompt, make_context
 
     return make_context(
         loaded,
         voice="own",
-        output=values.output or "text",
+        output=values.output,
+        settings=values.settings if is_prompt(values.command) else None,
         redact=not values.show_secrets,
         no_color=values.no_color,
         label="demo" if values.demo else loaded.path,

@@ -11,14 +11,15 @@ from metashell.cli.common import complain
 from metashell.errors import MetashellError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from metashell.image import MetadataImage
     from metashell.log.directory_source import DirectorySource
     from metashell.log.file_source import FileSource
     from metashell.nodes import Node
     from metashell.nodes.groups import Groups
-    from metashell.shell.context import Context
+    from metashell.settings import Settings
+    from metashell.shell.context import Context, KeyGuide
 
 KAFKA_VERSION = "4.3.1"
 KAFKA_COMMIT_ID = "26b251a451ce941d"
@@ -120,30 +121,52 @@ def starts_late(loaded: Loaded) -> bool:
 def run_commands(context: Context, command: Sequence[str], *, keep_going: bool = True) -> int:
     """Run one command, or those of the prompt, or of standard input where that is no terminal; gives the status."""
     if command:
-        from metashell.shell.run import run_command
+        from metashell.shell.lines.run import run_command
 
         return run_command(context, command)
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        from metashell.shell.prompt import run_prompt
+    if is_prompt(command):
+        from metashell.shell.terminal.prompt import run_prompt
 
         return run_prompt(context)
-    from metashell.shell.run import run_script
+    from metashell.shell.lines.run import run_script
 
     return run_script(context, sys.stdin, keep_going=keep_going)
+
+
+def config_guide(resource_type: int | None) -> dict[str, KeyGuide]:
+    """The keys that Kafka knows for a type of resource, for None those of topics and then all others."""
+    from metashell.controller.configs.keys import KINDS, allowed_words, config_keys
+
+    wanted = KINDS.values() if resource_type is None else [KINDS[resource_type]] if resource_type in KINDS else []
+    found: dict[str, KeyGuide] = {}
+    for kind in wanted:
+        for key in config_keys(kind).values():
+            found.setdefault(key.name, (key.default, key.documentation, allowed_words(key)))
+    return found
+
+
+def is_prompt(command: Sequence[str]) -> bool:
+    """Whether a person is asked for commands: there is none on the command line, and both ends are a terminal."""
+    return not command and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def make_context(
     loaded: Loaded,
     *,
     voice: Literal["own", "kafka"],
-    output: str,
+    output: str | None,
     redact: bool = True,
     no_color: bool = False,
     label: str = "",
     width: bool = True,
     groups: Groups | None = None,
+    settings: Settings | None = None,
 ) -> Context:
-    """A context for commands, which write to the standard streams as these are: a terminal or not."""
+    """A context for commands, which write to the standard streams as these are: a terminal or not.
+
+    Shape: `settings` are those of a person at a prompt: what they say of looks is nothing for scripts. Without `output` it is the form
+    that they choose, or else text.
+    """
     from metashell import __version__
     from metashell.forms import standard_output
     from metashell.nodes import LocalInfo, build_root
@@ -154,18 +177,35 @@ def make_context(
     display = standard_output(no_color=no_color)
     if not width:
         display.width = None
+    if settings is not None:
+        display.palette = {**display.palette, **settings.colors}
 
     def make_root(image: MetadataImage, before: Node) -> Node:
-        return build_root(image, voice=voice, local=local, before=before, groups=groups)
+        return build_root(image, voice=voice, local=local, before=before, groups=None if context.at is not None else groups)
 
-    return Context(
+    context = Context(
         root=build_root(loaded.image, voice=voice, local=local, groups=groups),
         image=loaded.image,
         display=display,
         err=sys.stderr,
         voice=voice,
-        output=output,
+        output=output or (settings and settings.output) or "text",
+        chosen=settings,
+        config_guide=config_guide if voice == "own" else None,
         source_label=label or loaded.path,
         redact=redact,
         make_root=make_root,
+        open_output=_opened_beside(loaded.path),
     )
+    return context
+
+
+def _opened_beside(source: str) -> Callable[[str, bool, Sequence[str]], int]:
+    """Opens files for answers, but none of those that are read."""
+
+    def opened(path: str, append: bool, others: Sequence[str]) -> int:
+        from metashell.log.outputs import open_output
+
+        return open_output(path, append=append, sources=(source, *others))
+
+    return opened

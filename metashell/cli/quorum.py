@@ -75,7 +75,7 @@ def _ask_live(command: CommandSpec, words: list[str], name: str) -> int:
 
 def _registry() -> Registry:
     from metashell.embedded.background import Registry
-    from metashell.shell.history import state_folder
+    from metashell.shell.terminal.history import state_folder
 
     return Registry(str(state_folder(os.environ) / "quorum"))
 

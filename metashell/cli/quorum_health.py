@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from metashell.amounts import duration_text
 from metashell.forms import counted
 
 if TYPE_CHECKING:
@@ -122,6 +123,19 @@ def problems_of_quorum(quorum: QuorumDescription) -> list[str]:
     spare = spare_of(quorum)
     if behind and spare <= 0:
         found.append("the quorum ends with the next voter that fails" if spare == 0 else "the voters that are caught up are no majority")
+    return found
+
+
+def lagging_names(quorum: QuorumDescription, limit_ms: int) -> list[str]:
+    """The voters and observers that have not had everything for so long, each with how far behind it is."""
+    found = []
+    for role, replicas in (("voter", quorum.voters), ("observer", quorum.observers)):
+        for replica in sorted(replicas, key=lambda each: each.id):
+            behind_ms = since_ms(quorum, replica.last_caught_up_ms)
+            if replica.id == quorum.leader_id or (behind_ms is not None and behind_ms <= limit_ms):
+                continue
+            ago = "never had everything" if behind_ms is None else f"had everything {duration_text(behind_ms)} ago"
+            found.append(f"{role} {replica.id}: {_lag(quorum, replica)}, {ago}")
     return found
 
 

@@ -181,7 +181,8 @@ def _run_steps(
         from metashell.cli.common import write_page
         from metashell.rehearse.answers.page import outcome_page
 
-        write_page(values.html, outcome_page(outcome, texts, label, plan.title if plan else "", plan.notes if plan else ()))
+        page = outcome_page(outcome, texts, label, plan.title if plan else "", plan.notes if plan else ())
+        write_page(values.html, page, source=values.snapshot)
     print_outcome(display, values.output, outcome, texts=texts, label=label, show=show)
     return status_of(outcome)
 

@@ -6,7 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from metashell.cli.common import CLEAR_LINE, complain
+from metashell.cli.common import complain
+from metashell.progress import may_show, shown_while, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -92,21 +93,16 @@ def rehearsed(
 
     check_contradictions(image, steps)
     rehearsal = Rehearsal(image, assumptions, sizes, records_kept=sys.maxsize if keeps_all else RECORDS_KEPT)
-    if not sys.stderr.isatty():
+    if not may_show():
         return rehearsal.run(steps)
-    try:
+    with shown_while("rehearsing"):
         return rehearsal.run(steps, _show_progress)
-    finally:
-        sys.stderr.write(CLEAR_LINE)
-        sys.stderr.flush()
 
 
 def _show_progress(at_ms: int, text: str) -> None:
     from metashell.amounts import clock_text
-    from metashell.escape import terminal_line
 
-    sys.stderr.write(f"{CLEAR_LINE}{terminal_line(f'{clock_text(at_ms)} {text}')[:79]}")
-    sys.stderr.flush()
+    tell(f"{clock_text(at_ms)} {text}")
 
 
 def check_parts(words: str | None, form: str) -> tuple[str, ...]:

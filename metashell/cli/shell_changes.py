@@ -11,12 +11,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import SimpleNamespace
 
+    from metashell.admin.quorum import QuorumDescription
     from metashell.nodes.subjects import Subject
     from metashell.shell.deeds import Deed
 
 
 SEEN_S = 2
 """How long to wait for the leader's word on how far the log is committed."""
+
+
+def quorum_as_told(values: SimpleNamespace, timeout_s: float) -> QuorumDescription:
+    """The quorum that a shell is attached to, as its leader tells it. Errors: MetashellError."""
+    from types import SimpleNamespace
+
+    from metashell.admin.quorum import describe_quorum
+    from metashell.cli.administering import open_admin
+
+    named = SimpleNamespace(**vars(values))
+    named.command_config, named.timeout = named.command_config or "", timeout_s
+    with open_admin(named) as admin:
+        return describe_quorum(admin)
 
 
 class ShellChanges:
@@ -51,16 +65,8 @@ class ShellChanges:
 
     def committed_offset(self) -> int | None:
         """The high watermark that the leader has now; None where nobody says."""
-        from types import SimpleNamespace
-
-        from metashell.admin.quorum import describe_quorum
-        from metashell.cli.administering import open_admin
-
-        named = SimpleNamespace(**vars(self._values))
-        named.command_config, named.timeout = named.command_config or "", SEEN_S
         try:
-            with open_admin(named) as admin:
-                return describe_quorum(admin).high_watermark
+            return quorum_as_told(self._values, SEEN_S).high_watermark
         except MetashellError:
             return None
 

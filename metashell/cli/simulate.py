@@ -93,7 +93,7 @@ def _simulated(plan: Plan, scenario: Scenario, strategies: Sequence[Strategy], i
     """The outcome of each strategy; large ones side by side, in processes of their own."""
     from functools import partial
 
-    from metashell.cli.progress import shown_while
+    from metashell.progress import shown_while
 
     play = partial(_play, plan, scenario.name)
     if len(strategies) == 1 or plan.members * plan.partitions < LARGE:
@@ -121,7 +121,7 @@ def _side_by_side(
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import active_children
 
-    from metashell.cli.progress import shown_while
+    from metashell.progress import shown_while
 
     others = set(active_children())
     count = min(len(strategies), os.cpu_count() or 1)

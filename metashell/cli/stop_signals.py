@@ -61,3 +61,22 @@ class StopSignals:
         if self._raises:
             self._raises = False
             raise StopRequested(number)
+
+
+@contextmanager
+def left_in_order() -> Iterator[None]:
+    """Within, SIGTERM and SIGHUP end the program as an exit does, so that what it has on disk is removed."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(_KILLED + number)
+
+    numbers = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+    before = [(number, signal.signal(number, leave)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+_KILLED = 128

@@ -16,6 +16,7 @@ def _verify(values: SimpleNamespace) -> int:
     from metashell.codec.uris import shown_uri
     from metashell.errors import UsageError
     from metashell.forms import standard_output
+    from metashell.progress import shown_while
     from metashell.verify import VerifyOptions, run_verify
 
     if values.start_safe and (values.deep or values.digest is not None):
@@ -34,7 +35,8 @@ def _verify(values: SimpleNamespace) -> int:
         verbose=values.verbose,
         max_decompressed=values.max_decompressed,
     )
-    return run_verify(options, standard_output())
+    with shown_while("verifying"):
+        return run_verify(options, standard_output())
 
 
 main = declared_tool(NAME, "verify_tools:VERIFY", _verify)

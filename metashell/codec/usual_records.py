@@ -20,6 +20,9 @@ GAVE_UP = -1
 
 _TEMPLATE = """
 def loop(buf, at, first, count{parameters}):
+    # A count is believed only as far as there are bytes for it: what it claims takes memory.
+    if count > (len(buf) - at) // {record_size_min}:
+        return GAVE_UP
     headers, header_sizes, overheads = usual_headers(first, count)
     try:
         for {targets}header, header_size, overhead in zip({sources}headers, header_sizes, overheads):
@@ -50,6 +53,7 @@ def loop(buf, at, first, count{parameters}):
     return at
 """
 
+_RECORD_SIZE_MIN = 7
 _BLOCK = 64
 """Offset deltas whose varints differ in their first byte only."""
 _FIRST_BYTES = [b"\0\0" + bytes((low,)) for low in range(0, 2 * _BLOCK, 2)]
@@ -69,6 +73,7 @@ def make_loop(body: str, *, parameters: str = "", each: Mapping[str, str] | None
     """
     along = each or {"_": "range(count)"}
     source = _TEMPLATE.format(
+        record_size_min=_RECORD_SIZE_MIN,
         parameters="".join(f", {name}" for name in parameters.split()),
         targets="".join(f"{name}, " for name in along),
         sources="".join(f"{sequence}, " for sequence in along.values()),

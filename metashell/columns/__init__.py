@@ -1,11 +1,15 @@
-"""Decoded logs as Arrow tables: record batches to columns, without Python objects for each record.
+"""Decoded logs as Arrow tables: record batches to columns, without Python objects for each record; and the state that they come to.
+
+Tables of records are tables of events: a row for each time that something was written. The tables of the state (`state/schemas`) have
+each thing once, as an image has it.
 
 There is a table for each record type, with all its versions merged, and four that every log has: `records` (all records, with JSON
 text), `control`, `batches` and `faults`. All share an envelope (`schemas.ENVELOPE`). A field that a version does not have is at its
 schema's default, as in objects; uuids are 16 bytes.
 
-Rooms: `inputs` finds files and cuts them into splits, `decode` makes tables of a split, `export` writes them to files, and `sql` asks
-them questions. `inputs` and `decode` import neither `export` nor `sql`, which do not import each other.
+Rooms: `inputs` finds files and cuts them into splits, `decode` makes tables of a split, `state` makes tables of an image, `export`
+writes tables to files, and `sql` asks them questions. `inputs`, `decode` and `state` import neither `export` nor `sql`, which do not
+import each other.
 
 Promises: columns, objects and JSON text of one log are equal, for any log. Each record belongs to exactly one split. Memory is bounded
 by a chunk (`decode/chunks.py`), whatever the input. Secrets are redacted in every table unless they are asked for. Files are only

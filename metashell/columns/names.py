@@ -10,10 +10,12 @@ from metashell.codec.schema import snake_case
 from metashell.log.kinds import KNOWN_LOGS, METADATA, LogKind
 
 COMMON_TABLES = ("records", "control", "batches", "faults")
+STATE_TABLES = ("topics", "partitions", "brokers", "controllers", "configs", "acls", "quotas", "features", "voters", "sources")
+"""The tables of the current state; all others are of events."""
 
 
 def table_names() -> list[str]:
-    """The tables that every log has, then those of each log."""
+    """The tables of events: those that every log has, then those of each log."""
     return [*COMMON_TABLES, *_logs_of_tables()]
 
 

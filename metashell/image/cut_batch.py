@@ -1,12 +1,48 @@
-"""The first records of a batch: what an image at an offset takes of the batch in which that offset lies."""
+"""What of a log lies before an offset: the batches up to there, and the first records of the one in which that offset lies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from metashell.codec.batches import LEAD_SIZE, BatchHeader, Record
 from metashell.codec.record_walk import walk_records
 from metashell.image.source import Batch
+
+
+def batches_before(batches: Iterable[Batch], end: int) -> Iterator[Batch]:
+    """The batches before offset `end`; of the one in which it lies the records before it.
+
+    A base offset is in no checksum. So one that does not follow the batch before it says nothing by itself: it counts if the batch behind
+    it follows; else that one says where both are.
+    """
+    held: Batch | None = None
+    expected = by_place = -1
+    for batch in batches:
+        header = batch.header
+        base, last = header.base_offset, header.last_offset
+        if held is not None:
+            if base != by_place and (base == expected or last >= end):
+                # Offsets are missing before the one that was held.
+                break
+            if by_place - _length(held) >= end:
+                return
+            yield held
+            held = None
+        elif last >= end and expected >= 0 and base != expected:
+            held, by_place, expected = batch, expected + last + 1 - base, last + 1
+            continue
+        if last >= end:
+            if base < end:
+                yield CutBatch(batch, end)
+            return
+        yield batch
+        expected = last + 1
+    if held is not None and held.header.base_offset < end:
+        yield CutBatch(held, end)
+
+
+def _length(batch: Batch) -> int:
+    return batch.header.last_offset + 1 - batch.header.base_offset
 
 
 class CutBatch:

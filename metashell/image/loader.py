@@ -12,7 +12,7 @@ from metashell.codec.control import KRAFT_VERSION, KRAFT_VOTERS, LEADER_CHANGE, 
 from metashell.codec.frame import NO_VALUE, FrameError, UnknownRecord, read_metadata_record
 from metashell.codec.record_walk import RecordFields, walk_records
 from metashell.errors import DecodeError
-from metashell.image.cut_batch import CutBatch
+from metashell.image.cut_batch import batches_before
 from metashell.image.delta import MetadataDelta
 from metashell.image.faults import Fault, ReplayError
 from metashell.image.image import EMPTY_IMAGE, MetadataImage
@@ -50,16 +50,18 @@ def _load(source: Source, certain_only: bool, end_offset: int | None, max_decomp
     limit = (source.certain_to or 0) if certain_only else end_offset
     start = 0 if source.snapshot_id is None else source.snapshot_id.offset
     if limit is None or limit > start:
-        for batch in source.log_batches(start):
-            if limit is not None and batch.header.last_offset >= limit:
-                if batch.header.base_offset < limit:
-                    loader.load_batch(CutBatch(batch, limit), start)
-                break
+        batches = source.log_batches(start)
+        for batch in batches if limit is None else batches_before(batches, limit):
             loader.load_batch(batch, start)
-    image = loader.finish()
-    torn_tails = tuple(_fault_of(trouble) for trouble in source.faults if trouble.is_tail)
-    troubles = [_fault_of(trouble) for trouble in source.faults if not trouble.is_tail]
-    log_end = None if limit is not None else source.end_offset
+    # A transaction that is open where reading stops on purpose has its end behind it.
+    return placed(loader.finish() if limit is None else loader.image(), source, is_cut=limit is not None)
+
+
+def placed(image: MetadataImage, source: Source, *, is_cut: bool) -> MetadataImage:
+    """The image with where it is from, and what its source could not read; `is_cut` says that the log was not read to its end."""
+    torn_tails = tuple(fault_of(trouble) for trouble in source.faults if trouble.is_tail)
+    troubles = [fault_of(trouble) for trouble in source.faults if not trouble.is_tail]
+    log_end = None if is_cut else source.end_offset
     provenance = image.provenance._replace(
         source_kind=source.kind,
         source=source.path,
@@ -69,7 +71,8 @@ def _load(source: Source, certain_only: bool, end_offset: int | None, max_decomp
     return image._replace(provenance=provenance, faults=(*troubles, *image.faults), torn_tails=torn_tails)
 
 
-def _fault_of(trouble: SourceTrouble) -> Fault:
+def fault_of(trouble: SourceTrouble) -> Fault:
+    """The fault of an image that stands for what its source could not read."""
     return Fault(trouble.file, trouble.offset, trouble.position, "", trouble.reason)
 
 

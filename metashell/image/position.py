@@ -28,6 +28,8 @@ class PositionTracker:
         if in_snapshot:
             self._snapshot = header
         else:
+            if self._log is None and self._snapshot is None and self._snapshot_id is None and self._start.end_offset == 0:
+                self._start = self._start._replace(begins_at=header.base_offset)
             self._log = header
         if header.count > 0 and not header.is_control:
             self._data = header

@@ -94,29 +94,41 @@ class RunMatcher:
             partition_from_record(partition_reader(version)(buf, value + 3, end - 1))
         except (DecodeError, ReplayError):
             return False
-        self._learn(buf, at, body, delta_end, value, end, size)
+        self._learn(buf, at, value, end, size << 3 | delta_end - body)
         return True
 
-    def _learn(self, buf: bytes, at: int, body: int, delta_end: int, value: int, end: int, size: int) -> None:
+    def _learn(self, buf: bytes, at: int, value: int, end: int, key: int) -> None:
         """Count a record's shape, and make a pattern of one that was seen often enough to be worth the 0.4 ms."""
-        tail = _tail_pattern(buf, value, end - 1)
-        if tail is None:
+        shape = run_pattern(buf, at, value, end - 1)
+        if shape is None:
             return
-        head = (
-            re.escape(buf[at : body + 2])
-            + _ANY_DELTA_BYTES * (delta_end - body - 2)
-            + _LAST_DELTA_BYTE
-            + re.escape(buf[delta_end + 1 : value + 3])
-            + b".{4}"
-        )
-        shape = head + tail
         if len(self._seen) >= _SEEN_MAX:
             self._seen.clear()
         seen = self._seen[shape] = self._seen.get(shape, 0) + 1
         if seen == _SEEN_BEFORE_COMPILED and len(self._patterns) < _SHAPES_MAX:
-            key = size << 3 | delta_end - body
-            pattern = re.compile(head + b"(.{16})" + tail + b"(?:" + head + rb"\1" + tail + _REPEATED, re.DOTALL)
-            self._patterns[key] = (*self._patterns.get(key, ()), pattern)
+            self._patterns[key] = (*self._patterns.get(key, ()), re.compile(shape, re.DOTALL))
+
+
+def run_pattern(buf: bytes, at: int, value: int, end: int) -> bytes | None:
+    """What matches a run of records of one topic that have the shape of the usual, valid one at `at`, whose value is `buf[value:end]`.
+
+    Shape: group 1 is the topic id; DOTALL. None where the shape is of a kind that is too rare to be worth a pattern.
+    """
+    tail = _tail_pattern(buf, value, end)
+    if tail is None:
+        return None
+    body = at + (1 if buf[at] < 128 else 2)
+    delta_end = body + 2
+    while buf[delta_end] > 127:
+        delta_end += 1
+    head = (
+        re.escape(buf[at : body + 2])
+        + _ANY_DELTA_BYTES * (delta_end - body - 2)
+        + _LAST_DELTA_BYTE
+        + re.escape(buf[delta_end + 1 : value + 3])
+        + b".{4}"
+    )
+    return head + b"(.{16})" + tail + b"(?:" + head + rb"\1" + tail + _REPEATED
 
 
 def is_usual(buf: bytes, at: int, body: int, size: int, delta_end: int, value: int) -> bool:

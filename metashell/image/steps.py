@@ -16,6 +16,7 @@ from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.codec.record_walk import walk_records
 from metashell.errors import DecodeError
 from metashell.image.client_quotas import quota_entity
+from metashell.image.topic_differences import different_partitions, different_topics
 
 if TYPE_CHECKING:
     from metashell.image.image import MetadataImage
@@ -68,24 +69,30 @@ def _touched_by(batch: Batch, step: Step) -> Iterator[tuple[Place, Origin]]:
         if header.is_control:
             for record in batch.records():
                 control = read_control_record(record.key, record.value)
-                if control.type in _CONTROL_PLACES:
+                if control.type in CONTROL_PLACES:
                     name = CONTROL_TYPE_NAMES[control.type]
-                    yield _CONTROL_PLACES[control.type], Origin(record.offset, header.leader_epoch, record.timestamp, name)
+                    yield CONTROL_PLACES[control.type], Origin(record.offset, header.leader_epoch, record.timestamp, name)
             return
         buf, start, end = batch.records_area(_AREA_MAX)
         for fields in walk_records(buf, start, end, header.count):
             read = read_metadata_record(buf, fields[4], fields[4] + max(fields[5], 0))
-            finder = None if isinstance(read.body, UnknownRecord) else _PLACES.get(type(read.body).__name__)
-            if finder is not None and read.family == "metadata":
+            if not isinstance(read.body, UnknownRecord) and read.family == "metadata":
                 origin = Origin(header.base_offset + fields[0], header.leader_epoch, header.base_timestamp + fields[1], read.type_name)
-                for place in finder(read.body, step):
+                for place in places_of(read.body, step):
                     yield place, origin
     except (DecodeError, FrameError):
         return  # the image's faults name it
 
 
+def places_of(record: Any, step: Step) -> list[Place]:
+    """Which places a metadata record touches that is among those of `step`; empty for one that touches none."""
+    finder = _PLACES.get(type(record).__name__)
+    return [] if finder is None else finder(record, step)
+
+
 _AREA_MAX = 128 << 20
-_CONTROL_PLACES: dict[int, Place] = {KRAFT_VOTERS: ("voters",), KRAFT_VERSION: ("feature", "kraft.version")}
+CONTROL_PLACES: dict[int, Place] = {KRAFT_VOTERS: ("voters",), KRAFT_VERSION: ("feature", "kraft.version")}
+"""Which place a control record touches, by its type."""
 
 
 def _of_partition(record: Any, step: Step) -> list[Place]:
@@ -146,7 +153,7 @@ _PLACES: dict[str, Callable[[Any, Step], list[Place]]] = {
     "ZkMigrationStateRecord": lambda record, step: [("zk migration",)],
     "ProducerIdsRecord": lambda record, step: [("producer ids",)],
 }
-"""Which places a record touches, by the name of its class; others touch none."""
+"""By the name of a record's class."""
 
 
 def different_places(before: MetadataImage, after: MetadataImage) -> Iterator[Place]:
@@ -162,7 +169,8 @@ def different_places(before: MetadataImage, after: MetadataImage) -> Iterator[Pl
     yield from (("acl", id) for id in _different(before.acls.by_id, after.acls.by_id))
     yield from (("scram", *path) for path in _different_twice(before.scram, after.scram))
     yield from (("token", id) for id in _different(before.delegation_tokens, after.delegation_tokens))
-    if before.voters != after.voters:
+    # Where the record lies is no difference: of a snapshot that is its end.
+    if (before.voters and before.voters.voters) != (after.voters and after.voters.voters):
         yield ("voters",)
 
 
@@ -177,26 +185,28 @@ def _different_features(before: MetadataImage, after: MetadataImage) -> Iterator
 
 def _different_topics(before: MetadataImage, after: MetadataImage) -> Iterator[Place]:
     was, now = before.topics.by_id, after.topics.by_id
-    for id in _keys(was, now):
+    for id in sorted(different_topics(before.topics, after.topics)):
         old, new = was.get(id), now.get(id)
-        if old is new:
-            continue
         if old is None or new is None:
             yield ("topic", id)
-        olds = {} if old is None else dict(old.partitions.items())
-        news = {} if new is None else dict(new.partitions.items())
         if new is not None:
-            yield from (("partition", id, number) for number in _different(olds, news))
+            yield from (("partition", id, number) for number in different_partitions(old, new))
 
 
 def _different(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> list[Any]:
+    if before is after:
+        return []
     return [key for key in _keys(before, after) if before.get(key) != after.get(key)]
 
 
 def _different_twice(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
     """The paths of two keys at which two mappings of mappings differ."""
+    if before is after:
+        return
     for outer in _keys(before, after):
         was, now = before.get(outer) or {}, after.get(outer) or {}
+        if was is now:
+            continue
         yield from ((outer, inner) for inner in _different(was, now))
 
 

@@ -242,10 +242,8 @@ class TopicsDelta:
             self._put(work.apply(keeps_objects=self.keeps_objects))
         if self._is_first:
             return TopicsImage(_remaining(self._by_id, self._has_dropped), _remaining(self._by_name, self._has_dropped))
-        return TopicsImage(
-            _changed(self._image.by_id, self._by_id, self._has_dropped),
-            _changed(self._image.by_name, self._by_name, self._has_dropped),
-        )
+        by_id, by_name = self._image.maps()
+        return TopicsImage(_changed(by_id, self._by_id, self._has_dropped), _changed(by_name, self._by_name, self._has_dropped))
 
 
 def _changed(topics: Any, changes: dict[Any, TopicImage | None], has_dropped: bool) -> Any:

@@ -126,6 +126,10 @@ class _Session:
         """What is wrong with the answers that come, empty if nothing is or none come."""
         return self._follow.refused
 
+    @property
+    def cluster_id(self) -> str:
+        return self._follow.cluster_id
+
     def voter_ids(self) -> tuple[int, ...]:
         """The voters as the leader names them, empty where it does not answer soon."""
         return self._follow.voter_ids()
@@ -231,8 +235,15 @@ class ChunkSource:
             try:
                 yield self._consumer.chunks.get(timeout=_WAIT_S)
             except Empty:
+                if self._consumer.is_closed:
+                    return
                 if self._session.is_attached and not follow and self._consumer.chunks.empty():
                     return
+
+    @property
+    def cluster_id(self) -> str:
+        """The id of the cluster, empty while no node has named it."""
+        return self._session.cluster_id
 
     def close(self) -> None:
         """Leave the quorum."""

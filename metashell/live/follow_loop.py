@@ -177,6 +177,11 @@ class FollowLoop:
         """Whether no address that is known takes a connection."""
         return self.failures.are_hopeless((*(self.controllers or self._target.brokers), *self._connections.learned))
 
+    @property
+    def cluster_id(self) -> str:
+        """The id of the cluster, empty while no node has named it."""
+        return self._connections.cluster_id or ""
+
     def voter_ids(self) -> tuple[int, ...]:
         """The voters as the leader names them, empty where it does not answer soon. Called from another thread, which waits."""
         from concurrent.futures import CancelledError

@@ -41,6 +41,17 @@ class Listing(NamedTuple):
                 first = index
         return self.segments[first:]
 
+    def starts(self) -> list[int]:
+        """The offsets at which an image can begin: 0 where the log is there from its beginning, and the ends of checkpoints from which it
+        is there on. Of a log that leaves a gap behind every checkpoint it is the newest checkpoint's end.
+        """
+        ends = sorted({checkpoint.snapshot_id.offset for checkpoint in self.checkpoints})
+        if not self.segments:
+            return ends[-1:]
+        first = self.segments[0].base_offset
+        followed = [end for end in ends if end >= first] or ends[-1:]
+        return [0, *(end for end in followed if end)] if first == 0 else followed
+
 
 def listing_of(names: Iterable[str]) -> Listing:
     """The segments and checkpoints among the names of a directory; of a file and its compressed copies the file counts."""

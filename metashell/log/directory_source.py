@@ -41,13 +41,15 @@ def open_directory(path: str) -> DirectorySource | FileSource:
 class DirectorySource(Closable):
     """A metadata directory; `snapshot_id` is that of the checkpoint in use, None without one.
 
-    With `up_to` no checkpoint that ends after that offset is used: so an image can be made as it was there.
+    With `up_to` no checkpoint that ends after that offset is used: so an image can be made as it was there. With `log_from` none is
+    used at all, and the log is what may hold that offset and all after it.
     """
 
     kind: SourceKind = "directory"
 
-    def __init__(self, path: str, *, up_to: int | None = None) -> None:
+    def __init__(self, path: str, *, up_to: int | None = None, log_from: int | None = None) -> None:
         self.path = path
+        self._log_from = log_from
         self._up_to = up_to
         self.snapshot_id: OffsetAndEpoch | None = None
         self.certain_to: int | None = None
@@ -191,6 +193,8 @@ class DirectorySource(Closable):
 
     def _listing(self) -> Listing:
         listing = self._directory.list()
+        if self._log_from is not None:
+            return Listing(listing.segments_from(self._log_from), [])
         if self._up_to is None:
             return listing
         return Listing(listing.segments, [entry for entry in listing.checkpoints if entry.snapshot_id.offset <= self._up_to])

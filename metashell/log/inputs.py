@@ -400,6 +400,12 @@ def cluster_of(folder: str, tree: Tree = LOCAL) -> str:
     return _Clusters(tree).of(folder)
 
 
+def known_cluster_of(folder: str) -> str:
+    """The id of the cluster that a log's folder belongs to; empty where no meta.properties names it."""
+    found = cluster_of(folder)
+    return "" if found == folder else found
+
+
 class _Clusters:
     """Looks into the meta.properties in folders and above them, into each once."""
 

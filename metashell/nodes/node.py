@@ -42,6 +42,11 @@ class Directory(Node):
     __slots__ = ()
     is_directory: ClassVar[bool] = True
 
+    @property
+    def has_directories(self) -> bool:
+        """Whether a child may be a directory; False spares a walk that looks for directories."""
+        return True
+
     def __init__(self, name: str, type: str = "dir", *, is_view: bool = False) -> None:
         super().__init__(name, type, is_view=is_view)
 

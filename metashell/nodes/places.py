@@ -13,7 +13,7 @@ from metashell.nodes.quotas import own_entity_name
 from metashell.values import uuid_text
 
 if TYPE_CHECKING:
-    from metashell.image import MetadataImage, TopicImage
+    from metashell.image import MetadataImage
 
 Components = tuple[str, ...]
 
@@ -50,12 +50,16 @@ def paths_of(place: tuple[Any, ...], *images: MetadataImage) -> list[Components]
             return [("image", "features", "zkMigrationState")]
         case ("producer ids",):
             return [("image", "producerIds", "nextProducerId")]
+        case ("leader",):
+            return [("metadataQuorum", "leader")]
         case ("voters",):
             return [("image", "voters")]
     raise AssertionError(f"unknown place {place}")
 
 
 def _topic_paths(id: bytes, images: tuple[MetadataImage, ...]) -> list[Components]:
-    topic: TopicImage | None = next((found for image in images if (found := image.topics.by_id.get(id)) is not None), None)
+    found = next(((image, topic) for image in images if (topic := image.topics.by_id.get(id)) is not None), None)
     by_id: Components = ("image", "topics", "byId", uuid_text(id))
-    return [by_id] if topic is None else [("image", "topics", "byName", name_escape(topic.name)), by_id]
+    if found is None or not found[0].topics.is_named(found[1]):
+        return [by_id]
+    return [("image", "topics", "byName", name_escape(found[1].name)), by_id]

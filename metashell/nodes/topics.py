@@ -55,30 +55,40 @@ def _topic_node(name: str, _: object, topic: TopicImage, *, nested: bool) -> Top
 class TopicNode(Directory):
     """A topic: `id`, `name`, and each partition under its number."""
 
-    __slots__ = ("_nested", "_topic")
+    __slots__ = ("_nested", "topic")
 
     def __init__(self, name: str, topic: TopicImage, *, nested: bool = False) -> None:
         super().__init__(name, "topic")
-        self._topic = topic
+        self.topic = topic
         self._nested = nested
 
     @property
     def envelope_info(self) -> dict[str, Any]:
-        return {"topic_id": uuid_text(self._topic.id), "partition_count": self._topic.partition_count}
+        return {"topic_id": uuid_text(self.topic.id), "partition_count": self.topic.partition_count}
+
+    @property
+    def has_directories(self) -> bool:
+        return self._nested
 
     def child_names(self) -> Sequence[str]:
-        return sorted_names(["id", "name", *map(str, self._topic.partitions)])
+        return sorted_names(["id", "name", *map(str, self.topic.partitions)])
 
     def child_count(self) -> int:
-        return self._topic.partition_count + 2
+        return self.topic.partition_count + 2
+
+    def fact_values(self) -> dict[str, str]:
+        """The values of the children that are no partitions; these come last."""
+        return {"id": uuid_text(self.topic.id), "name": self.topic.name}
+
+    def facts(self) -> Iterator[Leaf]:
+        """These children."""
+        return (ValueLeaf(name, value) for name, value in self.fact_values().items())
 
     def child(self, name: str) -> Node | None:
-        if name == "id":
-            return ValueLeaf(name, uuid_text(self._topic.id))
-        if name == "name":
-            return ValueLeaf(name, self._topic.name)
+        if name in ("id", "name"):
+            return ValueLeaf(name, self.fact_values()[name])
         number = parse_int(name)
-        return None if number is None or number not in self._topic.partitions else self._partition(name, number)
+        return None if number is None or number not in self.topic.partitions else self._partition(name, number)
 
     def iter_children(self) -> Iterator[Node]:
         # The numbers come from one pass over the topic; looking each of them up would index it.
@@ -88,7 +98,7 @@ class TopicNode(Directory):
             yield node
 
     def _partition(self, name: str, number: int) -> Node:
-        topic = self._topic
+        topic = self.topic
         if not self._nested:
             return PartitionNode(name, topic, number)
         return FixedDirectory(name, {"data": lambda leaf: PartitionNode(leaf, topic, number, type="leaf")}, type="partition")
@@ -106,6 +116,11 @@ class PartitionNode(Leaf):
         self.is_view = False
         self._topic = topic
         self._number = number
+
+    @property
+    def place(self) -> tuple[TopicImage, int]:
+        """The topic and the partition's number."""
+        return self._topic, self._number
 
     @property
     def envelope_info(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metashell.options import shared
-from metashell.options.spec import Argument, CommandSpec, Option, choice, flag
+from metashell.options.spec import Argument, CommandSpec, Option, choice, file_option, flag
 
 LOGS = ("metadata", "offsets", "transactions", "share", "remote_log")
 
@@ -13,6 +13,11 @@ _LOG = choice(
     choices=LOGS,
     help="what the files hold, where neither their records nor their directory shows it; files of other logs are skipped",
 )
+_STATE = """\
+topics         what there is now, each thing once, however many copies of the log are given; ids are text, codes are words
+partitions     the same of partitions, with the names of topics joined in
+brokers        and controllers, configs, acls, quotas, features, voters: each thing once too
+sources        what the state was read from, and up to which offset"""
 _TABLES = """\
 TYPE           one for each record type: partition, partition_change, topic, register_broker, offset_commit, ...
 records        on request: every record with offset, epoch, timestamp, type, version, size, its log, and its JSON text
@@ -55,36 +60,58 @@ EXPORT = CommandSpec(
         ("metashell export dumps/ --out tables --tables partition,partition_change", "two tables of all clusters below dumps"),
         ("metashell export FILE.log --out tables --on-error skip --tables all", "everything around a corrupt batch, with all JSON text"),
     ),
-    epilog=(("TABLES", _TABLES), shared.EXIT_STATUS),
+    epilog=(("TABLES OF EVENTS", _TABLES), shared.EXIT_STATUS),
     files=(*shared.LOG_FILES, ("DIR/_manifest.json", "what an export has written, so that the next one reads only what is new")),
     environment=shared.STORE_ENVIRONMENT,
 )
 
+SQL_FORMS = ("text", "json", "jsonl", "csv", "table", "line")
+
 SQL = CommandSpec(
     name="metashell-sql",
-    summary="ask questions of logs in SQL",
+    summary="ask questions of logs in SQL: the current state, and the events that led to it",
     description="""
-        Runs one query over the tables of `metashell export` with DuckDB. Only the tables that the query names are read, into
-        temporary files below $TMPDIR that are deleted at the end. The query can read these tables and nothing else: no file, no network, no
-        extension. `uuid_text(COLUMN)` is the text of an id, `time_of(COLUMN)` the time (UTC) of a timestamp in ms, null for times
-        that no calendar has.
+        Answers questions with DuckDB. There are two kinds of tables. The state has each thing once, as it is at the end of the log. The
+        tables of `metashell export` are events: a row for each record that was written. Only the tables that a question names are
+        read, events into temporary files below $TMPDIR that are deleted at the end. A question can read these tables and nothing else: no
+        file, no network, no extension. `uuid_text(COLUMN)` is the text of an id, `time_of(COLUMN)` the time (UTC) of a timestamp in
+        ms, null for times that no calendar has.
+
+        Without QUERY, questions are asked at a prompt, where Tab completes tables, columns and functions, or read from standard input. Each
+        ends with a semicolon.
         """,
     options=(
-        shared.output("text", "json", "jsonl", "csv", "table"),
+        file_option("--file", "-f", help="read the questions from this file, - for standard input"),
+        Option(
+            names=("--at",),
+            metavar="MOMENT",
+            help="the state as of an offset (before its record), a time (2026-11-20T03:00) or a time ago (-2h); events are shown as ever",
+        ),
+        shared.output(*SQL_FORMS, help=f"{shared.OUTPUT.help}; line has a line for each column of a row"),
         shared.ON_ERROR,
         _LOG,
         shared.SHOW_SECRETS,
         shared.VERSION,
     ),
-    arguments=(Argument(name="query", metavar="QUERY", help="one SELECT, or DESCRIBE TABLE, or SHOW TABLES"), shared.LOG_PATHS),
+    arguments=(
+        Argument(name="query", metavar="QUERY", nargs="?", help="one SELECT, or DESCRIBE TABLE, or SHOW TABLES"),
+        shared.LOG_PATHS._replace(nargs="*"),
+    ),
     examples=(
-        ("metashell sql 'select type, count(*) from records group by all' DIR", "how many records of each type"),
+        ("metashell sql 'select topic, partition_id, isr from partitions where leader = -1' DIR", "which partitions have no leader now"),
+        ("metashell sql 'select leader, count(*) from partitions group by all' DIR", "how many partitions each broker leads"),
         (
             "metashell sql 'select time_of(timestamp), leader from partition_change where leader >= 0' DIR -o csv",
             "who became leader and when",
         ),
+        (
+            "metashell sql --at -2h 'select * from partitions where is_under_replicated' DIR",
+            "what lacked replicas two hours ago",
+        ),
+        ("metashell sql DIR", "a prompt"),
+        ("metashell sql -f questions.sql DIR -o jsonl", "the questions of a file"),
     ),
-    epilog=(("TABLES", _TABLES), shared.EXIT_STATUS),
-    files=shared.LOG_FILES,
+    epilog=(("TABLES OF THE STATE", _STATE), ("TABLES OF EVENTS", _TABLES), shared.EXIT_STATUS),
+    files=(*shared.LOG_FILES, ("$XDG_STATE_HOME/metashell/sql_history", "the questions that were typed at the prompt")),
     environment=(*shared.TEMPORARY_ENVIRONMENT, *shared.STORE_ENVIRONMENT, *shared.TERMINAL_ENVIRONMENT),
 )

@@ -45,7 +45,7 @@ _SINCE = Option(
     names=("--since",),
     metavar="TIME",
     type="time",
-    help="only records of this time or later: ISO 8601 (UTC where no zone is given) or Unix ms",
+    help="only records of this time or later: ISO 8601 (UTC where no zone is given), Unix ms, or 10m: ten minutes ago",
 )
 _KEY = Option(names=("--key",), metavar="REGEX", type="regex", help="only records whose key contains a match")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from metashell.options import shared
 from metashell.options.acl_tools import ACLS
 from metashell.options.analyse_tools import EXPORT, SQL
+from metashell.options.bundle_tools import BUNDLE
 from metashell.options.cluster_tools import BROKERS, CLUSTER, FEATURES
 from metashell.options.completion_tools import COMPLETION
 from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
@@ -50,6 +51,7 @@ TOOLS: dict[str, CommandSpec] = {
         KAFKA_METADATA_SHELL,
         KAFKA_DUMP_LOG,
         VERIFY,
+        BUNDLE,
         REHEARSE,
         SIMULATE,
         STORAGE,

@@ -134,8 +134,8 @@ HISTORY = _command(
     "Shows everything that the log still has of a group, in order, with offsets and times.",
     (_GROUP,),
     (
-        Option(names=("--since",), metavar="TIME", type="past", help="only what happened at or after this time; 10m: ten minutes ago"),
-        Option(names=("--until",), metavar="TIME", type="past", help="only what happened before this time"),
+        Option(names=("--since",), metavar="TIME", type="time", help="only what happened at or after this time; 10m: ten minutes ago"),
+        Option(names=("--until",), metavar="TIME", type="time", help="only what happened before this time"),
         flag("--commits", help="also show runs of commits"),
         _METADATA,
     ),

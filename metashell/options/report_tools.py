@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from metashell.options import shared
-from metashell.options.spec import Argument, CommandSpec, Option, choice, flag
+from metashell.options.spec import Argument, CommandSpec, Option, choice, file_option, flag
 
 REPORT_SUMMARIES = {
+    "timeline": "elections, states of brokers, ISR storms, feature and config changes",
     "leadership_churn": "leaders won and lost, ISR shrinks and expands",
     "unclean_elections": "unclean elections, use of ELR, leaderless partitions",
     "under_replicated": "which partitions lacked replicas, and how long",
@@ -19,6 +20,8 @@ REPORT_SUMMARIES = {
 }
 ALL = "all"
 FORMS = ("parquet", "csv", "json", "html")
+PRINTED_FORMS = ("table", "csv", "json", "jsonl", "parquet", "html")
+STANDARD_OUTPUT = "-"
 JOBS = {
     "export": "tables as Parquet, by cluster and date",
     "stream": "one table of growing logs, until stopped",
@@ -27,22 +30,42 @@ JOBS = {
 _FORMAT = choice("--format", choices=FORMS, multiple=True, help="form of the answer; all four by default")
 _REPORTS = ("REPORTS", shared.listed({**REPORT_SUMMARIES, ALL: "each report that the logs can answer"}))
 
+_OUT = file_option(
+    "--out",
+    metavar="DIR",
+    help="directory to write to, created if it does not exist; without it, or with -, the answer goes to standard output",
+)
+_PRINTED = choice(
+    "--format",
+    "--output",
+    "-o",
+    choices=PRINTED_FORMS,
+    multiple=True,
+    help="form of the answer; on standard output a table, and with --out all of parquet, csv, json and html, by default",
+)
+
 REPORT = CommandSpec(
     name="metashell-report",
     summary="answer an operator's question from the logs of a cluster, as a table and as a page",
     description="""
-        Each report reads the logs once, asks one question in SQL, and writes its answer as Parquet, CSV, JSON and an HTML page that loads
-        nothing from the network. Copies of a log on several nodes count once. The reports on groups read __consumer_offsets, all
-        others the metadata log.
+        Each report reads the logs once and asks one question in SQL. Its answer is printed as a table or, with --out DIR, written as
+        Parquet, CSV, JSON and an HTML page that loads nothing from the network; the pages of all have an index with a timeline of the
+        cluster. Copies of a log on several nodes count once. The reports on groups read __consumer_offsets, all others the metadata log.
         """,
-    options=(shared.OUT, _FORMAT, shared.ON_ERROR, shared.SHOW_SECRETS, shared.VERSION),
+    options=(_OUT, _PRINTED, shared.ON_ERROR, shared.SHOW_SECRETS, shared.VERSION),
     arguments=(Argument(name="report", choices=(*REPORT_SUMMARIES, ALL), type="choice", help="one of the reports below"), shared.LOG_PATHS),
     examples=(
+        ("metashell report timeline /var/lib/kafka", "what happened to the cluster: who is not active, then the newest"),
         ("metashell report under_replicated /var/lib/kafka --out answers", "which partitions lacked replicas, and for how long"),
-        ("metashell report all node-1 node-2 node-3 --out answers --format html", "every page, from the directories of three nodes"),
+        ("metashell report broker_sessions /var/lib/kafka --out - --format csv", "the same rows for a program"),
+        ("metashell report all node-1 node-2 node-3 --out answers --format html", "every page and their index, from three nodes"),
     ),
     epilog=(_REPORTS, shared.EXIT_STATUS),
-    files=(*shared.LOG_FILES, ("DIR/REPORT.parquet, .csv, .json, .html", "the answer of a report, in each form")),
+    files=(
+        *shared.LOG_FILES,
+        ("DIR/REPORT.parquet, .csv, .json, .html", "the answer of a report, in each form"),
+        ("DIR/index.html", "the page over all reports"),
+    ),
     environment=(*shared.TEMPORARY_ENVIRONMENT, *shared.STORE_ENVIRONMENT),
 )
 

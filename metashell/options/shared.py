@@ -22,6 +22,7 @@ CERTAIN_ONLY = flag(
 )
 VERBOSE = flag("--verbose", "-v", help="report on standard error what was read, torn tails and every fault")
 NO_COLOR = flag("--no-color", help="print no colours, as if NO_COLOR were set in the environment")
+SETTINGS = file_option("--settings", help="read aliases, defaults and colours from this file, not from ~/.config/metashell/config.toml")
 VERSION = flag("--version", help="print the version and exit")
 CONFIG = file_option("--config", "-c", help="the server's configuration, a properties file")
 JOBS = Option(names=("--jobs", "-j"), metavar="N", type="int", default=0, help="number of processes; 0 means one for each core")
@@ -75,6 +76,15 @@ TERMINAL_ENVIRONMENT = (
     ("NO_COLOR", "if set and not empty, output has no colours"),
     ("TERM", "dumb means a terminal without colours"),
     ("COLUMNS", "width of the output, where it is not that of the terminal"),
+)
+CONFIG_VARIABLE = "METASHELL_CONFIG"
+SOURCE_VARIABLE = "METASHELL_SOURCE"
+SETTINGS_FILES = (
+    ("~/.config/metashell/config.toml", "aliases, defaults, names of sources and colours; below $XDG_CONFIG_HOME where that is set"),
+)
+SETTINGS_ENVIRONMENT = (
+    (CONFIG_VARIABLE, "another file of aliases, defaults and colours; /dev/null for none"),
+    ("XDG_CONFIG_HOME", "directory of that file, where it is not named"),
 )
 TEMPORARY_ENVIRONMENT = (("TMPDIR", "where temporary files are created; they are deleted at the end"),)
 STORE_ENVIRONMENT = (("AWS_*, GOOGLE_APPLICATION_CREDENTIALS", "credentials for s3:// and gs:// paths, as Arrow reads them"),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metashell.options import shared
 from metashell.options.quorum import QUORUM_OPTIONS, SOURCE
-from metashell.options.spec import Argument, CommandSpec, file_option, flag
+from metashell.options.spec import Argument, CommandSpec, Option, file_option, flag
 
 _SNAPSHOT = file_option(
     "--snapshot",
@@ -33,8 +33,10 @@ KAFKA_SHELL = CommandSpec(
 
         Without a command the shell prompts for commands; if standard input is not a terminal, it runs each line of it as a command and
         stops at the first that fails. With a command, it runs that one. Options of a command may stand before or after its paths;
-        options of kafka-shell stand before the command, or after it if the command has no option of that name. A first word that
-        is no command is the path to open, as with --snapshot: `kafka-shell DIR ls /`.
+        options of kafka-shell stand before the command, or after it if the command has no option of that name; -v and -k stand before it
+        only. A first word that is no command is the path to open, as with --snapshot: `kafka-shell DIR ls /`. @NAME is a source that the
+        file of settings names. Where the command line names no source, METASHELL_SOURCE does: a path, @NAME, or options such as
+        `-C host:9093`.
         """,
     options=(
         _SNAPSHOT,
@@ -45,12 +47,18 @@ KAFKA_SHELL = CommandSpec(
         ),
         flag("--demo", help="open the directory of a real controller that ships with the package", exclusive=SOURCE),
         shared.OUTPUT,
+        Option(
+            names=("--at",),
+            metavar="MOMENT",
+            help="answer as of an offset, a time such as 2026-11-20T03:00 (UTC), or a time ago such as -2h",
+        ),
         shared.CERTAIN_ONLY,
         shared.SHOW_SECRETS,
         flag("--keep-going", "-k", help="in a script, go on after a command that failed"),
         shared.MAX_DECOMPRESSED,
         shared.VERBOSE,
         shared.NO_COLOR,
+        shared.SETTINGS,
         shared.VERSION,
     ),
     arguments=(_COMMAND,),
@@ -65,14 +73,21 @@ KAFKA_SHELL = CommandSpec(
             "kafka-shell -C controller-1:9093 --allow-changes set /image/configs/TOPIC:orders retention.ms=3600000",
             "change a setting, after a question",
         ),
+        ("kafka-shell -s DIR --at 2026-11-20T03:00 ls -l /image/cluster/brokers", "the brokers as they were then"),
+        ("kafka-shell -s DIR log /image/topics/byName/orders/0", "what changed a partition, and when"),
+        ("kafka-shell -s DIR diff -2h end -o jsonl", "what changed in the last two hours"),
+        ("kafka-shell -s DIR diff -s OTHER", "what differs between two controllers' disks"),
         ("kafka-shell -s DIR --certain-only status", "how much of it is certain, and what could not be applied"),
     ),
     epilog=(shared.EXIT_STATUS,),
     files=(
         *shared.METADATA_FILES,
+        *shared.SETTINGS_FILES,
         ("~/.local/state/metashell/history", "what was typed at the prompt, readable by you only; below $XDG_STATE_HOME where that is set"),
     ),
     environment=(
+        (shared.SOURCE_VARIABLE, "the source where the command line names none: a path, @NAME, or options such as -C HOST:PORT"),
+        *shared.SETTINGS_ENVIRONMENT,
         *shared.TERMINAL_ENVIRONMENT,
         ("XDG_STATE_HOME", "directory of the history"),
     ),

@@ -18,6 +18,10 @@ OffsetRange = tuple[int | None, int | None]
 DECODERS = ("String", "Integer", "Long", "Default")
 _DECODER_PACKAGE = "org.apache.kafka.tools.api."
 _SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_TOO_LARGE = 1 << 63
+_INT64_DIGITS = 19
+_SHOWN_DIGITS = 40
+_YEARS_AGO_MAX = 100
 
 
 def convert(type_name: str, text: str, choices: Sequence[str] = ()) -> object:
@@ -58,14 +62,24 @@ def whole_number(text: str) -> int:
     """A number of things: 0 or more."""
     if not text.isascii() or not text.isdigit():
         raise UsageError(f"{text!r} is not a whole number", text)
-    return int(text)
+    return _int64(text)
 
 
 def integer(text: str) -> int:
     """A number of either sign."""
     if not re.fullmatch(r"[+-]?[0-9]+", text):
         raise UsageError(f"{text!r} is not a whole number", text)
-    return int(text)
+    return _int64(text)
+
+
+def _int64(digits: str, factor: int = 1) -> int:
+    """A number that what counts, cuts or seeks by it can hold; Python's own numbers have no such end. Errors: UsageError."""
+    # int() refuses thousands of digits with an error of its own.
+    number = int(digits) * factor if len(digits.lstrip("+-0")) <= _INT64_DIGITS else _TOO_LARGE
+    if not -_TOO_LARGE <= number < _TOO_LARGE:
+        shown = digits if len(digits) <= _SHOWN_DIGITS else f"{digits[:_SHOWN_DIGITS]}..."
+        raise UsageError(f"{shown!r} is too large a number", digits)
+    return number
 
 
 def int32(text: str) -> int:
@@ -92,7 +106,7 @@ def size(text: str) -> int:
     match = re.fullmatch(r"([0-9]+)\s*([kmg]?)(?:i?b)?", text.lower())
     if match is None:
         raise UsageError(f"{text!r} is not a size such as 5242880, 64k or 128M", text)
-    return int(match[1]) * _SIZE_UNITS[match[2]]
+    return _int64(match[1], _SIZE_UNITS[match[2]])
 
 
 def offset_range(text: str) -> OffsetRange:
@@ -113,38 +127,41 @@ def offset_range(text: str) -> OffsetRange:
 def _range_end(part: str, text: str) -> int:
     if not part.isascii() or not part.isdigit():
         raise UsageError(f"{text!r} is not a range such as 7..42, 7.. or ..42", text)
-    return int(part)
+    return _int64(part)
 
 
 def time_ms(text: str) -> int:
     """Unix milliseconds of a number of milliseconds or of an ISO 8601 time, UTC where no zone is given."""
     if text.isascii() and text.isdigit() and len(text) > 8:
-        return int(text)
+        return _int64(text)
     from datetime import UTC, datetime
 
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return round(moment.timestamp() * 1000)
+    except (ValueError, OverflowError):
         raise UsageError(f"{text!r} is not a time such as 2026-11-20T12:00:00Z or Unix milliseconds", text) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1000)
 
 
-def past_ms(text: str) -> int:
-    """Unix milliseconds of a time, or of how long ago it was, such as `10m`."""
+def past_ms(text: str, now_ms: int | None = None) -> int:
+    """Unix milliseconds of a time, or of how long ago it was: `10m` and `-10m` are ten minutes ago.
+
+    Errors: UsageError for what is neither; a time may lie in the future.
+    """
     try:
         return time_ms(text)
     except UsageError:
         import time
 
+        from metashell.amounts import duration_ms
+
         try:
-            ago = duration(text)
+            ago = duration_ms(text.removeprefix("-"), years_max=_YEARS_AGO_MAX)
         except UsageError:
-            raise UsageError(
-                f"{text!r} is neither a time such as 2026-11-20T12:00:00Z nor how long ago, such as 10m or 24h", text
-            ) from None
-        return round(time.time() * 1000) - ago
+            raise UsageError(f"{text!r} is no time such as 2026-11-20T12:00:00Z, and not how long ago, such as 10m or -2h", text) from None
+        return (round(time.time() * 1000) if now_ms is None else now_ms) - ago
 
 
 def duration(text: str) -> int:
@@ -180,8 +197,7 @@ _CONVERTERS: dict[str, Callable[[str], object]] = {
     "integer": integer,
     "size": size,
     "range": offset_range,
-    "time": time_ms,
-    "past": past_ms,
+    "time": past_ms,
     "duration": duration,
     "regex": regex,
     "decoder-class": decoder_class,

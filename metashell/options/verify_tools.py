@@ -17,12 +17,13 @@ VERIFY = CommandSpec(
         --digest prints a hash of the metadata image: of the records that describe it, sorted by key, in their newest versions. It
         does not depend on the source or the history, so replicas, and a checkpoint and the log it was made from, have the
         same digest at the same offset. For an OFFSET the log of a directory is replayed, even if a checkpoint ends at that offset. Paths
-        whose digests differ at the same offset are a finding. kraft.version and the voters are part of the digest;
+        whose digests differ at the same offset are a finding. Without an OFFSET several paths are compared at the highest certain
+        offset that all have, which is printed. kraft.version and the voters are part of the digest;
         the leader and the owner of the last block of producer ids are not: no checkpoint holds them.
 
         Directories of one cluster in one call are compared with each other: batches of the same epoch and offset, and everything
-        before the end of a checkpoint of both, must be the same in each replica, and so must the images of checkpoints of one name. A
-        digest at another offset that differs is a finding, because it could not be compared.
+        before the end of a checkpoint of both, must be the same in each replica, and so must the images of checkpoints of one name. Where
+        paths have no offset in common, digests that differ are a finding, because they could not be compared.
 
         --start-safe predicts what Apache Kafka 4.3.1 would do to the metadata log when it starts. Kafka cuts a log at the first bad batch
         and deletes all segments behind it, and accepts gaps, torn checkpoints, and changed offsets and epochs silently.
@@ -38,7 +39,7 @@ VERIFY = CommandSpec(
             metavar="OFFSET",
             type="optional-int",
             choices=("end",),
-            help="print a hash of each path's image of everything before OFFSET, as checkpoints are named; by default at the end",
+            help="print a hash of each path's image of everything before OFFSET, as checkpoints are named; by default see above",
         ),
         flag("--start-safe", help="instead, predict whether Kafka would start, what it would cut or delete, and what would be lost"),
         shared.CONFIG._replace(help="the server's configuration, for --start-safe: a directory of another node.id is refused"),

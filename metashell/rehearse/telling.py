@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from metashell.amounts import duration_text
 from metashell.forms import counted
 from metashell.image import BrokerRegistration, MetadataImage
 from metashell.rehearse.outcome import Batch, BrokerLoads, Load, QuorumGap, RackLoads, Refusal, StepReport, Toll, Trouble, Verdict
@@ -136,7 +137,7 @@ def _sentence(trouble: Trouble, toll: Toll) -> str:
 
 
 def _seconds(length_ms: int | None) -> str:
-    return "ever" if length_ms is None else f"{length_ms / 1000:.1f} s"
+    return "ever" if length_ms is None else duration_text(length_ms)
 
 
 def notes_of(

@@ -3,11 +3,12 @@
 A report NAME is `sql/NAME.sql`, the question, and `sql/NAME.toml`, its description; `catalog` has them all as `REPORTS`. DuckDB runs the
 question on this machine (`local`), and Spark at scale (spark_reports), so it keeps to the SQL that both read alike: window functions
 instead of recursion, no IGNORE NULLS, no literals of lists, and of Spark's own functions only those that `local.DUCKDB_MACROS` gives to
-DuckDB. `forms` writes an answer as Parquet, CSV or JSON, `page` as one HTML file.
+DuckDB. `forms` writes an answer as Parquet, CSV or JSON, `page` as one HTML file, `printed` puts it on standard output; `index` is the page
+over all of them. Today's state is asked of `health`, never derived from events.
 
 Promises: a record that several replicas keep counts once, clusters are never mixed, what a checkpoint holds is a state and never an
 event; pages load nothing from anywhere, run no script, and escape every text that comes from data. Secrets are redacted in columns/
-already. jinja2 and pygal are imported inside the functions that use them.
+already.
 """
 
 from metashell.reports.catalog import REPORTS, Report

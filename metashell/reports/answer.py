@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from metashell.reports.catalog import BASES, Report
+from metashell.reports.words import EARLIEST_MS, LATEST_MS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,11 +54,6 @@ def base_schema(table: str) -> pa.Schema:
         return TABLES[table].schema
     schema = columns.tables()[table]
     return pa.schema([pa.field(name, schema.field(source).type) for source, name in BASES[table].items()])
-
-
-EARLIEST_MS: Final = -62_135_596_800_000
-LATEST_MS: Final = 253_402_300_799_999
-"""The first and last millisecond of the years 1 to 9999: a log may claim other times, which no calendar and no difference can hold."""
 
 
 def as_base(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:

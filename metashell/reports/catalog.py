@@ -16,7 +16,7 @@ from metashell.log.kinds import METADATA, LogKind
 from metashell.options.report_tools import REPORT_SUMMARIES
 
 ColumnType = Literal["string", "integer", "boolean", "time", "integers"]
-ChartKind = Literal["bars over time", "lines over time", "longest bars"]
+ChartKind = Literal["bars over time", "lines over time", "longest bars", "stacked bars", "lanes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,9 @@ class Chart:
 
     `bars over time` stacks the sums of `values` by `x`, a time, one series for each of several values or for each text in `series`;
     `lines over time` draws the largest `values[0]` of each `series` instead; `longest bars` draws the rows with the most `values[0]`,
-    called by the columns of `x`. Only rows that have `where[1]` in column `where[0]` take part.
+    called by the columns of `x`, first and in another colour those that have `open[1]` in column `open[0]`; `stacked bars` adds up
+    `values[0]` by `x`, which is no time, and `series`; `lanes` is for the timeline. Only rows that have `where[1]` in column `where[0]`
+    take part.
     """
 
     title: str
@@ -34,6 +36,7 @@ class Chart:
     values: tuple[str, ...] = ()
     series: tuple[str, ...] = ()
     where: tuple[str, str] | None = None
+    open: tuple[str, str | bool] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,8 @@ class Report:
 
     `tables` and `views` are those that the question reads, views in the order of their making. `log` is the one whose rows it wants, also
     of the tables that every log has. `wants_checkpoints` asks for every checkpoint of a directory, not only the one that replay needs.
+    Rows that have `open[1]` in column `open[0]` last beyond the end of the log; `lasted_ms` counts from the time in
+    column `open_since` to that end.
     """
 
     name: str
@@ -54,6 +59,8 @@ class Report:
     columns: dict[str, ColumnType]
     charts: tuple[Chart, ...] = ()
     wants_checkpoints: bool = False
+    open: tuple[str, str | bool] | None = None
+    open_since: str = ""
     log: LogKind = METADATA
 
 
@@ -103,6 +110,7 @@ BASES: Final[dict[str, dict[str, str]]] = {
     "broker_registration_change": _base("broker_id", "broker_epoch", "fenced", "in_controlled_shutdown"),
     "fence_broker": _base("id", value_epoch="value_epoch"),
     "unfence_broker": _base("id", value_epoch="value_epoch"),
+    "feature_level": _base("name", "feature_level"),
     "offset_commit": _base(
         "topic", "tombstone", "value_offset", "commit_timestamp", "expire_timestamp", group="group_id", partition="partition_id"
     ),
@@ -113,7 +121,19 @@ GROUP_MEMBERS: Final = "group_members"
 GROUP_TOPICS: Final = "group_topics"
 DERIVED: Final = (GROUP_MEMBERS, GROUP_TOPICS)
 """Tables that are made in Python: `derived.TABLES` says from what."""
-VIEWS: Final = ("topic_names", "partition_states", "group_history")
+VIEWS: Final = (
+    "log_ends",
+    "topic_names",
+    "partition_states",
+    "elections",
+    "registrations",
+    "broker_changes",
+    "broker_states",
+    "isr_storms",
+    "feature_changes",
+    "config_changes",
+    "group_history",
+)
 """What several questions are built on, each after those that it reads itself."""
 
 
@@ -126,6 +146,7 @@ def _report(name: str) -> Report:
         if view in read:
             read |= _names_read(view_text(view))
     tables = tuple(table for table in (*BASES, *DERIVED) if table in read)
+    described = {key: _as_tuple(value) for key, value in described.items()}
     return Report(name=name, sql=sql, tables=tables, views=tuple(view for view in VIEWS if view in read), charts=charts, **described)
 
 

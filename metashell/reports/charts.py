@@ -1,78 +1,187 @@
-"""Charts as SVG text that stands inside a page: pygal draws, the page's CSS gives the colours.
+"""Charts as HTML that stands inside a page: areas are SVG without text, which stretches; labels are text, which does not.
 
-pygal builds an element tree, so every text from data is escaped; its script is taken out, and what it would show on hovering becomes
-the element's title, which browsers show by themselves.
+So a label has one size on every screen, and those that would not fit a narrow one are left out there (class `minor`). Every text from
+data goes through `page.shown`.
+
+Why no library draws them: pygal and matplotlib make SVG whose labels are inside the picture. Drawn for 960 px, pygal's labels of 11 px
+were 4 px high on a telephone of 390 px, names of checkpoints lay on each other, and a picture cannot be laid out anew without a script,
+which our pages forbid. Libraries that can (Vega, Plotly, ECharts) are scripts. pygal also took 85 ms to import and 20 to 30 kB a chart.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from metashell.escape import terminal_line
+from metashell.page import shown
+from metashell.reports.axis import axis, time_form
 from metashell.reports.catalog import Chart
+from metashell.reports.lanes import lanes
+from metashell.reports.words import heading, moment, number_text, unix_ms
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-COLORS = 8
+COLORS: Final = 8
 """How many series have a colour of their own; further ones are summed as `other`."""
-BARS_MAX = 60
-_LONGEST_MAX = 20
-_LABEL_MAX = 36
-_WHOLE_STEPS_MAX = 10
-"""Up to this an axis is marked at whole numbers; things are counted here."""
-_WIDTH, _HEIGHT, _HEIGHT_OF_BAR = 960, 320, 22
+BARS_MAX: Final = 60
+_LONGEST_MAX: Final = 20
+_LABEL_MAX: Final = 60
+_Y_STEPS: Final = 5
+_BAR_SHARE: Final = 0.06
+"""No bar over time is wider than this share of its chart."""
+_CHECKPOINT: Final = re.compile(r"0*([0-9]+)-0*([0-9]+)\.checkpoint")
 
+Row = dict[str, Any]
 Points = dict[str, dict[Any, float]]
 
 
-def draw(chart: Chart, table: pa.Table, name: str) -> str | None:
-    """The SVG of a chart, `name` being unique in its page; None where no row takes part."""
+def draw(chart: Chart, table: pa.Table) -> str | None:
+    """The HTML of a chart; None where no row takes part."""
     rows = [row for row in table.to_pylist() if chart.where is None or row[chart.where[0]] == chart.where[1]]
-    rows = [row for row in rows if row[chart.x[0]] is not None]
-    if not rows:
-        return None
-    if chart.kind == "longest bars":
-        return _longest(chart, rows, name)
-    return _over_time(chart, rows, name)
+    if chart.kind != "lanes":
+        rows = [row for row in rows if row[chart.x[0]] is not None]
+    drawn = "".join(_DRAWERS[chart.kind](chart, rows)) if rows else ""
+    return f"<figure>\n<figcaption>{shown(chart.title)}</figcaption>\n{drawn}</figure>\n" if drawn else None
 
 
-def _longest(chart: Chart, rows: list[dict[str, Any]], name: str) -> str | None:
-    value = chart.values[0]
-    ranked = sorted((row for row in rows if row[value]), key=lambda row: -row[value])[:_LONGEST_MAX]
-    if not ranked:
-        return None
-    drawing = _drawing("HorizontalBar", chart, name, height=120 + _HEIGHT_OF_BAR * len(ranked), show_legend=False)
-    # The first row of a horizontal chart is its lowest.
-    ranked.reverse()
-    drawing.x_labels = [_text(" ".join(str(row[column]) for column in chart.x)) for row in ranked]
-    drawing.add(_text(value), [row[value] for row in ranked])
-    return _svg(drawing)
+# ---- bars beside each other
 
 
-def _over_time(chart: Chart, rows: list[dict[str, Any]], name: str) -> str | None:
-    keys, label = _buckets([row[chart.x[0]] for row in rows], step_min=3600 if chart.x[0] == "hour" else 1)
+def _longest(chart: Chart, rows: list[Row]) -> Iterator[str]:
+    column = chart.values[0]
+    ranked = sorted((row for row in rows if row[column]), key=lambda row: (not _is_open(chart, row), -row[column]))[:_LONGEST_MAX]
+    bars = []
+    for row in ranked:
+        name = _short(_name(chart.x, row))
+        bars.append((name, [("s1" if _is_open(chart, row) else "s0", row[column])]))
+    yield from _bars(column, bars)
+    open_count = sum(_is_open(chart, row) for row in ranked)
+    if open_count:
+        yield _legend(["open", "ended"] if open_count < len(ranked) else ["open"], ["s1", "s0"])
+
+
+def _is_open(chart: Chart, row: Row) -> bool:
+    return chart.open is not None and row[chart.open[0]] == chart.open[1]
+
+
+def _stacked(chart: Chart, rows: list[Row]) -> Iterator[str]:
+    points = _summed(chart, rows, _short_key)
+    series = _largest(points)
+    keys = sorted({(row[chart.x[0]]) for row in rows})[-_LONGEST_MAX:]
+    shares = (
+        (_short_key(key), [(f"s{number}", found.get(_short_key(key), 0)) for number, (_, found) in enumerate(series)]) for key in keys
+    )
+    yield from _bars(chart.values[0], shares)
+    yield _legend([name for name, _ in series])
+
+
+def _bars(column: str, bars: Iterable[tuple[str, list[tuple[str, float]]]]) -> Iterator[str]:
+    """Bars of parts, each with its name before and its sum behind it."""
+    drawn = list(bars)
+    most = max((sum(value for _, value in parts) for _, parts in drawn), default=0)
+    if most <= 0:
+        return
+    yield '<ul class="bars">\n'
+    for name, parts in drawn:
+        inner = "".join(f'<i class="{css}" style="width:{100 * value / most:.2f}%"></i>' for css, value in parts if value)
+        total = number_text(column, sum(value for _, value in parts))
+        yield f'<li><span class="name">{shown(name)}</span><span class="track">{inner}</span><span class="value">{total}</span></li>\n'
+    yield "</ul>\n"
+
+
+# ---- over time
+
+
+def _over_time(chart: Chart, rows: list[Row]) -> Iterator[str]:
+    labels, bucket = _buckets([row[chart.x[0]] for row in rows], step_min=3600 if chart.x[0] == "hour" else 1)
     is_line = chart.kind == "lines over time"
+    points = _summed(chart, rows, bucket, largest=is_line)
+    series = _ranked(points)[:COLORS] if is_line else _largest(points)
+    if not series:
+        return
+    yield f'<p class="when">{_days(rows, chart.x[0])}</p>\n'
+    column = chart.values[0] if chart.values else ""
+    top = max(max(found.values()) for _, found in series) if is_line else _highest_stack(points)
+    ticks = _ticks(top)
+    yield '<div class="plot">\n<div class="y">' + "".join(f"<span>{number_text(column, tick)}</span>" for tick in ticks) + "</div>\n"
+    yield f'<div class="area"><svg viewBox="0 0 {len(labels)} 1" preserveAspectRatio="none" role="img" aria-label="{shown(chart.title)}">\n'
+    yield "".join(f'<line x1="0" x2="{len(labels)}" y1="{y:.4g}" y2="{y:.4g}"/>' for tick in ticks for y in (1 - tick / ticks[-1],))
+    drawer = _line_marks if is_line else _bar_marks
+    yield from drawer(series, labels, ticks[-1], column)
+    yield "\n</svg></div>\n" + axis(labels, [(at + 0.5) / len(labels) for at in range(len(labels))]) + "</div>\n"
+    if chart.series or len(series) > 1:
+        yield _legend([name for name, _ in series])
+    if len(series) < len(points) and is_line:
+        yield f'<p class="when">and {len(points) - len(series)} more, which are lower, are not drawn</p>\n'
+
+
+def _days(rows: list[Row], column: str) -> str:
+    """The days that a chart is about, which its axis may not tell."""
+    times = [row[column] for row in rows]
+    first, last = min(times).strftime("%Y-%m-%d"), max(times).strftime("%Y-%m-%d")
+    return f"{first}, UTC" if first == last else f"{first} to {last}, UTC"
+
+
+def _bar_marks(series: list[tuple[str, dict[Any, float]]], labels: list[str], top: float, column: str) -> Iterator[str]:
+    width = min(0.8, _BAR_SHARE * len(labels))
+    heights: dict[int, float] = defaultdict(float)
+    for number, (name, found) in enumerate(series):
+        for at, value in sorted(found.items()):
+            if value:
+                heights[at] += value
+                place = f'x="{at + 0.5 - width / 2:.4g}" y="{1 - heights[at] / top:.4g}" width="{width:.4g}" height="{value / top:.4g}"'
+                says = f"{labels[at]}: {name} {number_text(column, value)}"
+                yield f'<rect class="s{number}" {place}><title>{shown(says)}</title></rect>\n'
+
+
+def _line_marks(series: list[tuple[str, dict[Any, float]]], labels: list[str], top: float, column: str) -> Iterator[str]:
+    for number, (name, found) in enumerate(series):
+        places = [(at + 0.5, 1 - value / top, at, value) for at, value in sorted(found.items())]
+        yield f'<g class="s{number}"><path d="M{" L".join(f"{x:g} {y:.4g}" for x, y, _, _ in places)}"/>'
+        for x, y, at, value in places:
+            says = f"{labels[at]}: {name} {number_text(column, value)}"
+            yield f'<path class="dot" d="M{x:g} {y:.4g}h0"><title>{shown(says)}</title></path>'
+        yield "</g>\n"
+
+
+def _legend(names: list[str], classes: list[str] | None = None) -> str:
+    colors = classes or [f"s{number}" for number in range(len(names))]
+    items = "".join(f'<li><span class="{css}"></span>{shown(_short(name))}</li>' for css, name in zip(colors, names, strict=False))
+    return f'<ul class="legend">{items}</ul>\n'
+
+
+# ---- sums, buckets, steps
+
+
+def _summed(chart: Chart, rows: list[Row], key: Callable[[Any], Any], *, largest: bool = False) -> Points:
+    """The values of each series by key: their sums, or the largest of each."""
     points: Points = defaultdict(lambda: defaultdict(float))
     for row in rows:
-        at = label(row[chart.x[0]])
+        at = key(row[chart.x[0]])
         for series, value in _values(chart, row):
-            points[series][at] = max(points[series][at], value) if is_line else points[series][at] + value
-    points = {series: found for series, found in points.items() if any(found.values())}
-    if not points:
-        return None
-    drawing = _drawing("Line" if is_line else "StackedBar", chart, name, height=_HEIGHT)
-    drawing.x_labels = [_text(key) for key in keys]
-    drawing.x_labels_major_count = 8
-    drawing.show_minor_x_labels = len(keys) <= 8
-    top = max(max(found.values()) for found in points.values()) if is_line else _highest_stack(points)
-    if top <= _WHOLE_STEPS_MAX:
-        drawing.y_labels = list(range(int(top) + 1))
-    for series, found in _largest(points):
-        drawing.add(_text(series), [found.get(key, None if is_line else 0) for key in keys])
-    return _svg(drawing)
+            points[series][at] = max(points[series][at], value) if largest else points[series][at] + value
+    return {series: found for series, found in points.items() if any(found.values())}
+
+
+def _values(chart: Chart, row: Row) -> list[tuple[str, float]]:
+    """The series that a row adds to, and how much; a chart without values counts rows."""
+    if chart.series:
+        name = _name(chart.series, row)
+        return [(name, row[chart.values[0]] or 0 if chart.values else 1)]
+    return [(heading(value), row[value] or 0) for value in chart.values]
+
+
+def _name(columns: Sequence[str], row: Row) -> str:
+    """What a row is called by some of its columns: `orders/1`, `broker 5, broker epoch 367`."""
+    values = [row[column] for column in columns]
+    if isinstance(values[0], str):
+        return "/".join(map(str, values))
+    named = zip((heading(column).removesuffix(" id") for column in columns), values, strict=True)
+    return ", ".join(f"{name} {'unknown' if value is None else value}" for name, value in named)
 
 
 def _highest_stack(points: Points) -> float:
@@ -83,16 +192,12 @@ def _highest_stack(points: Points) -> float:
     return max(sums.values())
 
 
-def _values(chart: Chart, row: dict[str, Any]) -> list[tuple[str, float]]:
-    """The series that a row adds to, and how much; a chart without values counts rows."""
-    if chart.series:
-        name = " ".join(str(row[column]) for column in chart.series)
-        return [(name, row[chart.values[0]] or 0 if chart.values else 1)]
-    return [(value, row[value] or 0) for value in chart.values]
+def _ranked(points: Points) -> list[tuple[str, dict[Any, float]]]:
+    return sorted(points.items(), key=lambda item: (-sum(item[1].values()), item[0]))
 
 
 def _largest(points: Points) -> list[tuple[str, dict[Any, float]]]:
-    ranked = sorted(points.items(), key=lambda item: (-sum(item[1].values()), item[0]))
+    ranked = _ranked(points)
     if len(ranked) <= COLORS:
         return ranked
     other: dict[Any, float] = defaultdict(float)
@@ -102,102 +207,49 @@ def _largest(points: Points) -> list[tuple[str, dict[Any, float]]]:
     return [*ranked[: COLORS - 1], (f"other ({len(ranked) - COLORS + 1})", other)]
 
 
-def _buckets(found: list[Any], step_min: int) -> tuple[list[str], Any]:
-    """The labels of the x axis in order, and what gives a value's: times fall into equal steps, other things are themselves."""
-    if not isinstance(found[0], datetime):
-        return sorted({str(value) for value in found}), str
-    first, last = min(found).timestamp(), max(found).timestamp()
+def _ticks(top: float) -> list[float]:
+    """Whole numbers at equal steps from 0 to at least `top`; things are counted here."""
+    unit = 1
+    while True:
+        for step in (unit, 2 * unit, 5 * unit):
+            if step * _Y_STEPS >= top:
+                return [float(step * number) for number in range(-int(-top // step) + 1)]
+        unit *= 10
+
+
+def _buckets(found: list[datetime], step_min: int) -> tuple[list[str], Callable[[datetime], int]]:
+    """The labels of equal steps of time, and what gives the step that a time falls into."""
+    first, last = unix_ms(min(found)) // 1000, unix_ms(max(found)) // 1000
     step = next((size for size in _STEPS_S if size >= step_min and (last - first) / size < BARS_MAX), _STEPS_S[-1])
     start = first // step * step
-    form = "%Y-%m-%d" if step >= 86400 else "%m-%d %H:%M" if step >= 60 else "%H:%M:%S"
-
-    def label_at(seconds: float) -> str:
-        from datetime import UTC
-
-        return datetime.fromtimestamp(seconds, UTC).strftime(form)
-
-    def label(value: datetime) -> str:
-        return label_at(start + (value.timestamp() - start) // step * step)
-
-    return [label_at(start + step * number) for number in range(int((last - start) // step) + 1)], label
+    form = time_form(first, last, step)
+    labels = [moment(1000 * (start + step * number)).strftime(form) for number in range((last - start) // step + 1)]
+    return labels, lambda value: (unix_ms(value) // 1000 - start) // step
 
 
-_STEPS_S = (1, 5, 10, 30, 60, 300, 900, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400, 365 * 86400)
+_STEPS_S: Final = (1, 5, 10, 30, 60, 300, 900, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400, 365 * 86400)
 
 
-def _text(text: str) -> str:
-    """A label: control characters, which XML cannot hold, are escaped; long ones are cut."""
-    safe = terminal_line(text)
-    return safe if len(safe) <= _LABEL_MAX else safe[: _LABEL_MAX - 1] + "…"
+def _short_key(text: str) -> str:
+    """A checkpoint by its end offset and epoch, without the zeros of its name."""
+    found = _CHECKPOINT.fullmatch(text)
+    return f"{found[1]}-{found[2]}" if found else _short(text)
 
 
-def _drawing(kind: str, chart: Chart, name: str, **more: Any) -> Any:
-    pygal = _pygal()
-    from pygal.style import Style
-
-    style = Style(
-        background="transparent",
-        plot_background="transparent",
-        foreground="var(--text)",
-        foreground_strong="var(--text)",
-        foreground_subtle="var(--faint)",
-        guide_stroke_color="var(--line)",
-        major_guide_stroke_color="var(--line)",
-        colors=tuple(f"var(--series-{number})" for number in range(COLORS)),
-        font_family="inherit",
-        opacity="1",
-        opacity_hover=".7",
-        transition="0s",
-        legend_font_size=12,
-        label_font_size=11,
-        major_label_font_size=11,
-    )
-    drawing = getattr(pygal, kind)(
-        style=style,
-        js=[],
-        disable_xml_declaration=True,
-        width=_WIDTH,
-        legend_at_bottom=True,
-        legend_at_bottom_columns=3,
-        value_formatter=_number,
-        margin=10,
-        margin_bottom=28,
-        truncate_label=-1,
-        truncate_legend=-1,
-        **more,
-    )
-    # Else it is random, and two pages of one answer would differ.
-    drawing.uuid = name
-    drawing.title = chart.title
-    return drawing
+def _short(text: str) -> str:
+    """A label: of long ones the middle is left out, since the end tells partitions apart."""
+    half = _LABEL_MAX // 2
+    return text if len(text) <= _LABEL_MAX else f"{text[:half]}…{text[-half:]}"
 
 
-def _pygal() -> Any:
-    """pygal without its hook for plug-ins, which would make every later import in this process warn."""
-    import sys
-
-    import pygal
-
-    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]
-    return pygal
+def _lanes(_: Chart, rows: list[Row]) -> Iterator[str]:
+    return lanes(rows)
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}".replace(",", " ")
-
-
-def _svg(drawing: Any) -> str:
-    from xml.etree import ElementTree
-
-    root = drawing.render_tree()
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if child.tag == "script" or not isinstance(child.tag, str):
-                parent.remove(child)
-            elif child.tag == "desc":
-                if child.get("class") == "value":
-                    child.tag = "title"
-                else:
-                    parent.remove(child)
-    root.set("role", "img")
-    return ElementTree.tostring(root, encoding="unicode", short_empty_elements=True)
+_DRAWERS: Final[dict[str, Callable[[Chart, list[Row]], Iterator[str]]]] = {
+    "bars over time": _over_time,
+    "lines over time": _over_time,
+    "longest bars": _longest,
+    "stacked bars": _stacked,
+    "lanes": _lanes,
+}

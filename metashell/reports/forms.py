@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from io import StringIO
 from typing import TYPE_CHECKING, Final
@@ -12,7 +12,10 @@ from metashell.columns.folders import require_folder
 from metashell.forms import Display, counted, write_rows
 from metashell.log.identity import name_of
 from metashell.reports.catalog import Report
-from metashell.reports.page import render_page, time_text
+from metashell.reports.index import render_index
+from metashell.reports.page import INDEX, render_page
+from metashell.reports.today import Judged
+from metashell.reports.words import plain_rows, time_text, unix_ms
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,24 +43,53 @@ def left_out_lines(reports: Sequence[Report]) -> list[str]:
 
 
 def write_answer(
-    report: Report, answer: pa.Table, folder: str, forms: Sequence[str], *, sources: str, notes: tuple[str, ...] = ()
+    report: Report,
+    answer: pa.Table,
+    folder: str,
+    forms: Sequence[str],
+    *,
+    sources: str,
+    notes: tuple[str, ...] = (),
+    has_index: bool = False,
 ) -> list[str]:
     """Write `folder/NAME.FORM` for each form and give the paths. Errors: OSError, with the file's name."""
     require_folder(folder)
     os.makedirs(folder, exist_ok=True)
-    if notes:
-        answer = answer.replace_schema_metadata({"notes": " ".join(notes)})
     written = []
     for form in forms:
         path = os.path.join(folder, f"{report.name}.{form}")
-        is_page = form == "html"
-        data = render_page(report, answer, sources=sources, notes=notes).encode() if is_page else WRITERS[form](answer)
-        _write_whole(path, data)
+        write_whole(path, answer_bytes(report, answer, form, sources=sources, notes=notes, has_index=has_index))
         written.append(path)
     return written
 
 
-def _write_whole(path: str, data: bytes) -> None:
+def write_index(
+    folder: str,
+    answers: Mapping[str, pa.Table],
+    left_out: Sequence[Report],
+    judged: Judged,
+    *,
+    sources: str,
+    notes: tuple[str, ...] = (),
+    fault_count: int = 0,
+) -> str:
+    """Write the page over the reports in a folder and give its path. Errors: OSError, with the file's name."""
+    path = os.path.join(folder, INDEX)
+    page = render_index(answers, left_out, judged, sources=sources, notes=notes, fault_count=fault_count)
+    write_whole(path, page.encode())
+    return path
+
+
+def answer_bytes(
+    report: Report, answer: pa.Table, form: str, *, sources: str, notes: tuple[str, ...] = (), has_index: bool = False
+) -> bytes:
+    """An answer in a form, with what a reader must know of it where the form has room for that."""
+    if form == "html":
+        return render_page(report, answer, sources=sources, notes=notes, has_index=has_index).encode()
+    return WRITERS[form](answer.replace_schema_metadata({"notes": " ".join(notes)}) if notes else answer)
+
+
+def write_whole(path: str, data: bytes) -> None:
     """Put a file under its name at once: a reader sees the one before, or all of this one."""
     partial = f"{path}.part"
     try:
@@ -89,13 +121,12 @@ def as_csv(answer: pa.Table) -> bytes:
 
 def as_json(answer: pa.Table) -> bytes:
     """One array of objects, a row a line; times are Unix milliseconds, as in all JSON of ours."""
-    return _text("json", answer, lambda time: round(time.timestamp() * 1000))
+    return _text("json", answer, unix_ms)
 
 
 def _text(form: str, answer: pa.Table, convert: Callable[[datetime], object]) -> bytes:
     out = StringIO()
-    rows = ([convert(value) if isinstance(value, datetime) else value for value in row.values()] for row in answer.to_pylist())
-    write_rows(Display(out), form, answer.column_names, rows)
+    write_rows(Display(out), form, answer.column_names, plain_rows(answer, convert))
     return out.getvalue().encode()
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.errors import MetashellError
+from metashell.progress import tell
 from metashell.reports.answer import as_declared, base_schema
 from metashell.reports.catalog import Report, view_text
 from metashell.reports.inputs import answerable, base_batches, tables_by_log
@@ -68,6 +69,7 @@ def ask(database: Database, report: Report) -> pa.Table:
 
     from metashell.columns.sql.confined import RefusedError
 
+    tell(f"answering {report.name}")
     try:
         for view in report.views:
             database.define(view, view_text(view))

@@ -13,8 +13,8 @@ from metashell.nodes.subjects import subject_of
 from metashell.options import Option
 from metashell.options.spec import flag
 from metashell.shell.context import MISSING
-from metashell.shell.globs import has_wildcards
 from metashell.shell.paths import absolute_components
+from metashell.shell.search.patterns import has_wildcards, refuse_deep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,6 +39,9 @@ def act(ctx: Context, args: SimpleNamespace, decide: Callable[[Sequence[Subject]
     """Do what `decide` makes of the subjects of `args.path`, and wait until the tree shows it. Errors: UsageError; MetashellError."""
     if ctx.administrator is None:
         ctx.fail(ctx.source_label, how_to_allow(ctx))
+        return
+    if ctx.at is not None:
+        ctx.fail(f"at offset {ctx.at}", "only the newest state can be changed; `at end` goes there")
         return
     subjects = _subjects(ctx, args.path)
     if subjects is None:
@@ -66,6 +69,7 @@ def _subjects(ctx: Context, targets: Sequence[str]) -> list[Subject] | None:
     """What the paths are about, each once; None if one of them is about nothing, which is reported: nothing is done by halves."""
     found: dict[Subject, None] = {}
     for target in targets:
+        refuse_deep(target)
         components = absolute_components(target, ctx.cwd)
         paths = [[part for part in match.path.split("/") if part] for match in ctx.matches(target)]
         if not paths:

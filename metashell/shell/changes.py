@@ -8,19 +8,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from metashell.image.steps import Origin, Step, touched_places
+from metashell.colors import BAD, GOOD
+from metashell.forms import text_width
+from metashell.image.steps import Origin, touched_places
 from metashell.nodes import Directory, Leaf
 from metashell.nodes.places import paths_of
-from metashell.shell.globs import compile_component, expand
-from metashell.shell.summary import summarize, summary_text, value_text
+from metashell.shell.search.patterns import expand, fits
+from metashell.shell.summary import full_text, summarize, summary_text, value_texts
+from metashell.values import directory_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from metashell.image.steps import Place, Step
     from metashell.nodes import Node
     from metashell.shell.context import Context
 
-CREATED, CHANGED, REMOVED = "created", "changed", "removed"
+CREATED, CHANGED, REMOVED, SAME = "created", "changed", "removed", "same"
+_ROLES = {CREATED: GOOD, REMOVED: BAD}
+_DIRECTORIES = ("directories", "logDirs", "cordonedLogDirs")
+"""Fields that hold ids of directories, some of which stand for none."""
 _NOTHING = object()
 
 
@@ -50,17 +57,23 @@ class Watch:
 
     def changes(self, step: Step, before: Node, after: Node, redact: bool) -> Iterator[Change]:
         """The changes of a step between two trees in the order of their records; each path once."""
-        seen: set[tuple[str, ...]] = set()
-        for place, origin in touched_places(step).items():
-            for path in self._selected(paths_of(place, step.after, step.before), before, after):
-                if path not in seen:
-                    seen.add(path)
-                    yield from _compare(path, origin, before, after, redact)
+        yield from self.changes_at(touched_places(step).items(), step, before, after, redact)
         position = step.after.provenance
         origin = Origin(position.offset, position.epoch, position.timestamp_ms, "")
         for pattern in self._others:
             for path in sorted(_leaves(before, pattern) | _leaves(after, pattern)):
                 yield from _compare(path, origin, before, after, redact)
+
+    def changes_at(
+        self, places: Iterable[tuple[Place, Origin]], step: Step, before: Node, after: Node, redact: bool, *, all_touched: bool = False
+    ) -> Iterator[Change]:
+        """The changes at these places, each path once; with `all_touched` also what was written again as it was."""
+        seen: set[tuple[str, ...]] = set()
+        for place, origin in places:
+            for path in self._selected(paths_of(place, step.after, step.before), before, after):
+                if path not in seen:
+                    seen.add(path)
+                    yield from _compare(path, origin, before, after, redact, all_touched=all_touched)
 
     def _selected(self, paths: list[tuple[str, ...]], before: Node, after: Node) -> Iterator[tuple[str, ...]]:
         if not self._patterns:
@@ -88,32 +101,30 @@ def _needs_comparing(pattern: Sequence[str]) -> bool:
 
 
 def _fits(pattern: tuple[str, ...], path: tuple[str, ...]) -> bool:
-    for wanted, name in zip(pattern, path, strict=False):
-        compiled = compile_component(wanted)
-        if wanted != name and (compiled is None or compiled.fullmatch(name) is None):
-            return False
-    return True
+    return all(fits(wanted, name) for wanted, name in zip(pattern, path, strict=False))
 
 
 def _leaves(root: Node, pattern: Sequence[str]) -> set[tuple[str, ...]]:
-    from metashell.shell.walk import descend
+    from metashell.shell.search.walk import descend
 
     found = set()
-    for match in expand(root, pattern, lenient=True):
+    for match in expand(root, pattern):
         for path, node, _ in descend(match.path, match.node, None):
             if not node.is_directory:
                 found.add(tuple(path.split("/")[1:]))
     return found
 
 
-def _compare(path: tuple[str, ...], origin: Origin, before: Node, after: Node, redact: bool) -> Iterator[Change]:
+def _compare(
+    path: tuple[str, ...], origin: Origin, before: Node, after: Node, redact: bool, *, all_touched: bool = False
+) -> Iterator[Change]:
     old, new = _node_at(before, path), _node_at(after, path)
     was, now = _value(old, False), _value(new, False)
-    if was == now and type(was) is type(now):
-        return
+    is_same = was == now and type(was) is type(now)
     node = new or old
-    assert node is not None
-    kind = CREATED if old is None else REMOVED if new is None else CHANGED
+    if node is None or (is_same and not all_touched):
+        return
+    kind = SAME if is_same else CREATED if old is None else REMOVED if new is None else CHANGED
     shown_before = None if old is None else _value(old, redact)
     shown_after = None if new is None else _value(new, redact)
     yield Change(kind, "/" + "/".join(path), node.type, origin, shown_before, shown_after, node)
@@ -134,7 +145,7 @@ def _value(node: Node | None, redact: bool) -> Any:
     return node.value(redact) if isinstance(node, Leaf) else node.envelope_info
 
 
-def change_object(ctx: Context, change: Change) -> dict[str, Any]:
+def change_fields(change: Change) -> dict[str, Any]:
     """A change as JSON. Units: `timestamp` is that of the record, in Unix milliseconds."""
     origin = change.origin
     return {
@@ -147,22 +158,100 @@ def change_object(ctx: Context, change: Change) -> dict[str, Any]:
         "record": origin.record or None,
         "before": change.before,
         "after": change.after,
-        **ctx.certainty(),
     }
 
 
 def change_line(ctx: Context, change: Change) -> str:
     """`312 changed /image/topics/byName/orders/0 leader: 1 -> 2; leaderEpoch: 4 -> 5`; of what is new, what `ls -l` says of it."""
-    return f"{change.origin.offset} {change.kind} {change.path} {_difference(ctx, change)}".rstrip()
+    parts = (str(change.origin.offset), kind_word(ctx, change.kind), change.path, difference(ctx, change))
+    return ctx.display.joined(filter(None, parts), " ")
 
 
-def _difference(ctx: Context, change: Change) -> str:
-    before, after = change.before, change.after
+def kind_word(ctx: Context, kind: str) -> str:
+    """What happened, in green for what is new and red for what is gone, as in patches everywhere."""
+    return ctx.display.paint(_ROLES.get(kind, ""), kind)
+
+
+def change_lines(ctx: Context, start: str, change: Change, indent: int) -> Iterator[str]:
+    """`start`, what happened, and what differs: one line.
+
+    Where a terminal has no room for it, there are several, the later ones `indent` columns in.
+    """
+    display = ctx.display
+    what = display.joined((kind_word(ctx, change.kind), change.path), " ")
+    begin = display.joined((start, what), "  ")
+    parts, between = _differences(ctx, change)
+    whole = display.joined((begin, display.joined(parts, between)), "  ") if parts else begin
+    if display.width is None or text_width(whole) <= display.width:
+        yield whole
+        return
+    blank, room = " " * indent, display.width - indent
+    if start and text_width(begin) > display.width:
+        yield start
+        rest = display.joined((what, display.joined(parts, between)), "  ")
+        if text_width(rest) <= room:
+            yield display.joined((blank, rest if parts else what))
+            return
+        yield display.joined((blank, what))
+    else:
+        yield begin
+    line: list[str] = []
+    for part in parts:
+        if line and text_width(display.joined((*line, part), between)) + 1 > room:
+            yield display.joined((blank, display.joined(line, between), between.rstrip()))
+            line = []
+        line.append(part)
+    if line:
+        yield display.joined((blank, display.joined(line, between)))
+
+
+def difference(ctx: Context, change: Change) -> str:
+    """What differs, in one line: fields with both values; of what is new, what `ls -l` says of it; nothing where it is gone."""
+    parts, between = _differences(ctx, change)
+    return ctx.display.joined(parts, between) if parts else ""
+
+
+def _differences(ctx: Context, change: Change) -> tuple[list[str], str]:
+    """The parts of that line, and what stands between them."""
+    display = ctx.display
+    if change.kind in (SAME, REMOVED):
+        return [], ""
     if change.kind == CREATED:
-        return summary_text(summarize(ctx, change.node))
-    if change.kind == REMOVED:
-        return ""
-    if isinstance(before, dict) and isinstance(after, dict):
-        names = [name for name in after if before.get(name) != after[name]]
-        return "; ".join(f"{name}: {value_text(before.get(name))} -> {value_text(after[name])}" for name in names)
-    return f"{value_text(before)} -> {value_text(after)}"
+        text = summary_text(summarize(ctx, change.node))
+        return [display.paint("", word) for word in text.split(" ")] if text else [], " "
+    told = ((name, *value_texts(was, now)) for name, was, now in _pairs(change.before, change.after))
+    return [display.joined((name, display.paint(BAD, was), " -> ", display.paint(GOOD, now))) for name, was, now in told], "; "
+
+
+def change_text(ctx: Context, change: Change) -> str:
+    """What `difference` says, without colours."""
+    text = difference(ctx, change)
+    return getattr(text, "plain", text)
+
+
+def patch_lines(ctx: Context, change: Change) -> Iterator[str]:
+    """The values before and after as a patch: `-` and `+` before each field that differs."""
+    before = change.before if change.kind != CREATED else None
+    after = change.after if change.kind != REMOVED else None
+    for name, was, now in _pairs(before, after):
+        if was is not None:
+            yield ctx.display.paint(BAD, f"- {name}{full_text(was)}")
+        if now is not None:
+            yield ctx.display.paint(GOOD, f"+ {name}{full_text(now)}")
+
+
+def _named_directories(value: Any) -> Any:
+    return [directory_word(id) for id in value] if isinstance(value, list | tuple) else value
+
+
+def _pairs(before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The fields that differ, each with `: ` behind its name, and both values; one without a name where values have no fields."""
+    fields = [value for value in (before, after) if value is not None]
+    if fields and all(isinstance(value, dict) for value in fields):
+        was, now = before or {}, after or {}
+        for name in {**was, **now}:
+            if was.get(name) != now.get(name):
+                values = was.get(name), now.get(name)
+                yield f"{name}: ", *(map(_named_directories, values) if name in _DIRECTORIES else values)
+    elif before != after:
+        yield "", before, after

@@ -14,10 +14,15 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
     Run = Callable[[Context, SimpleNamespace], None]
+    Take = Callable[[list[str]], tuple[list[str], object]]
 
 FORMS = ("text", "json", "jsonl", "table", "csv", "kafka")
 NODE_PATH = "node"
 COMMAND_NAME = "command"
+MOMENT = "moment"
+"""An offset, a time or `end`; `-2h` is one too, and no option."""
+LISTED_FIELD = "listed-field"
+"""A field that `ls -l` of the paths shows."""
 SETTING = "setting"
 """`KEY=VALUE` of what the path before it names."""
 SET_KEY = "set-key"
@@ -32,14 +37,36 @@ OUTPUT = Option(
 )
 
 
+WHERE = Option(
+    names=("-where", "--where"),
+    metavar="EXPRESSION",
+    multiple=True,
+    kind="expression",
+    help="""such as 'partitions > 50 and "us-east" in racks', over the fields that ls -l and cat show""",
+)
+WHERES = WHERE._replace(names=("--where",), help=f"only what passes, {WHERE.help}")
+"""The same of commands that are not all about finding; of several all must hold."""
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of the shell: what runs, its page, and its declared options and arguments."""
+    """A command of the shell: what runs, its page, and its declared options and arguments.
+
+    `take` reads words whose order matters, before all others are parsed: it gives the others, and what becomes `args.taken`.
+    """
 
     name: str
     run: Run
     doc: str
     spec: CommandSpec
+    take: Take | None = None
+    is_live: bool = False
+    """Whether it writes as things happen, so that its answer has no end to wait for."""
+
+    @property
+    def changes_cluster(self) -> bool:
+        """Whether it may change the cluster, and asks before it does."""
+        return any(option.dest == "yes" for option in self.spec.options)
 
 
 def make_command(
@@ -48,6 +75,8 @@ def make_command(
     *,
     options: tuple[Option, ...] = (),
     arguments: tuple[Argument, ...] = (),
+    take: Take | None = None,
+    is_live: bool = False,
 ) -> Command:
     """A command declared by its docstring, whose first line is `name - summary`; every command takes `-o`."""
     assert doc is not None
@@ -60,7 +89,7 @@ def make_command(
         options=(*options, OUTPUT),
         arguments=arguments,
     )
-    return Command(name, run, doc.strip("\n") + "\n", spec)
+    return Command(name, run, doc.strip("\n") + "\n", spec, take, is_live)
 
 
 def sections(doc: str) -> dict[str, str]:

@@ -6,27 +6,39 @@ format has errors on stderr and status 1; Kafka's prints them on stdout and has 
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
+from metashell.errors import MetashellError
 from metashell.escape import terminal_line
-from metashell.shell.globs import Match, expand, has_wildcards
 from metashell.shell.paths import ROOT, absolute_components
+from metashell.shell.search import globs, patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from metashell.errors import MetashellError
     from metashell.forms import Display, TextSink
+    from metashell.health import Health
+    from metashell.history import Past
     from metashell.image import MetadataImage
+    from metashell.image.cluster import ClusterImage
     from metashell.image.voters import Leader
     from metashell.nodes import Node
+    from metashell.settings import Settings
     from metashell.shell.administrator import Administrator
     from metashell.shell.feed import Feed
+    from metashell.shell.search.globs import Match
+
+    KeyGuide = tuple[str | None, str | None, tuple[str, ...]]
+    """Of a setting: its default, what it does, and the words that it takes, none where it takes any number or text."""
 
 STATUS_FAILED = 1
 STATUS_USAGE = 2
 
+_HINTS_MAX = 100
+"""The most missing paths of a run for which a near one is looked for: a script may name thousands."""
 MISSING = "missing"
 IS_DIRECTORY = "is directory"
 NOT_DIRECTORY = "not directory"
@@ -54,8 +66,15 @@ class Context:
 
     Shape: `display` is where answers go and `output` their form (text, json, jsonl, table, csv or kafka); `history` holds typed
     lines. `feed` is the source of newer images where there is one, and `make_root` the tree over one, given the tree before.
-    `election` gives the election in quorum-state, None without one.
-    `administrator` changes the cluster, None where that is off. `is_last` says that no command follows, which could see what was done.
+    `election` gives the election in quorum-state, None without one. `lagging` names the replicas that have been behind a live quorum's
+    leader for longer than so many milliseconds, None where no leader can be asked.
+    `past` gives the history of the source, None where it has none that can be read, and `other_past` that of another source (a path, or
+    controllers). `at` is the end offset of the earlier image that is shown, None for the newest.
+    `administrator` changes the cluster, None where that is off.
+    `chosen` are the settings of a file, if there is one. `config_guide` gives the keys that a type of resource may have,
+    or for None all. `is_last` says that no command follows, which could see what was done.
+    `open_output` gives the descriptor of a file to write, or to append to, but of none that is read; None where no files are written.
+    `has_pager` says that a long answer may go to a pager, `timing` that times are shown, None where nobody said so.
     """
 
     root: Node
@@ -74,21 +93,91 @@ class Context:
     feed: Feed | None = None
     make_root: Callable[[MetadataImage, Node], Node] | None = None
     election: Callable[[], Leader | None] | None = None
+    lagging: Callable[[int], Sequence[str]] | None = None
+    past: Callable[[], Past] | None = None
+    other_past: Callable[[str | None, str | None], Past] | None = None
+    at: int | None = None
+    present: MetadataImage | None = None
     administrator: Administrator | None = None
+    chosen: Settings | None = None
+    config_guide: Callable[[int | None], Mapping[str, KeyGuide]] | None = None
     is_last: bool = False
+    open_output: Callable[[str, bool, Sequence[str]], int] | None = None
+    has_pager: bool = False
+    timing: bool | None = None
     write: Callable[[str], None] = field(init=False)
     """Writes text that may hold data."""
     line: Callable[[str], None] = field(init=False)
     """Writes a line of text that may hold data."""
+    _health: Health | None = field(init=False, default=None)
+    _misses: int = field(init=False, default=0)
+    fenced_times: tuple[ClusterImage, dict[int, str]] | None = field(init=False, default=None)
+    """What `lifespan.fenced_times` found for the brokers of an image."""
 
     def __post_init__(self) -> None:
-        self.write, self.line = self.display.text, self.display.line
-        self.display.note = lambda text: self.complain(f"{self.command}: {text}", 0)
+        self._show_on(self.display)
+
+    def _show_on(self, display: Display) -> None:
+        self.display = display
+        self.write, self.line = display.text, display.line
+        display.note = lambda text: self.complain(f"{self.command}: {text}", 0)
+
+    @contextmanager
+    def writing_to(self, display: Display, err: TextIO | None = None) -> Iterator[None]:
+        """Inside, answers go to another display, and reports to another stream if one is given."""
+        before, err_before = self.display, self.err
+        self._show_on(display)
+        self.err = err or self.err
+        try:
+            yield
+        finally:
+            self._show_on(before)
+            self.err = err_before
+
+    @property
+    def is_timing(self) -> bool:
+        """Whether the time of each command is shown."""
+        return self.chosen is not None and self.chosen.timing if self.timing is None else self.timing
 
     @property
     def out(self) -> TextSink:
         """Where to write text that holds no data or is escaped already."""
         return self.display.out
+
+    @property
+    def health(self) -> Health:
+        """What is wrong in the image that commands see now; it keeps what was worked out."""
+        if self._health is None or self._health.image is not self.image:
+            from metashell.health import Health
+
+            self._health = Health(self.image, voter_ids=self.voter_ids)
+        return self._health
+
+    def voter_ids(self) -> Sequence[int]:
+        """The ids of the voters as records, quorum-state or a live leader say; empty where none of them does."""
+        from metashell.shell.voters import voters_of
+
+        details = {} if self.feed is None or self.at is not None else self.feed.view().details
+        voters = details.get("voters") or voters_of(self.image, self.noted_election)[0]
+        assert isinstance(voters, list)
+        return [voter["id"] for voter in voters]
+
+    def noted_election(self) -> Leader | None:
+        """The election in the node's quorum-state, which stands for that of a compacted log; a file that cannot be read is reported."""
+        try:
+            return None if self.election is None else self.election()
+        except MetashellError as error:
+            self.complain(f"{self.command}: {error}", STATUS_FAILED)
+            return None
+
+    @property
+    def settings(self) -> Settings:
+        """What the person has chosen for all runs, else the defaults."""
+        if self.chosen is None:
+            from metashell.settings import DEFAULTS
+
+            self.chosen = DEFAULTS
+        return self.chosen
 
     @property
     def speaks_kafka(self) -> bool:
@@ -97,7 +186,7 @@ class Context:
 
     def refresh(self) -> None:
         """Take the newest image; commands see it until the next call."""
-        if self.feed is not None:
+        if self.feed is not None and self.at is None:
             self.show(self.feed.view().image)
 
     def show(self, image: MetadataImage) -> None:
@@ -106,11 +195,15 @@ class Context:
             self.root = self.make_root(image, self.root)
             self.image = image
 
-    def resolve(self, targets: Sequence[str]) -> Iterator[Match]:
-        """Every node that the targets name, in order; a target that names nothing is reported in its turn."""
+    def resolve(self, targets: Sequence[str], *, as_starts: bool = False) -> Iterator[Match]:
+        """Every node that the targets name, in order; a target that names nothing is reported in its turn.
+
+        With `as_starts`, for walks down from there: where one target names a node and others below it, only the first.
+        """
         for target in targets:
             found = False
-            for match in self.matches(target):
+            is_deep = as_starts and patterns.DEEP in target and not self.speaks_kafka
+            for match in patterns.starts(self.matches(target)) if is_deep else self.matches(target):
                 found = True
                 yield match
             if not found:
@@ -118,18 +211,31 @@ class Context:
 
     def matches(self, target: str) -> Iterator[Match]:
         """Every node that one target names."""
-        return expand(self.root, absolute_components(target, self.cwd), lenient=not self.speaks_kafka)
+        expand = globs.expand if self.speaks_kafka else patterns.expand
+        return expand(self.root, absolute_components(target, self.cwd))
 
     def is_single(self, targets: Sequence[str]) -> bool:
         """Whether the targets can only name one node: one path without wildcards."""
-        return len(targets) == 1 and not has_wildcards("/".join(absolute_components(targets[0], self.cwd)))
+        return len(targets) == 1 and not patterns.has_wildcards("/".join(absolute_components(targets[0], self.cwd)))
 
     def fail(self, thing: str, problem: str) -> None:
         """Report a thing and what is wrong with it: one of the problems above, or any text."""
         if self.speaks_kafka:
             self.say(f"{self.command}: {thing}: {_KAFKA_MESSAGES.get((self.command, problem), problem)}")
         else:
-            self.complain(f"{self.command}: {thing}: {_OWN_MESSAGES.get(problem, problem)}", STATUS_FAILED)
+            if problem == MISSING and self.at is not None and absolute_components(thing, self.cwd)[:1] == ["groups"]:
+                problem = "groups are shown at the end only: their logs have other offsets"
+            words = (self._nearest_words(thing) if problem == MISSING else "") or _OWN_MESSAGES.get(problem, problem)
+            self.complain(f"{self.command}: {thing}: {words}", STATUS_FAILED)
+
+    def _nearest_words(self, target: str) -> str:
+        """That a path is missing, with the one that was probably meant; empty if there is none like it."""
+        from metashell.shell.lines.words import quote_word
+        from metashell.shell.search.nearest import nearest_path
+
+        self._misses += 1
+        near = nearest_path(self.root, absolute_components(target, self.cwd)) if self._misses <= _HINTS_MAX else None
+        return "" if near is None else f"No such file or directory (did you mean {quote_word(near)}?)"
 
     def say(self, message: str) -> None:
         """Print a line as Kafka's shell does, on stdout; for our own forms, which programs read there, on stderr."""
@@ -140,10 +246,19 @@ class Context:
 
     def complain(self, message: str, status: int) -> None:
         """Write one line to stderr, after what stdout already holds, and remember the status."""
+        from metashell.progress import clear
+
+        clear()
         with suppress(BrokenPipeError):
             self.out.flush()
         self.err.write(terminal_line(message) + "\n")
         self.status = max(self.status, status)
+
+    def complain_of(self, error: MetashellError, status: int) -> None:
+        """Report an error of the command, with the text that is wrong and a caret where it has them."""
+        self.complain(f"{self.command}: {error}", status)
+        for line in getattr(error, "excerpt", ()):
+            self.err.write(f"    {terminal_line(line)}\n")
 
     def certainty(self) -> dict[str, int | None]:
         """How far the image is certain, for every JSON object: `certain_to` and `end_offset`."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from metashell.image import Acl, MetadataImage
     from metashell.nodes.subjects import Subject
 
+_LEVEL_DIGITS = 9
 _ACL_OPTIONS = {
     "TOPIC": "--topic",
     "GROUP": "--group",
@@ -114,7 +115,7 @@ def _level(name: str, text: str, image: MetadataImage) -> Deed:
         for level in range(OLDEST_LEVEL, NEWEST_LEVEL + 1)
         if name == METADATA_VERSION and f"{metadata_version_name(level)}-".startswith(f"{text}-")
     ]
-    wanted = int(text) if text.isascii() and text.isdigit() else max(named, default=now)
+    wanted = int(text[:_LEVEL_DIGITS]) if text.isascii() and text.isdigit() else max(named, default=now)
     if wanted == 0:
         return Deed("features", "disable", ("--", name))
     return Deed("features", "downgrade" if wanted < now else "upgrade", ("--", f"{name}={text}"))

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 from metashell.errors import UsageError
 from metashell.forms import JsonWriter
 from metashell.image.steps import Step
-from metashell.shell.changes import Watch, change_line, change_object
-from metashell.shell.globs import expand
+from metashell.progress import end
+from metashell.shell.changes import Watch, change_fields, change_line
+from metashell.shell.health_changes import HealthWatch, first_line, health_line, health_object
+from metashell.shell.search.patterns import expand
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from metashell.image import MetadataImage
     from metashell.shell.context import Context
     from metashell.shell.feed import Feed
 
@@ -23,26 +26,75 @@ FORMS = ("text", "json", "jsonl")
 
 def print_changes(ctx: Context, patterns: Sequence[Sequence[str]]) -> None:
     """Print what changes below the patterns until Ctrl-C; without patterns all changes. The context ends at the last printed image."""
-    if ctx.feed is None:
-        ctx.fail(ctx.source_label, "this source does not change; open the directory of a running node, or a quorum with -C")
+    feed = _feed(ctx)
+    if feed is None:
         return
-    if ctx.output not in FORMS:
-        raise UsageError(f"-o {ctx.output}: changes have the forms {', '.join(FORMS)}", ctx.output)
     for pattern in patterns:
         # The path may be created later, or it may be misspelt, and the user would wait for ever.
-        if next(expand(ctx.root, pattern, lenient=True), None) is None:
+        if next(expand(ctx.root, pattern), None) is None:
             ctx.complain(f"{ctx.command}: /{'/'.join(pattern)}: nothing there yet, waiting", 0)
+    end()  # to wait is not to work
     watch = Watch(patterns)
-    writer = None if ctx.output == "text" else JsonWriter(ctx.display, ctx.output)
+
+    def show(step: Step) -> None:
+        before = ctx.root
+        ctx.show(step.after)
+        for change in watch.changes(step, before, ctx.root, ctx.redact):
+            if writer is None:
+                ctx.line(change_line(ctx, change))
+            else:
+                writer.add({**change_fields(change), **ctx.certainty()})
+
+    writer = _writer(ctx)
+    _print_steps(ctx, feed, writer, show)
+
+
+def print_health(ctx: Context) -> None:
+    """Print what is wrong, and then what begins and ceases to be, until Ctrl-C."""
+    feed = _feed(ctx)
+    if feed is None:
+        return
+    end()
+    watch = HealthWatch(ctx)
+
+    def show(image: MetadataImage, *, is_first: bool = False) -> None:
+        ctx.show(image)
+        changes = watch.changes(image)
+        if is_first and not changes and writer is None:
+            ctx.line(first_line(ctx, image))
+        for change in changes:
+            if writer is None:
+                ctx.line(health_line(ctx, change))
+            else:
+                writer.add(health_object(change))
+
+    writer = _writer(ctx)
+    show(ctx.image, is_first=True)
+    ctx.out.flush()
+    _print_steps(ctx, feed, writer, lambda step: show(step.after))
+
+
+def _feed(ctx: Context) -> Feed | None:
+    """What changes; None where nothing does, which is reported. Errors: UsageError for a form that changes do not have."""
+    if ctx.feed is None:
+        ctx.fail(ctx.source_label, "this source does not change; open the directory of a running node, or a quorum with -C")
+        return None
+    if ctx.at is not None:
+        ctx.fail(f"at offset {ctx.at}", "changes follow on the newest state only; `at end` goes there")
+        return None
+    if ctx.output not in FORMS:
+        raise UsageError(f"-o {ctx.output}: changes have the forms {', '.join(FORMS)}", ctx.output)
+    return ctx.feed
+
+
+def _writer(ctx: Context) -> JsonWriter | None:
+    return None if ctx.output == "text" else JsonWriter(ctx.display, ctx.output)
+
+
+def _print_steps(ctx: Context, feed: Feed, writer: JsonWriter | None, show: Callable[[Step], None]) -> None:
     try:
-        for step in _steps(ctx, ctx.feed):
-            before = ctx.root
-            ctx.show(step.after)
-            for change in watch.changes(step, before, ctx.root, ctx.redact):
-                if writer is None:
-                    ctx.line(change_line(ctx, change))
-                else:
-                    writer.add(change_object(ctx, change))
+        for step in _steps(ctx, feed):
+            show(step)
             ctx.out.flush()
     except KeyboardInterrupt:
         if ctx.display.is_terminal:

@@ -16,7 +16,7 @@ from metashell.options.kafka_parsers import named_command, parse_argparse4j
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_NUMBER = re.compile(r"[+-]?\d+")
+_NUMBER = re.compile(r"[+-]?\d{1,4000}")  # int() takes no more
 _INT_MAX = (1 << 31) - 1
 _ONE_SHOT = ("cat", "find", "ls", "tree")
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from metashell.errors import UsageError
 from metashell.shell.commands import find_command
 from metashell.shell.context import STATUS_FAILED
-from metashell.shell.globs import BrokenChildError
 from metashell.shell.kafka_usage import KafkaCall, KafkaHelp, parse_kafka
+from metashell.shell.search.globs import BrokenChildError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from metashell import forms
-from metashell.forms import plain_text, write_value
+from metashell.forms import plain_text, pretty_json, write_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 
-def write_objects(ctx: Context, items: Iterable[Object], *, columns: Sequence[str] = (), single: bool = False) -> None:
+def write_objects(ctx: Context, items: Iterable[Object | str], *, columns: Sequence[str] = (), single: bool = False) -> None:
     """Write the objects of an answer; see `forms.write_objects`. How far all is certain is the same in each."""
     forms.write_objects(ctx.display, ctx.output, items, columns=columns, constant=ctx.certainty(), single=single)
 
@@ -46,10 +46,19 @@ def write_leaf(ctx: Context, leaf: Leaf) -> None:
         ctx.line(kafka_leaf_text(ctx, leaf))
         return
     value = leaf.value(ctx.redact)
-    if isinstance(value, dict | list | tuple):
+    if isinstance(value, dict) and ctx.display.color:
+        from metashell.shell.coloring import roles_of, write_painted
+
+        write_painted(ctx, value, roles_of(ctx, leaf))
+    elif isinstance(value, dict | list | tuple):
         write_value(ctx.display, value)
     else:
         ctx.line(plain_text(value))
+
+
+def value_lines(value: object) -> list[str]:
+    """The lines of a leaf's value as `cat` prints it into a pipe."""
+    return (pretty_json(value) if isinstance(value, dict | list | tuple) else plain_text(value)).split("\n")
 
 
 def kafka_leaf_text(ctx: Context, leaf: Leaf) -> str:

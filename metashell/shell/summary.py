@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from metashell.errors import UsageError
 from metashell.forms import plain_text, spaced_json
 from metashell.nodes import Directory, Leaf
-from metashell.shell.health import is_under_replicated, topic_health
-from metashell.values import uuid_from_text
+from metashell.nodes.topics import TopicNode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from metashell.nodes import Node
     from metashell.shell.context import Context
 
 Fields = dict[str, Any]
 _TEXT_LIMIT = 100
+_ASKED_MAX = 1000
+_NAMED_MAX = 20
+_BEFORE_DIFFERENCE = 24
+_TOPIC_STATES = ("leaderless", "under_replicated", "reassigning")
 
 
 def summarize(ctx: Context, node: Node) -> Fields:
@@ -32,7 +37,32 @@ def summarize(ctx: Context, node: Node) -> Fields:
     if value is None:
         return {}
     maker = _MAKERS.get(node.type)
-    return {"value": value} if maker is None else maker(value, node.envelope_info)
+    if maker is None:
+        return {"value": value}
+    fields = maker(value, node.envelope_info)
+    return _with_since(ctx, node.name, fields) if fields.get("state") == "fenced" else fields
+
+
+def unknown_field(ctx: Context, option: str, field: str, nodes: Iterable[Node], more: Iterable[str] = ()) -> UsageError:
+    """What is said of a field that none of the nodes has, with those that the first of them have, and `more`."""
+    from metashell.options.values import did_you_mean
+
+    known = dict.fromkeys(more)
+    for node in islice(nodes, _ASKED_MAX):
+        known.update(dict.fromkeys(summarize(ctx, node)))
+        value = node.value(ctx.redact) if isinstance(node, Leaf) else None
+        known.update(dict.fromkeys(value if isinstance(value, dict) and more else ()))
+    names = ", ".join(list(known)[:_NAMED_MAX]) + (", ..." if len(known) > _NAMED_MAX else "")
+    hint = did_you_mean(field, list(known)) or (f"; there is {names}" if known else "")
+    return UsageError(f"{option}: nothing here has a field {field!r}{hint}", field)
+
+
+def _with_since(ctx: Context, id: str, fields: Fields) -> Fields:
+    """The fields of a fenced broker, and since when it is fenced if that is known."""
+    from metashell.shell.lifespan import fenced_times
+
+    since = fenced_times(ctx).get(int(id))
+    return fields if since is None else {"state": fields["state"], "fenced_since": since, **fields}
 
 
 def summary_text(fields: Fields) -> str:
@@ -47,6 +77,36 @@ def value_text(value: Any) -> str:
     return _short(_word(value))
 
 
+def value_texts(one: Any, other: Any) -> tuple[str, str]:
+    """Two values that differ, each in few characters: where their beginnings are the same, from a little before the difference on."""
+    words = tuple(map(_word, _apart(one, other)))
+    texts = _short(words[0]), _short(words[1])
+    if texts[0] != texts[1]:
+        return texts
+    common = next((index for index, (was, now) in enumerate(zip(*words, strict=False)) if was != now), min(map(len, words)))
+    start = max(common - _BEFORE_DIFFERENCE, 0)
+    return _short(f"...{words[0][start:]}"), _short(f"...{words[1][start:]}")
+
+
+def _apart(one: Any, other: Any) -> tuple[Any, Any]:
+    """Of two lists of objects what tells them apart: their first fields, which are ids or names, else the objects that differ."""
+    lists = [value for value in (one, other) if value is not None]
+    if not lists or not all(isinstance(value, list) and all(isinstance(item, dict) and item for item in value) for value in lists):
+        return one, other
+    if len(lists) == 1:
+        names_only = [next(iter(item.values())) for item in lists[0]]
+        return (None, names_only) if one is None else (names_only, None)
+    names = [[next(iter(item.values())) for item in value] for value in (one, other)]
+    if names[0] != names[1]:
+        return names[0], names[1]
+    return [item for item in one if item not in other], [item for item in other if item not in one]
+
+
+def full_text(value: Any) -> str:
+    """One value with all that it holds, `1,2,3` for a list of scalars."""
+    return _word(value)
+
+
 def _word(value: Any) -> str:
     if isinstance(value, list | tuple) and not any(isinstance(item, dict | list | tuple) for item in value):
         return ",".join(map(plain_text, value)) or "-"
@@ -59,15 +119,16 @@ def _short(text: str) -> str:
 
 
 def _topic(ctx: Context, node: Node) -> Fields:
+    # Judged first: that counts the partitions too.
+    counts = ctx.health.topic_counts(node.topic) if isinstance(node, TopicNode) else {}
     info = node.envelope_info
-    fields = {"partitions": info["partition_count"]}
-    topic = ctx.image.topics.by_id.get(uuid_from_text(info["topic_id"]))
-    if topic is not None:
-        fields |= {name: count for name, count in topic_health(topic).items() if count}
-    return fields | {"id": info["topic_id"]}
+    states = {name: counts[name] for name in _TOPIC_STATES if counts.get(name)}
+    return {"partitions": info["partition_count"], **states, "id": info["topic_id"]}
 
 
 def _partition(value: Any, info: Fields) -> Fields:
+    from metashell.health.partitions import is_under_replicated
+
     fields = _picked(value, "leader", "isr", "replicas")
     if value["leader"] < 0:
         fields["state"] = "leaderless"

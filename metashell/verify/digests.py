@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from metashell.errors import MetashellError
 from metashell.image import MetadataImage, load_image
 from metashell.image.digest import DIGEST_NAME, image_digest
+from metashell.log.directory import MetadataDirectory
 from metashell.log.directory_source import DirectorySource
 from metashell.log.files import STREAM_NAMES
 from metashell.log.inputs import find_metadata
+from metashell.log.reach import Common, Reach, common_offset
 from metashell.log.source import open_source
 from metashell.verify.finding import Finding, Report
 from metashell.verify.options import VerifyOptions
@@ -45,6 +48,30 @@ def digest_of(path: str, report: Report, options: VerifyOptions) -> Digest:
     if wanted is not None and end != wanted:
         raise MetashellError(f"{path}: no image at offset {wanted}: what is here ends at {max(end, 0)}")
     return Digest(path, max(end, 0), image.provenance.epoch, image_digest(image))
+
+
+def common_offset_of(paths: Sequence[str]) -> Common | None:
+    """The offset at which the digests of all paths are compared; None where there is none, or a path cannot be read."""
+    try:
+        return common_offset([_reach(path) for path in paths])
+    except (MetashellError, OSError):
+        return None  # who makes its digest says why
+
+
+def _reach(path: str) -> Reach:
+    if path in STREAM_NAMES:
+        raise MetashellError(f"{path}: standard input is read once")
+    _refuse_coordinator(path)
+    with open_source(path) as source:
+        start = end = source.snapshot_id.offset if source.snapshot_id is not None else 0
+        first = start if source.kind == "checkpoint" else -1
+        for batch in source.log_batches(start):
+            first = batch.header.base_offset if first < 0 else first
+            end = batch.header.last_offset + 1
+        if isinstance(source, DirectorySource):
+            with MetadataDirectory(source.path) as directory:
+                first = min(directory.list().starts(), default=first)
+        return Reach(max(first, 0), end, source.certain_to)
 
 
 def _refuse_coordinator(path: str) -> None:

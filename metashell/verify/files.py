@@ -12,6 +12,7 @@ from metashell.log.meta_properties import META_PROPERTIES
 from metashell.log.names import LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE, classify, parse_name
 from metashell.log.segment import BatchFault, read_batches
 from metashell.log.tail import empty_tail
+from metashell.progress import tell
 from metashell.verify.checkpoint import check_checkpoint_batches
 from metashell.verify.epochs import check_epoch_cache
 from metashell.verify.finding import Report
@@ -34,6 +35,7 @@ SmallCheck = Callable[[str, Report], object]
 
 def check_file(path: str, report: Report, options: VerifyOptions) -> None:
     """Check a file by what its name says it is, else by what it begins with. Errors: UsageError, OSError."""
+    tell(f"verifying {path}")
     name = os.path.basename(path)
     small = _SMALL_FILES.get(name)
     if small is not None:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from metashell.escape import terminal_line
 from metashell.forms import Display, compact_json, counted
+from metashell.log.reach import Common
 from metashell.verify.digests import Digest
 from metashell.verify.finding import Finding, Report
 from metashell.verify.start.verdict import StartVerdict, verdict_value
@@ -19,6 +20,7 @@ class Writer(Protocol):
     """Takes what a run says, in the order in which it is found."""
 
     def finding(self, finding: Finding) -> None: ...
+    def compared(self, common: Common) -> None: ...
     def digest(self, digest: Digest) -> None: ...
     def start(self, verdict: StartVerdict) -> None: ...
     def summary(self, report: Report) -> None: ...
@@ -37,6 +39,10 @@ class TextWriter:
 
     def start(self, verdict: StartVerdict) -> None:
         self._line(f"{verdict.path}: {verdict}")
+
+    def compared(self, common: Common) -> None:
+        what = "the highest certain offset that all have" if common.is_certain else "the highest that all have; none is certain"
+        self._line(f"compared at offset {common.offset}, {what}")
 
     def digest(self, digest: Digest) -> None:
         self._line(f"{digest.file}: {digest.text} at offset {digest.end_offset}")
@@ -65,6 +71,9 @@ class JsonLinesWriter:
     def start(self, verdict: StartVerdict) -> None:
         self._row(verdict_value(verdict))
 
+    def compared(self, common: Common) -> None:
+        self._row({"kind": "compared", **compared_value(common)})
+
     def digest(self, digest: Digest) -> None:
         self._row(digest_value(digest))
 
@@ -85,6 +94,7 @@ class JsonWriter:
         self._display = display
         self._has_starts = has_starts
         self._before = '{"findings":['
+        self._compared: dict[str, Any] | None = None
         self._digests: list[dict[str, Any]] = []
         self._starts: list[dict[str, Any]] = []
 
@@ -95,6 +105,9 @@ class JsonWriter:
     def start(self, verdict: StartVerdict) -> None:
         self._starts.append(verdict_value(verdict))
 
+    def compared(self, common: Common) -> None:
+        self._compared = compared_value(common)
+
     def digest(self, digest: Digest) -> None:
         self._digests.append(digest_value(digest))
 
@@ -102,7 +115,8 @@ class JsonWriter:
         before = "" if self._before == "," else self._before
         end = "\n]" if self._before == "," else "]"
         name, rows = ("starts", self._starts) if self._has_starts else ("digests", self._digests)
-        self._write(f'{before}{end},\n"{name}":{compact_json(rows)},\n"summary":{compact_json(summary_value(report))}}}\n')
+        compared = "" if self._compared is None else f'"compared":{compact_json(self._compared)},\n'
+        self._write(f'{before}{end},\n{compared}"{name}":{compact_json(rows)},\n"summary":{compact_json(summary_value(report))}}}\n')
 
     def _write(self, text: str) -> None:
         self._display.out.write(self._display.json(text))
@@ -118,6 +132,10 @@ def finding_value(finding: Finding) -> dict[str, Any]:
         "severity": finding.severity,
         "what": finding.what,
     }
+
+
+def compared_value(common: Common) -> dict[str, Any]:
+    return {"offset": common.offset, "certain": common.is_certain}
 
 
 def digest_value(digest: Digest) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from metashell.log.kinds import DATA, REMOTE_LOG, TOPICS, LogKind
 from metashell.log.names import DAMAGED_SUFFIX, LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE, parse_name
 from metashell.log.order import missing_offsets
 from metashell.log.segment import read_batches
+from metashell.progress import tell
 from metashell.verify.checkpoint import CheckpointFacts, check_checkpoint
 from metashell.verify.epochs import check_epoch_cache
 from metashell.verify.finding import Report
@@ -276,6 +277,7 @@ class _PartitionCheck:
         """A listed file; one that a running node has removed meanwhile is None."""
         self.report.counts["files"] += 1
         path = os.path.join(self.path, name)
+        tell(f"verifying {path}")
         try:
             return self.directory.open(name)
         except FileNotFoundError:

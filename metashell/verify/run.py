@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from metashell.errors import MetashellError
 from metashell.forms import Display
@@ -27,8 +28,13 @@ def run_verify(options: VerifyOptions, display: Display) -> int:
         _check(path, report, options, census)
     census.finish(report)
     if options.digest:
-        from metashell.verify.digests import Digest, compare, digest_of
+        from metashell.verify.digests import Digest, common_offset_of, compare, digest_of
 
+        if options.digest_offset is None and len(options.paths) > 1:
+            common = common_offset_of(options.paths)
+            if common is not None:
+                options = replace(options, digest_offset=common.offset)
+                writer.compared(common)
         digests: list[Digest] = []
         for path in options.paths:
             try:

@@ -137,9 +137,8 @@ class Terminal:
 
     def end(self) -> int:
         ends_at = time.monotonic() + LIMIT_S
-        while self._read() and self._process.poll() is None and time.monotonic() < ends_at:
-            pass
-        while self._read() and select.select([self._main], [], [], 0)[0]:
+        # Until the other side is closed: what the command wrote last may come when it has ended.
+        while self._read() and time.monotonic() < ends_at:
             pass
         os.close(self._main)
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import re
+import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,8 +17,11 @@ import pytest
 from metashell.cli import export, report, sql
 from metashell.columns import packages
 from metashell.columns.export.progress import progress_bar
+from metashell.demo import demo_directory
 from tests.cli.conftest import Run, command_line, environment
 from tests.running import run_main
+
+DEMO = str(Path(__file__).parents[2] / "metashell" / "demo" / "data")
 
 
 def test_export_writes_tables_and_says_how_many_rows(run: Run, segment: str, tmp_path: Path) -> None:
@@ -50,12 +55,63 @@ def test_an_unknown_table_is_a_usage_error_with_a_suggestion(run: Run, segment: 
     assert "no table partitoin" in result.stderr and "partition" in result.stderr
 
 
-def test_sql_answers_and_refuses_in_one_line(run: Run, segment: str) -> None:
+def test_sql_answers_and_gives_duckdbs_whole_error(run: Run, segment: str) -> None:
     result = run("metashell", "sql", "select count(*) > 0 as some from records", segment, "-o", "csv")
     assert (result.returncode, result.stdout) == (0, "some\ntrue\n")
     result = run("metashell", "sql", "select * from '/etc/passwd'", segment)
     assert result.returncode == 2
-    assert result.stderr.startswith("metashell sql: Catalog Error") and result.stderr.count("\n") == 1
+    assert result.stderr.startswith("metashell sql: Catalog Error") and "root:" not in result.stderr
+    result = run("metashell", "sql", "select topic frm partitions where", segment)
+    assert result.returncode == 2
+    first, *others = result.stderr.splitlines()
+    assert first.startswith("metashell sql: Parser Error: ")
+    query, caret = others[-2:]
+    assert query.endswith("frm partitions where") and set(caret.strip()) == {"^"}
+    assert caret.index("^") == query.index("partitions")
+
+
+def test_sql_has_a_line_for_each_column_of_a_row(run: Run) -> None:
+    text = "select 1 as a, null as \"b\nc\", ['x'] as long_name from range(2); select 'x\ny' as a"
+    result = run("metashell", "sql", "-f", "-", DEMO, "-o", "line", stdin=text)
+    row = 'a          1\nb\\nc       -\nlong_name  ["x"]\n'
+    assert (result.returncode, result.stdout, result.stderr) == (0, f"{row}\n{row}\na  x\\ny\n", "")
+
+
+def test_sql_reads_questions_from_a_file_and_from_standard_input(run: Run, tmp_path: Path) -> None:
+    questions = "select count(*) as n from partitions; -- how many\nselect count(*) as n\nfrom topics;\n"
+    (tmp_path / "q.sql").write_text(questions)
+    result = run("metashell", "sql", "-f", str(tmp_path / "q.sql"), DEMO, "-o", "csv")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "n\n36\nn\n15\n", "")
+    for words in ([DEMO], ["-f", "-", DEMO]):
+        line = command_line("metashell", "sql", *words, "-o", "csv")
+        done = subprocess.run(line, input=questions, capture_output=True, text=True, env=environment(), timeout=60, check=True)
+        assert done.stdout == result.stdout
+
+
+def test_sql_shows_the_state_as_of_an_offset_or_a_time(run: Run) -> None:
+    text = "select count(*) as n from topics"
+    counts = [run("metashell", "sql", text, DEMO, "--at", at, "-o", "csv").stdout for at in ("end", "517", "518")]
+    assert counts == ["n\n15\n", "n\n14\n", "n\n15\n"]
+    early = run("metashell", "sql", text, DEMO, "--at", "2026-11-20T00:00")
+    assert early.returncode == 1 and "nothing is known of 2026-11-20T00:00" in early.stderr
+    wrong = run("metashell", "sql", text, DEMO, "--at", "noon")
+    assert wrong.returncode == 2 and "'noon' is no moment" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "name a log: a file, a checkpoint, or a directory of them"),
+        (["select 1 from topics"], "name a log after the query: a file, a checkpoint, or a directory of them"),
+        (["-"], "standard input cannot hold both the questions and a log"),
+        (["-f", "absent.sql", "."], "absent.sql: No such file or directory"),
+        (["absent"], "absent: No such file or directory"),
+    ],
+)
+def test_sql_says_what_is_missing(words: list[str], message: str, tmp_path: Path) -> None:
+    done = run_main(sql.main, words, cwd=tmp_path, stdin="select 1")
+    assert done.status != 0
+    assert done.stderr == f"metashell sql: {message}\n"
 
 
 @pytest.mark.slow
@@ -123,3 +179,40 @@ def test_no_progress_bar_is_shown_where_none_is_wanted() -> None:
         bar.start(100)
         bar.advance(50, 1000)
     assert out.getvalue() == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_query_that_a_signal_ends_leaves_no_folder_and_no_words(tmp_path: Path, number: signal.Signals) -> None:
+    argv = command_line("metashell", "sql", "select count(*) from range(100000000000) t(a), range(1000) s(b)", demo_directory())
+    process = subprocess.Popen(
+        argv,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(TMPDIR=str(tmp_path)),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    while cpu_s(process.pid) < 1.5 or not list(tmp_path.glob("metashell-sql-*")):
+        assert process.poll() is None
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert (out, err, list(tmp_path.iterdir())) == ("", "", [])
+    assert process.returncode == 128 + number
+
+
+def test_a_report_that_a_signal_ends_leaves_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answers(*args: object, **options: object) -> object:
+        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        signal.raise_signal(signal.SIGTERM)
+        raise AssertionError("it goes on")
+
+    monkeypatch.setattr("metashell.reports.local.run_local", answers)
+    with pytest.raises(SystemExit) as left:
+        report.main(["all", demo_directory()])
+    assert left.value.code == 128 + signal.SIGTERM
+
+
+def cpu_s(pid: int) -> float:
+    """The CPU time that a process has used: enough of it, and the query runs."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

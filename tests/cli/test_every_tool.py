@@ -30,6 +30,7 @@ ANSWERS = {
     "kafka-metadata-shell": [["--snapshot", CHECKPOINT, "ls", "/"], ["--help"]],
     "kafka-dump-log": [["--cluster-metadata-decoder", "--files", LOG], ["--version"]],
     "metashell-verify": [[DEMO], ["-o", "json", DEMO], ["-o", "jsonl", DEMO], ["--digest", DEMO], ["--start-safe", DEMO]],
+    "metashell-bundle": [[DEMO, "--out", "-"], ["--help"], ["--version"]],
     "metashell-rehearse": [
         ["--demo"],
         ["--demo", "kill-broker", "5"],
@@ -62,7 +63,13 @@ ANSWERS = {
     "metashell-server": [["--help"], ["--version"]],
     "metashell-export": [["--out", "{out}", DEMO], ["--help"]],
     "metashell-sql": [["select 1", DEMO], ["select 1", DEMO, "-o", "json"], ["select 1", DEMO, "-o", "csv"]],
-    "metashell-report": [["broker_sessions", DEMO, "--out", "{out}"], ["--help"]],
+    "metashell-report": [
+        ["broker_sessions", DEMO, "--out", "{out}"],
+        ["broker_sessions", DEMO],
+        ["all", DEMO, "-o", "jsonl"],
+        ["timeline", DEMO, "--out", "-", "--format", "html"],
+        ["--help"],
+    ],
     "metashell-completion": [["bash"], ["zsh"], ["fish"], ["--help"]],
     "spark-reports": [["--help"], ["--version"]],
 }
@@ -76,6 +83,7 @@ MISSING = {
     # Kafka's own: it names the file, goes on, and ends well.
     "kafka-dump-log": [],
     "metashell-verify": [["{path}"], ["--digest", "{path}"], ["--start-safe", "{path}"], ["--start-safe", "--config", "{path}", DEMO]],
+    "metashell-bundle": [["{path}", "--out", "case.tar.gz"], [DEMO, "--out", "{path}/case.tar.gz"]],
     "metashell-rehearse": [
         ["-s", "{path}"],
         ["-s", "{path}", "kill-broker", "5"],

@@ -104,3 +104,21 @@ def test_a_directory_that_goes_away_is_told(directory: Path):
     directory.rmdir()
     with pytest.raises(MetashellError, match=r"__cluster_metadata-0: No such file"):
         growth.look()
+
+
+def test_each_view_but_the_first_is_of_what_is_there_then(directory: Path):
+    feed = GrowingDirectory(str(directory), growth_of(directory).start, 1 << 20)
+    add(directory / FIRST, batch_bytes("c", 2))
+    ends = [feed.view().image.provenance.end_offset for _ in range(2)]
+    add(directory / FIRST, batch_bytes("d", 3))
+    ends.append(feed.view().image.provenance.end_offset)
+    other = feed.subscribe()
+    add(directory / FIRST, batch_bytes("e", 4))
+    assert other.look() is not None
+    ends.append(feed.view().image.provenance.end_offset)
+    (directory / FIRST).write_bytes(batch_bytes("a", 0))
+    ends.append(feed.view().image.provenance.end_offset)
+    (directory / FIRST).unlink()
+    directory.rmdir()
+    ends.append(feed.view().image.provenance.end_offset)
+    assert ends == [2, 3, 4, 5, 1, 1]

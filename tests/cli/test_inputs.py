@@ -33,16 +33,21 @@ COMMANDS: dict[str, Callable[[str], tuple[Callable[..., int], list[str]]]] = {
     "dump-log with a decoder": lambda path: (dump_log.main, ["--cluster-metadata-decoder", path]),
     "dump-log in Kafka's text": lambda path: (dump_log.main, ["--cluster-metadata-decoder", "-o", "kafka", path]),
     "summary": lambda path: (dump_log.main, ["--summary", path]),
-    "export": lambda path: (export.main, [path, "--out", "out", "--jobs", "1", "--tables", "topic"]),
+    "export": lambda path: (export.main, [path, "--out", "OUT", "--jobs", "1", "--tables", "topic"]),
     "sql": lambda path: (sql.main, ["select name from topic order by 1", path, "-o", "csv"]),
-    "report": lambda path: (report.main, ["metadata_growth", path, "--out", "out", "--format", "csv"]),
+    "report": lambda path: (report.main, ["metadata_growth", path, "--out", "OUT", "--format", "csv"]),
 }
 SELDOM = ("summary", "dump-log in Kafka's text")
 
 
+def out_of(folder: Path) -> Path:
+    """Where tables go that are made in a folder: beside it, since nothing is written among logs."""
+    return folder.parent / f"out of {folder.name}"
+
+
 def run(command: str, path: Path | str, cwd: Path) -> Outcome:
     main, words = COMMANDS[command](str(path))
-    return run_main(main, words, cwd=cwd)
+    return run_main(main, [str(out_of(cwd)) if word == "OUT" else word for word in words], cwd=cwd)
 
 
 @pytest.fixture
@@ -59,10 +64,10 @@ def test_a_metadata_log_is_read_under_any_name_and_from_within(renamed: Path, co
     assert (inside.status, inside.stderr) == (0, "")
     assert outside.stdout and inside.stdout
     if command == "report":
-        rows = [(folder / "out/metadata_growth.csv").read_text().splitlines() for folder in (renamed.parent, renamed)]
+        rows = [(out_of(folder) / "metadata_growth.csv").read_text().splitlines() for folder in (renamed.parent, renamed)]
         assert len(rows[0]) > 5
         # Without a meta.properties the cluster is called by its folder.
-        assert [line.partition(",")[2] for line in rows[0]] == [line.partition(",")[2] for line in rows[1]]
+        assert [line.rpartition(",")[0] for line in rows[0]] == [line.rpartition(",")[0] for line in rows[1]]
 
 
 @pytest.mark.parametrize("pattern", ["*.log", "*"])
@@ -245,7 +250,7 @@ def test_a_log_of_users_data_is_named_with_its_topic(tmp_path: Path) -> None:
     assert (done.status, done.stdout, done.stderr) == (1, b"", f"dump-log: {topic / LOG}: {want}\n")
     done = run_main(dump_log.main, ["--value", "v", str(topic)], cwd=tmp_path)
     assert (done.status, json.loads(done.stdout)["value"]) == (0, "v")
-    done = run_main(export.main, [str(tmp_path), "--out", "out"], cwd=tmp_path)
+    done = run_main(export.main, [str(tmp_path), "--out", str(out_of(tmp_path))], cwd=tmp_path)
     assert (done.status, done.stderr.count("\n")) == (1, 1)
     assert "no log whose records are known here, but 1 log of other topics" in done.stderr
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.progress import shown_while
 from metashell.cli.simulate import _how_far, _print, main
 from metashell.forms import Display, text_width
 from metashell.options.simulate_tools import ASSUMPTIONS, SCENARIOS, STRATEGIES
+from metashell.progress import shown_while
 from metashell.rebalance.answer import COLUMNS, HEAD
 from metashell.rebalance.assumptions import assume
 from metashell.rebalance.charts import _seen

@@ -48,7 +48,8 @@ def test_json_is_one_value_and_jsonl_an_object_a_line(run: Run, damaged: Path):
     done = run("metashell", "verify", "-o", "json", "--digest", str(damaged), demo_directory())
     value = json.loads(done.stdout)
     assert done.returncode == 1
-    assert set(value) == {"findings", "digests", "summary"}
+    assert set(value) == {"findings", "compared", "digests", "summary"}
+    assert value["compared"] == {"offset": 329, "certain": True}  # the checkpoint of the demo; the segment beside it goes on to 521
     first = value["findings"][0]
     assert set(first) == {"kind", "file", "position", "offset", "severity", "what"}
     assert (first["file"], first["position"], first["offset"], first["severity"]) == (str(damaged), 0, 251, "error")

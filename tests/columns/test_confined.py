@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Timer
 
 import pyarrow as pa
 import pytest
@@ -134,3 +136,23 @@ print(len(seen) > 0, os.listdir("."))
     done = subprocess.run(argv, cwd=here, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("True []\n", "", 0)
     assert not list(temporary.iterdir())
+
+
+ENDLESS = "select count(*) from range(100000000000) t(a), range(1000) s(b)"
+
+
+@pytest.mark.parametrize("round", range(3))
+def test_ctrl_c_stops_a_query_and_the_next_one_is_answered(database: Database, round: int) -> None:
+    stopping = Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    stopping.start()
+    with pytest.raises(KeyboardInterrupt):
+        rows(database, ENDLESS)
+    stopping.join()
+    assert rows(database, "select sum(a) as n from t") == [{"n": 3}]
+
+
+def test_an_answer_that_is_not_read_to_its_end_is_in_nobodys_way(database: Database) -> None:
+    _, batches = database.ask("select a from range(10000000) t(a)")
+    assert next(batches).num_rows
+    assert rows(database, "select sum(a) as n from t") == [{"n": 3}]
+    assert list(batches) == []

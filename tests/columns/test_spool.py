@@ -25,9 +25,15 @@ def rows(file: str, first: int, count: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(columns, schema=SCHEMA)
 
 
+class Rows(list[Any]):
+    """A split that is a list of (table, batch) itself."""
+
+    bytes = 1
+
+
 @pytest.fixture
 def splits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
-    """Splits that are lists of (table, batch) themselves, and an empty folder for temporary files."""
+    """No splits yet, which are `Rows`, and an empty folder for temporary files."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(spool, "read_split", lambda split, _: iter(split))
     return []
@@ -39,8 +45,8 @@ def as_they_are(name: str, batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBa
 
 def test_rows_of_many_files_come_back_in_order(splits: list[Any], tmp_path: Path) -> None:
     batches = [rows(f"file-{number % 3}", number, number + 1) for number in range(20)]
-    splits += [[("partition", batch) for batch in batches[:7]], [("topic", batches[0].slice(0, 0))]]
-    splits += [[("faults", rows("a", 0, 3))], [("partition", batch) for batch in batches[7:]]]
+    splits += [Rows(("partition", batch) for batch in batches[:7]), Rows([("topic", batches[0].slice(0, 0))])]
+    splits += [Rows([("faults", rows("a", 0, 3))]), Rows(("partition", batch) for batch in batches[7:])]
     found, fault_count = spool.read_tables(splits, ReadOptions(), as_they_are)
     assert (list(found), fault_count) == (["partition"], 3)
     assert found["partition"].to_pylist() == pa.Table.from_batches(batches).to_pylist()
@@ -48,7 +54,7 @@ def test_rows_of_many_files_come_back_in_order(splits: list[Any], tmp_path: Path
 
 
 def test_what_is_left_unfinished_is_closed(splits: list[Any], tmp_path: Path) -> None:
-    splits += [[("partition", rows("a", 0, 3)), ("no batch",)]]
+    splits.append(Rows([("partition", rows("a", 0, 3)), ("no batch",)]))
     with pytest.raises(ValueError, match="unpack"):
         spool.read_tables(splits, ReadOptions(), as_they_are)
     assert not list(tmp_path.iterdir())

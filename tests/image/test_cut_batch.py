@@ -9,7 +9,7 @@ from metashell.codec.control import LEADER_CHANGE
 from metashell.codec.registry import message_type
 from metashell.errors import DecodeError
 from metashell.image import ImageLoader, load_image
-from metashell.image.cut_batch import CutBatch
+from metashell.image.cut_batch import CutBatch, batches_before
 from metashell.image.digest import image_digest
 from tests.image.batches import ListSource, batch, batch_of_values, control_batch, record, value
 from tests.image.histories import History, histories
@@ -72,3 +72,25 @@ def test_a_batch_that_is_broken_before_the_offset_cannot_be_cut():
     whole.header.count = 3
     with pytest.raises(DecodeError):
         CutBatch(whole, 3).records_area(1 << 20)
+
+
+@pytest.mark.parametrize(
+    ("bases", "end", "kept"),
+    [
+        ((0, 2, 4, 6), 4, (0, 2)),
+        ((0, 2, 4, 6), 5, (0, 2, 4)),
+        # One bit of a base offset is another.
+        ((0, 65538, 4, 6), 6, (0, 65538, 4)),
+        ((0, 65538, 4, 6), 5, (0, 65538, 4)),
+        ((0, 65538, 4, 6), 2, (0,)),
+        ((0, 2, 4, 65542), 6, (0, 2, 4)),
+        ((0, 1, 4, 6), 7, (0, 1, 4, 6)),
+        # Offsets that are missing.
+        ((0, 4, 6), 3, (0,)),
+        ((0, 4, 6), 5, (0, 4)),
+        ((0, 4), 5, (0, 4)),
+    ],
+)
+def test_what_lies_before_an_offset_where_a_base_offset_is_wrong(bases: tuple[int, ...], end: int, kept: tuple[int, ...]):
+    log = [batch(topic(number), topic(number + 1), base_offset=base) for number, base in enumerate(bases, 1)]
+    assert tuple(part.header.base_offset for part in batches_before(log, end)) == kept

@@ -34,13 +34,7 @@ def one_broker(folder: Path, *, fake_brokers: int = 2, version: str = KAFKA, met
         EmbeddedQuorum(controllers=3, fake_brokers=fake_brokers, metadata_version=metadata_version) as quorum,
         cluster(lambda *words: kafka_command(version, *words), folder) as place,
     ):
-        (port,) = free_ports(1)
-        directory = folder / "broker"
-        config = write_config(folder / "broker.properties", _settings(quorum, directory, port))
-        words = ["format", "-c", str(config), "-t", quorum.cluster_id, "--no-initial-controllers"]
-        words += ["-r", metadata_version] if metadata_version else []
-        done = run_main(storage.main, words, cwd=folder)
-        assert done.status == 0, done
+        config, one = format_broker(quorum, folder, metadata_version=metadata_version)
         place.start(config)
 
         def is_unfenced() -> bool:
@@ -48,7 +42,19 @@ def one_broker(folder: Path, *, fake_brokers: int = 2, version: str = KAFKA, met
             return broker is not None and not broker.fenced
 
         place.wait_until(f"broker {BROKER_ID} is unfenced", is_unfenced)
-        yield OneBroker(quorum, f"localhost:{port}", directory)
+        yield one
+
+
+def format_broker(quorum: EmbeddedQuorum, folder: Path, *, metadata_version: str | None = None) -> tuple[Path, OneBroker]:
+    """The settings of a broker on a formatted directory, which is not started, and what it will be."""
+    (port,) = free_ports(1)
+    directory = folder / "broker"
+    config = write_config(folder / "broker.properties", _settings(quorum, directory, port))
+    words = ["format", "-c", str(config), "-t", quorum.cluster_id, "--no-initial-controllers"]
+    words += ["-r", metadata_version] if metadata_version else []
+    done = run_main(storage.main, words, cwd=folder)
+    assert done.status == 0, done
+    return config, OneBroker(quorum, f"localhost:{port}", directory)
 
 
 def _settings(quorum: EmbeddedQuorum, directory: Path, port: int) -> dict[str, object]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from io import StringIO
 from pathlib import Path
 
@@ -13,9 +15,12 @@ from prompt_toolkit.output import DummyOutput
 
 from metashell.cli.attaching import names_quorum, target_of
 from metashell.cli.dump_log import main as dump_log
+from metashell.cli.earlier import KeptQuorum
 from metashell.cli.kafka_shell import main as kafka_shell
+from metashell.demo import demo_directory
 from metashell.errors import UsageError
 from metashell.forms import Display
+from metashell.live import attach as live_attach
 from metashell.live.attach import attach
 from metashell.live.follow_loop import FollowLoop
 from metashell.live.target import Target
@@ -24,7 +29,7 @@ from metashell.nodes import LocalInfo, build_root
 from metashell.options.parser import parse
 from metashell.options.shell_tools import KAFKA_SHELL
 from metashell.shell import Context, run_line
-from metashell.shell.prompt import run_prompt
+from metashell.shell.terminal.prompt import run_prompt
 from tests.live.fake_quorum import FakeQuorum
 from tests.live.world import setting
 from tests.running import Outcome, run_main
@@ -53,6 +58,59 @@ def run(tmp_path: Path) -> Run:
 def test_a_command_is_answered_by_the_quorum(run: Run, words: list[str]):
     outcome = run(kafka_shell, *words, "ls", "/image/configs/TOPIC:orders")
     assert outcome == Outcome(0, b"a\nb\n", "")
+
+
+def test_the_past_of_a_quorum_is_as_long_as_its_log(run: Run, words: list[str]):
+    outcome = run(kafka_shell, *words, "log", "-o", "jsonl", "/image/configs/TOPIC:orders")
+    found = [json.loads(line) for line in outcome.stdout.splitlines()]
+    assert [(row["kind"], row["path"], row["after"]) for row in found] == [
+        ("created", "/image/configs/TOPIC:orders/a", "1"),
+        ("created", "/image/configs/TOPIC:orders/b", "1"),
+    ]
+    before = found[1]["offset"]
+    assert run(kafka_shell, *words, "--at", str(before), "ls", "/image/configs/TOPIC:orders") == Outcome(0, b"a\n", "")
+    outcome = run(kafka_shell, *words, "diff", str(before), "end", "-o", "jsonl")
+    assert outcome.status == 1
+    assert json.loads(outcome.stdout)["path"] == "/image/configs/TOPIC:orders/b"
+    outcome = run(kafka_shell, *words, "--at", "99999", "ls")
+    assert outcome.status == 1
+    assert "no image at offset 99999" in outcome.stderr
+
+
+def test_a_disk_is_compared_with_a_quorum(run: Run, quorum: FakeQuorum, tmp_path: Path):
+    pairs = ",".join(f"node-{id}:9093=127.0.0.1:{port}" for id, port in quorum.ports.items())
+    outcome = run(kafka_shell, "--demo", "--address-map", pairs, "diff", "-C", "node-1:9093", "--stat", "-o", "jsonl")
+    assert outcome == Outcome(2, b"", "diff: these are two clusters: Z29sZGVuLW1haW4tY2x1cw and cluster\n")
+    disk = tmp_path / "disk"
+    shutil.copytree(demo_directory(), disk)
+    (disk / "meta.properties").unlink()
+    outcome = run(kafka_shell, "-s", str(disk), "--address-map", pairs, "diff", "end", "-C", "node-1:9093", "--stat", "-o", "jsonl")
+    assert outcome.status == 1
+    found = [json.loads(line) for line in outcome.stdout.splitlines()]
+    assert {row["kind"] for row in found if row["type"] == "topic"} == {"removed"}
+
+
+def test_a_session_reads_the_log_of_a_quorum_once_and_then_what_is_new(quorum: FakeQuorum, monkeypatch: pytest.MonkeyPatch):
+    opened: list[object] = []
+    real = live_attach.attach_chunks
+    monkeypatch.setattr(live_attach, "attach_chunks", lambda target: opened.append(target) or real(target))
+    pairs = ",".join(f"node-{id}:9093=127.0.0.1:{port}" for id, port in quorum.ports.items())
+    values = parse(KAFKA_SHELL, ["-C", "node-1:9093", "--address-map", pairs])
+    end = [0]
+    with closing(KeptQuorum(values, lambda: end[0])) as past, attach(target_of(values)) as source:
+        end[0] = source.view().image.provenance.end_offset
+        first = past()
+        assert set(first.image(end[0]).configs[2, "orders"]) == {"a", "b"}
+        quorum.commit(setting("c"))
+        steps = source.subscribe()
+        while "c" not in source.view().image.configs[2, "orders"]:
+            steps.next(10.0)
+        end[0] = source.view().image.provenance.end_offset
+        assert past() is first
+        assert set(first.image(end[0]).configs[2, "orders"]) == {"a", "b", "c"}
+        assert first.cluster_id == "cluster"
+        assert first.image(end[0]).provenance.certain_to == end[0]
+    assert len(opened) == 1
 
 
 def test_words_of_the_shell_may_follow_the_command(run: Run, words: list[str]):

@@ -7,7 +7,7 @@ import pytest
 from metashell.dump.kafka.classes import class_decoder
 from metashell.dump.own.members import class_member
 from metashell.errors import UsageError
-from metashell.options.values import DECODERS, convert
+from metashell.options.values import DECODERS, convert, past_ms
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,25 @@ def test_a_word_that_does_not_fit_is_named_in_the_error(type_name: str, text: st
     with pytest.raises(UsageError) as caught:
         convert(type_name, text)
     assert str(caught.value).startswith(repr(text))
+
+
+@pytest.mark.parametrize("digits", ["9223372036854775808", "9" * 20, "9" * 5000])
+@pytest.mark.parametrize("type_name", ["int", "integer", "int32", "java-integer", "optional-int", "size", "range", "time"])
+def test_a_number_that_nothing_can_count_to_is_refused(type_name: str, digits: str) -> None:
+    with pytest.raises(UsageError, match=r"^could not convert" if type_name == "java-integer" else "^'"):
+        convert(type_name, digits)
+
+
+@pytest.mark.parametrize("type_name", ["int", "integer", "size", "time"])
+def test_the_largest_number_is_one(type_name: str) -> None:
+    assert convert(type_name, "9223372036854775807") == (1 << 63) - 1
+
+
+def test_how_long_ago_may_be_longer_than_a_year() -> None:
+    assert past_ms("-9999h", 9999 * 3_600_000 + 5) == past_ms("9999h", 9999 * 3_600_000 + 5) == 5
+    for text in ("9999999d", "-40000d"):
+        with pytest.raises(UsageError, match="not how long ago"):
+            past_ms(text, 0)
 
 
 def test_a_regex_finds_what_it_says() -> None:

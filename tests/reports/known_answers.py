@@ -1,6 +1,6 @@
 """Every report computed again in plain Python, from the JSON lines of dump-log: a fold over records in order, no SQL, no columns.
 
-Rows are tuples in the order of the report's columns without the cluster; times are Unix milliseconds.
+Rows are tuples in the order of `COLUMNS`, without the cluster; times are Unix milliseconds.
 """
 
 from __future__ import annotations
@@ -20,6 +20,23 @@ Line = dict[str, Any]
 Row = tuple[Any, ...]
 CHECKPOINT = re.compile(r"(\d{20})-\d{10}\.checkpoint$")
 RESOURCES = {2: "topic", 4: "broker", 8: "broker logger", 16: "client metrics", 32: "group"}
+
+COLUMNS: dict[str, str] = {
+    "timeline": "started_at kind subject event lasted_ms ended_at is_open log_offset",
+    "leadership_churn": "hour broker_id leaders_gained leaders_lost isr_shrinks isr_expands changes_left_out",
+    "unclean_elections": "at log_offset topic partition event previous_leader leader previous_isr isr previous_elr elr last_known_elr "
+    "lasted_ms ended_at is_open",
+    "under_replicated": "topic partition started_at ended_at lasted_ms ended_by replicas isr_size_min was_leaderless missing_at_start",
+    "topic_history": "at log_offset resource name event setting value_before value",
+    "broker_sessions": "broker_id broker_epoch rack registered_at first_unfenced_at fenced_count unfenced_count controlled_shutdown_at "
+    "ended_at ended_by lasted_ms",
+    "controller_elections": "elected_at epoch log_offset previous_leader_id leader_id led_ms silence_ms records batches",
+    "metadata_growth": "source checkpoint hour type records bytes",
+    "group_rebalances": "group_id protocol generation started_at settled_ms joined departed members partitions_moved",
+    "group_offsets": "group_id topic partition hour commits first_offset last_offset rewinds deletions",
+    "group_expiring": "group_id kind topic partition committed committed_at expires_at hours_left",
+}
+"""The columns of the rows, in their order."""
 
 
 def dump(files: list[Path], **options: Any) -> list[Line]:
@@ -140,15 +157,22 @@ def leadership_churn(metadata: Metadata) -> list[Row]:
 
 
 def unclean_elections(metadata: Metadata) -> list[Row]:
-    fold, rows = Partitions(metadata), []
-    for kind, line, key, before, after in fold.steps():
+    fold = Partitions(metadata)
+    steps = list(fold.steps())
+    rows: list[Row] = []
+    for number, (kind, line, key, before, after) in enumerate(steps):
         if before is None or kind not in ("changed", "cleared"):
             continue
         event = _election_event(kind, before, after)
         if event:
             change = (before["leader"], after["leader"], before["isr"], after["isr"], before["elr"], after["elr"], after["last"])
-            rows.append((line["timestamp"], line["offset"], key, event, *change))
-    return [(at, offset, fold.names.get(key[0], ""), key[1], *rest) for at, offset, key, *rest in rows]
+            lasted: tuple[int | None, int | None, bool] = (None, None, False)
+            if event == "no leader":
+                led = next((step[1]["timestamp"] for step in steps[number + 1 :] if step[2] == key and step[4]["leader"] >= 0), None)
+                end = led or fold.removed.get(key[0])
+                lasted = ((end or metadata.end_ms) - line["timestamp"], end, end is None)
+            rows.append((line["timestamp"], line["offset"], fold.names.get(key[0], ""), key[1], event, *change, *lasted))
+    return rows
 
 
 def _election_event(kind: str, before: Line, after: Line) -> str | None:
@@ -187,7 +211,18 @@ def under_replicated(metadata: Metadata) -> list[Row]:
         removed = fold.removed.get(key[0])
         ended.append((key, run, removed or metadata.end_ms, "topic removed" if removed else "open"))
     return [
-        (fold.names[key[0]], key[1], run["at"], at, at - run["at"], how, run["wanted"], run["isr"], run["headless"], run["missing"])
+        (
+            fold.names[key[0]],
+            key[1],
+            run["at"],
+            None if how == "open" else at,
+            at - run["at"],
+            how,
+            run["wanted"],
+            run["isr"],
+            run["headless"],
+            run["missing"],
+        )
         for key, run, at, how in ended
         if at is not None
     ]
@@ -246,8 +281,8 @@ def broker_sessions(metadata: Metadata) -> list[Row]:
     for (broker_id, epoch), found in sessions.items():
         later = min(((e, s["at"]) for (b, e), s in sessions.items() if b == broker_id and e > epoch), default=(0, None))[1]
         end = found["end"] or later
-        how = "unregistered" if found["end"] else "registered again" if later else None
-        lasted = None if end is None or found["at"] is None else end - found["at"]
+        how = "unregistered" if found["end"] else "registered again" if later else "open"
+        lasted = None if found["at"] is None else (end or metadata.end_ms) - found["at"]
         counts = (found.get("fences", 0), found.get("unfences", 0))
         rows.append((broker_id, epoch, found["rack"], found["at"], found.get("unfenced"), *counts, found.get("down"), end, how, lasted))
     return rows

@@ -14,11 +14,15 @@ from metashell.errors import LogCorruptError, MetashellError
 from metashell.reports import REPORTS
 from metashell.reports.catalog import VIEWS
 from metashell.reports.local import run_local
+from metashell.reports.openness import is_open
 from tests.golden_cases import SUBSET_ROOT
-from tests.reports.known_answers import METADATA_ANSWERS, Metadata, Row
+from tests.reports import known_answers
+from tests.reports.known_answers import COLUMNS, Metadata, Row
 from tests.reports.known_groups import FOREVER, RETENTION_MS, group_expiring, group_offsets, group_rebalances
+from tests.reports.known_timeline import timeline
 
 CLUSTERS = ("4.3.1/main", "3.9.2/main", "3.3.2/main", "4.3.1/default")
+METADATA_ANSWERS = {**known_answers.METADATA_ANSWERS, "timeline": timeline}
 GROUP_ANSWERS = {"group_rebalances": group_rebalances, "group_offsets": group_offsets, "group_expiring": group_expiring}
 
 
@@ -29,7 +33,7 @@ def plain(value: Any) -> Any:
 
 
 def rows_of(name: str, answer: Any) -> list[Row]:
-    return [tuple(plain(value) for column, value in row.items() if column != "cluster_id") for row in answer.to_pylist()]
+    return [tuple(plain(row[column]) for column in COLUMNS[name].split()) for row in answer.to_pylist()]
 
 
 def in_order(rows: list[Row]) -> list[Row]:
@@ -93,6 +97,25 @@ def test_changes_of_partitions_whose_state_was_not_read_are_counted() -> None:
     known = METADATA_ANSWERS["leadership_churn"](metadata_of(paths))
     assert any(row[1] is None and row[-1] > 0 for row in known)
     assert in_order(rows_of("leadership_churn", answers_of(paths)["leadership_churn"])) == in_order(known)
+
+
+@pytest.mark.parametrize("name", ["under_replicated", "broker_sessions", "unclean_elections"])
+def test_what_is_open_comes_first(name: str) -> None:
+    report = REPORTS[name]
+    answer = answers_of((saved_state("4.3.1/main"),))[name]
+    opened = [is_open(report, row) for row in answer.to_pylist()]
+    assert opened == sorted(opened, reverse=True)
+    assert 0 < sum(opened) < len(opened), "there are both"
+
+
+def test_a_timeline_has_brokers_that_are_not_active_first_and_then_the_newest() -> None:
+    rows = answers_of((saved_state("4.3.1/main"),))["timeline"].to_pylist()
+    gone = [row["is_open"] and row["kind"] == "broker" and row["event"] != "active" for row in rows]
+    assert gone == sorted(gone, reverse=True)
+    assert 0 < sum(gone) < sum(row["is_open"] for row in rows)
+    for is_gone in (True, False):
+        offsets = [row["log_offset"] for row, first in zip(rows, gone, strict=True) if first == is_gone]
+        assert offsets == sorted(offsets, reverse=True)
 
 
 @pytest.mark.slow
@@ -173,6 +196,9 @@ def test_every_question_is_a_report() -> None:
     assert {path.stem for path in folder.glob("*.sql")} == {path.stem for path in folder.glob("*.toml")} == set(REPORTS)
     assert {path.stem for path in (folder / "views").iterdir()} == set(VIEWS)
     assert {*METADATA_ANSWERS, *GROUP_ANSWERS} == set(REPORTS), "plain Python answers each"
+    assert {name: {*columns.split(), "cluster_id"} for name, columns in COLUMNS.items()} == {
+        r.name: set(r.columns) for r in REPORTS.values()
+    }
 
 
 @pytest.mark.parametrize("share", [1, 2, 3])

@@ -18,10 +18,10 @@ from metashell.nodes.subjects import Subject
 from metashell.options.front_door import TOOLS
 from metashell.options.parser import parse
 from metashell.shell import Context, run_command, run_line
-from metashell.shell.completion import complete
+from metashell.shell.completing.completion import complete
 from metashell.shell.deeds import Deed
-from metashell.shell.globs import quote_glob
-from metashell.shell.history import remember
+from metashell.shell.remembering import remember
+from metashell.shell.search.patterns import quote_glob
 
 
 class Recorded:
@@ -110,6 +110,7 @@ def asked(image: MetadataImage, line: str) -> list[str]:
         ("set /image/features/metadataVersion 4.3", ["features upgrade -- metadata.version=4.3"]),
         ("set /image/features/metadataVersion 4.2-IV1", ["features downgrade -- metadata.version=4.2-IV1"]),
         ("set /image/features/metadataVersion 4", ["features downgrade -- metadata.version=4"]),
+        (f"set /image/features/finalized_share.version {'9' * 5000}", [f"features upgrade -- share.version={'9' * 5000}"]),
         ("delete /image/features/finalized_share.version", ["features disable -- share.version"]),
         ("unset /image/configs/TOPIC:orders retention.ms x", ["configs unset -- topic:orders retention.ms x"]),
         ("unset /image/configs/TOPIC:orders/cleanup.policy", ["configs unset -- topic:orders cleanup.policy"]),
@@ -279,9 +280,35 @@ def test_keys_are_completed(image: MetadataImage) -> None:
         ("set /image/configs/BROKER:1/ssl.keystore.password x", False),
         ("set /image/configs/TOPIC:orders ssl.keystore.password=x", False),
         ("unset /image/configs/BROKER:1 ssl.keystore.password", True),
+        ("cd /; set /image/configs/BROKER:1 ssl.keystore.password=x", False),
+        ("pwd && time set 1 sasl.jaas.config=x # y", False),
+        ("time set /image/configs/TOPIC:orders retention.ms=1", True),
+        ("s /image/configs/BROKER:1 ssl.keystore.password=x", False),
+        ("s /image/configs/TOPIC:orders retention.ms=1 | cat", True),
+        ("create /image/topics/byName/x --config=ssl.keystore.password=x", False),
+        ("create /image/topics/byName/x retention.ms=1", True),
+        ("set 1 ssl.keystore.password='x", False),
+        ("ls 'x", True),
+        ("ls / # set . ssl.key.password=x", False),
+        ("#set . ssl.key.password=x", False),
+        ("## set /image/configs/BROKER:1/ssl.key.password x", False),
+        ("ls /;# pwd # s 4 my.own.key=x", False),
+        ("sett . ssl.key.password=x", False),
+        ("create 'x --config ssl.key.password=x", False),
+        ("set . ssl.key.password =x", False),
+        ("# retention.ms=1 was here before", True),
+        ("find / --where 'partitions==1", True),
+        ("find / -name set", True),
+        ("ls / # set . ssl.key.password=HUNTER4", False),
+        ("#set . ssl.key.password=HUNTER4", False),
+        ("# later: alter /image/cluster --config=ssl.key.password=HUNTER4", False),
+        ("ls /;# s /image/configs/BROKER:1/ssl.key.password HUNTER4", False),
+        ("ls / # a set of names", True),
+        ("ls / # the configs", True),
+        ("find / -name 'open=", True),
     ],
 )
 def test_lines_that_set_a_secret_are_not_remembered(line: str, is_kept: bool) -> None:
     history: list[str] = []
-    remember(history, line)
+    remember(history, line, {"s": "set", "ll": "ls -l"})
     assert history == ([line] if is_kept else [])

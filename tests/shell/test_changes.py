@@ -14,7 +14,7 @@ from metashell.image import EMPTY_IMAGE, ImageLoader, MetadataImage
 from metashell.image.steps import Step
 from metashell.nodes import LocalInfo, build_root
 from metashell.shell import Context, run_line
-from metashell.shell.prompt import prompt_text
+from metashell.shell.terminal.prompt import prompt_text
 from tests.image.batches import EPOCH, TIMESTAMP, batch, record
 from tests.shell.fake_nodes import complaints, printed
 
@@ -282,6 +282,7 @@ def test_the_prompt_tells_offset_and_lag_and_what_is_lost():
     ctx = context(feed)
     image = feed.image
     feed.image = image._replace(provenance=image.provenance._replace(offset=6, certain_to=7, end_offset=7))
+    ctx.refresh()
     assert prompt_text(ctx) == "b1:9093@6 lag 0 /> "
     feed.lag = 12
     assert prompt_text(ctx) == "b1:9093@6 lag 12 /> "

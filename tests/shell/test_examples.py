@@ -8,6 +8,8 @@ import pytest
 
 from metashell.demo import demo_directory
 from metashell.forms import Display
+from metashell.history import Past
+from metashell.history.openers import opener_of
 from metashell.image import MetadataImage, load_image
 from metashell.log.source import open_source
 from metashell.nodes import LocalInfo, build_root
@@ -40,7 +42,9 @@ def sessions(doc: str) -> list[tuple[str, str]]:
 def test_the_examples_of_a_page_are_what_the_command_prints(command, demo_image):
     streams = StringIO()
     root = build_root(demo_image, voice="own", local=LocalInfo(version="0", commit_id="0"))
-    ctx = Context(root=root, image=demo_image, display=Display(streams), err=streams, source_label="demo")
+    past = Past(opener_of(demo_directory()))
+    ctx = Context(root=root, image=demo_image, display=Display(streams), err=streams, source_label="demo", past=lambda: past)
+    ctx.make_root = lambda image, before: build_root(image, voice="own", local=LocalInfo(), before=before)
     for line, expected in sessions(command.doc):
         start = streams.tell()
         run_line(ctx, line)

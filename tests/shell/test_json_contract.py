@@ -9,6 +9,8 @@ import pytest
 
 from metashell.demo import demo_directory
 from metashell.forms import Display
+from metashell.history import Past
+from metashell.history.openers import opener_of
 from metashell.image import load_image
 from metashell.log.source import open_source
 from metashell.nodes import LocalInfo, build_root
@@ -33,7 +35,15 @@ KEYS: dict[str, set[str]] = {
     "cat /image/voters": LEAF,
     "cat /image/faults": LEAF,
     "cat /local/version": LEAF,
+    "at 300": NODE | {"offset", "epoch", "timestamp", "is_newest"},
+    "diff 300 310": {"path", "type", "kind", "before", "after", "from_offset", "to_offset"},
+    "diff --stat 300 310": {"type", "kind", "count", "from_offset", "to_offset"},
     "find /image/cluster": NODE,
+    "find /image/topics/byName/orders -type partition": NODE | {"topic_id"},
+    "grep -r rack-a /image/cluster": NODE | {"line", "text"},
+    "grep -rl rack-a /image/cluster": NODE,
+    "grep -rc rack-a /image/cluster": NODE | {"lines"},
+    "log /image/topics/byName/orders": {"path", "type", "kind", "offset", "epoch", "timestamp", "record", "before", "after"},
     "pwd": NODE,
     "ls /": ENTRY,
     "ls -l /image": ENTRY,
@@ -53,27 +63,35 @@ KEYS: dict[str, set[str]] = {
     "tree /image/configs/TOPIC:orders": NODE,
     "status": NODE
     | {"source", "source_kind", "offset", "epoch", "timestamp", "metadata_version", "leader", "voters", "counts", "fault_count", "faults"},
+    "stat /image/cluster/brokers/4": NODE | {"created", "changed", "records", "known_from"},
+    "du": NODE | {"by", "name", "log_bytes", "snapshot_bytes", "records"},
+    "count --by leader": NODE | {"by", "of", "value", "count"},
+    "health --allow unclean": NODE | {"severity", "kind", "count", "description", "names", "timestamp"},
     "help": {"name", "summary"},
     "history": {"number", "line"},
+    "timing": {"timing"},
     "man ls": {"name", "summary", "text"},
 }
 
 # Those of `follow` and `watch`, which do not end by themselves, are in test_changes.py.
 CHANGES = {"alter", "create", "delete", "elect", "set", "unregister", "unset"}
 """What administration commands print: tests/cli."""
-SILENT = {"cd", "exit", "follow", "watch"} | CHANGES
+SILENT = {"cd", "clear", "exit", "follow", "time", "watch"} | CHANGES
 
 
 @pytest.fixture(scope="module")
 def answer():
     with open_source(demo_directory()) as source:
         image = load_image(source)
+    past = Past(opener_of(demo_directory()))
 
     def run(line: str) -> list[dict[str, object]]:
         out, err = StringIO(), StringIO()
         root = build_root(image, voice="own", local=LocalInfo())
-        ctx = Context(root=root, image=image, display=Display(out), err=err, output="jsonl")
-        assert run_line(ctx, line) == 0, err.getvalue()
+        ctx = Context(root=root, image=image, display=Display(out), err=err, output="jsonl", past=lambda: past)
+        ctx.make_root = lambda image, before: build_root(image, voice="own", local=LocalInfo(), before=before)
+        # Status 1 of `diff` says that there are differences.
+        assert run_line(ctx, line) == line.startswith("diff"), err.getvalue()
         return [json.loads(text) for text in out.getvalue().splitlines()]
 
     return run

@@ -6,7 +6,7 @@ import pytest
 
 from metashell.errors import UsageError
 from metashell.shell.kafka_usage import KAFKA_COMMANDS, KafkaHelp, man_text, parse_kafka, shell_help
-from metashell.shell.words import split_line
+from metashell.shell.lines.words import split_line
 
 ALL = "'cat', 'cd', 'exit', 'find', 'help', 'history', 'ls', 'man', 'pwd', 'tree'"
 
@@ -37,6 +37,10 @@ ALL = "'cat', 'cd', 'exit', 'find', 'help', 'history', 'ls', 'man', 'pwd', 'tree
         ("exit -- now", "unrecognized arguments: 'now'"),
         ("man ls cat dog", "unrecognized arguments: 'cat dog'"),
         ("history 1 2 3", "unrecognized arguments: '2 3'"),
+        (
+            f"history {'9' * 5000}",
+            f"argument numEntriesToShow: could not convert '{'9' * 5000}' to Integer (For input string: \"{'9' * 5000}\")",
+        ),
         ("history x y", "unrecognized arguments: 'y'"),
         ("history 3 -z", "unrecognized arguments: '-z'"),
         ("ls -h=3", "argument -h/--help: ignore implicit argument '3'"),

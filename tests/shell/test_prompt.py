@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import sys
 from collections.abc import Callable
@@ -11,13 +12,14 @@ from pathlib import Path
 import pexpect
 import pyte
 import pytest
+from prompt_toolkit.application import Application
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from metashell.shell.context import Context
-from metashell.shell.prompt import NodeCompleter, prompt_text, run_prompt, sort_names
+from metashell.shell.terminal.prompt import NodeCompleter, prompt_text, run_prompt, sort_names
 from tests.shell.fake_nodes import complaints, fake_context, fake_image, printed
 
 BLUE = r"\x1b\[1;34m"
@@ -43,6 +45,22 @@ def typed(tmp_path: Path) -> Typist:
 
 def test_lines_are_run_until_control_d(typed: Typist):
     assert printed(typed("cd image\rpwd\r\x04")) == "/image\n"
+
+
+def test_control_c_right_after_enter_is_no_accident_and_the_line_does_not_run(typed: Typist, monkeypatch: pytest.MonkeyPatch, capfd):
+    exit, enters = Application.exit, 0
+
+    def exit_and_interrupt(self, *args, **more):
+        nonlocal enters
+        exit(self, *args, **more)
+        enters += 1
+        if enters == 1:
+            # Ctrl-C is a signal again before prompt_toolkit has left.
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Application, "exit", exit_and_interrupt)
+    assert printed(typed("cd image\rpwd\r\x04")) == "^C\n/\n"
+    assert capfd.readouterr().err == ""
 
 
 def test_exit_leaves_at_once(typed: Typist):
@@ -90,10 +108,10 @@ def test_the_prompt_shows_source_offset_certainty_faults_and_place():
 
 
 def test_on_a_terminal_one_line_says_how_to_go_on_and_what_may_not_be_committed(typed: Typist):
-    words = "help lists the commands, Tab completes, Ctrl-D leaves"
-    assert complaints(typed("\x04", terminal=True)) == f"{words}; offsets from 100 on may not be committed\n"
-    assert complaints(typed("\x04", terminal=True, image=fake_image(certain_to=120))) == f"{words}\n"
-    assert complaints(typed("\x04", terminal=True, image=fake_image(certain_to=None))) == f"{words}; none of this is certainly committed\n"
+    words = "help lists the commands, Tab completes, Ctrl-R searches back, Ctrl-D leaves\n"
+    assert complaints(typed("\x04", terminal=True)) == f"{words}offsets from 100 on may not be committed\n"
+    assert complaints(typed("\x04", terminal=True, image=fake_image(certain_to=120))) == words
+    assert complaints(typed("\x04", terminal=True, image=fake_image(certain_to=None))) == f"{words}none of this is certainly committed\n"
     assert complaints(typed("\x04")) == ""
     assert complaints(typed("\x04", terminal=True, voice="kafka")) == ""
 

@@ -8,7 +8,7 @@ import pytest
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from metashell.shell.prompt import run_prompt
+from metashell.shell.terminal.prompt import run_prompt
 from tests.shell.fake_nodes import fake_context, printed
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from metashell.errors import UsageError
+from metashell.errors import PathError, UsageError
 from metashell.reports import REPORTS
 from metashell.reports.inputs import answerable, logs_at
 from spark_reports import main as command
-from spark_reports.source import SplitReader
+from spark_reports.source import KafkaMetadataSource, SplitReader
 from spark_reports.stream import GrowingFilesReader
 from tests.golden_cases import SUBSET_ROOT
 
@@ -34,6 +35,13 @@ def test_a_stream_waits_for_what_may_come_and_not_for_what_cannot(tmp_path: Path
 def test_a_table_of_a_log_that_is_not_there_is_an_error(table: str, path: str) -> None:
     with pytest.raises(UsageError, match=r"here, which the table .* is made from"):
         SplitReader({"path": path, "table": table}).partitions()
+
+
+def test_the_state_is_read_as_a_whole_and_not_streamed() -> None:
+    source = KafkaMetadataSource({"path": str(STOPPED), "table": "brokers"})
+    assert len(source.reader(source.schema()).partitions()) == 1
+    with pytest.raises(UsageError, match="only tables of events can be streamed"):
+        source.streamReader(source.schema())
 
 
 def test_only_the_logs_that_are_wanted_become_tasks() -> None:
@@ -60,3 +68,11 @@ def test_a_stream_of_once_is_an_error_where_there_is_nothing(tmp_path: Path) -> 
     (tmp_path / "00000000000000000000.log").write_bytes(b"")
     with pytest.raises(UsageError, match="nothing in it"):
         command.require_inputs([str(tmp_path)], may_be_empty=False, is_whole=True)
+
+
+def test_no_tables_go_among_logs(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_text("version=1\n")
+    values = SimpleNamespace(paths=[METADATA], out=str(tmp_path / "tables"))
+    with pytest.raises(PathError, match="lies in a metadata directory, which is only read"):
+        command.run(values)
+    assert [path.name for path in tmp_path.iterdir()] == ["meta.properties"]

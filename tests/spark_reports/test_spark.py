@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 from metashell.columns import ReadOptions, plan_splits, read_split, tables
+from metashell.columns.state.reading import read_state
+from metashell.columns.state.tables import state_table
 from metashell.errors import UsageError
 from metashell.reports import REPORTS
 from metashell.reports.local import run_local
@@ -52,6 +54,16 @@ def test_many_small_files_share_few_tasks(spark: Any, tmp_path: Path) -> None:
     frame = spark.read.format("kafka_metadata").option("table", "topic").option("columns", "name").load(str(tmp_path))
     assert frame.rdd.getNumPartitions() < 20
     assert frame.count() == 200 * here(LOG, "topic").num_rows
+
+
+@pytest.mark.parametrize("table", ["partitions", "brokers", "voters"])
+def test_the_state_has_each_thing_once_on_spark_as_on_duckdb(spark: Any, table: str) -> None:
+    frame = spark.read.format("kafka_metadata").option("table", table).load(str(STOPPED))
+    here = state_table(table, read_state([str(STOPPED)]))
+    assert frame.columns == here.column_names
+    assert in_order(frame.toArrow()) == in_order(here)
+    some = spark.read.format("kafka_metadata").option("table", table).option("columns", frame.columns[1]).load(str(STOPPED))
+    assert (some.columns, some.count()) == (frame.columns[1:2], here.num_rows)
 
 
 def test_only_the_columns_that_are_asked_for_come(spark: Any) -> None:

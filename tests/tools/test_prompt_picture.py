@@ -10,7 +10,7 @@ import pyte
 
 from tools.prompt_picture import BAR_HEIGHT, CELL_HEIGHT, COLORS, HALF_TYPED, MARGIN, PICTURE, PLAIN, SESSION, draw, svg
 
-LINES_MAX = 26
+LINES_MAX = 27
 TEXT = "{http://www.w3.org/2000/svg}text"
 
 

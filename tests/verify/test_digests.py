@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from metashell.errors import MetashellError
-from metashell.verify import Finding, Report, VerifyOptions
+from metashell.forms import Display
+from metashell.verify import Finding, Report, VerifyOptions, run_verify
 from metashell.verify.digests import Digest, compare, digest_of
 from tests.verify.making import MetadataLog, checkpoint_bytes, data_batch, only, topic_value
 
@@ -81,3 +84,40 @@ def test_the_log_of_a_coordinator_has_no_digest(tmp_path: Path, topic: str):
         with pytest.raises(MetashellError, match="not a metadata log, so there is no image to hash"):
             digest(path, found=found)
         assert not found
+
+
+def run(form: str, *paths: Path) -> tuple[int, str]:
+    out = StringIO()
+    return run_verify(VerifyOptions(paths=tuple(map(str, paths)), digest=True, output=form), Display(out)), out.getvalue()
+
+
+def test_replicas_of_different_length_are_compared_at_the_highest_certain_offset_that_both_have(made: MetadataLog, tmp_path: Path):
+    other = MetadataLog(tmp_path / "other")
+    log = other.path / f"{0:020d}.log"
+    log.write_bytes(b"".join(other.first))
+    for path in other.path.glob("*[1-9]*.log"):
+        path.unlink()
+    _, text = run("text", made.log_directory, other.log_directory)
+    assert "compared at offset 5, the highest certain offset that all have\n" in text
+    assert text.count("at offset 5\n") == 2
+    _, text = run("json", made.log_directory, other.log_directory)
+    assert json.loads(text)["compared"] == {"offset": 5, "certain": True}
+    _, text = run("jsonl", made.log_directory, other.log_directory)
+    assert any(json.loads(line) == {"kind": "compared", "offset": 5, "certain": True} for line in text.splitlines())
+
+
+def test_without_any_checkpoint_the_highest_common_offset_is_not_certain(made: MetadataLog, tmp_path: Path):
+    other = MetadataLog(tmp_path / "other")
+    for node in (made, other):
+        for path in node.path.glob("*.checkpoint"):
+            path.unlink()
+    _, text = run("text", made.log_directory, other.log_directory)
+    assert "compared at offset 12, the highest that all have; none is certain\n" in text
+
+
+def test_images_that_differ_at_the_common_offset_are_status_1(made: MetadataLog, tmp_path: Path):
+    other = tmp_path / CHECKPOINT
+    other.write_bytes(checkpoint_bytes([topic_value(1), topic_value(9)]))
+    status, text = run("text", made.log_directory, other)
+    assert status == 1
+    assert f"the image at offset 5 is not that of {made.log_directory}" in text

@@ -79,7 +79,8 @@ def run_once(command: Command) -> Run:
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
-            env={**os.environ, **command.env},
+            # Unbuffered, as some environments have it, each line would be a system call.
+            env={**os.environ, "PYTHONUNBUFFERED": "", **command.env},
         )
         sampler = MemorySampler(child.pid)
         sampler.start()

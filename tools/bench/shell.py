@@ -2,7 +2,8 @@
 
 Kafka's shell answers from an empty image at first, so it is asked on standard input again and again until its answer is
 right; what it has used by then is read from /proc. Goals: `cat` of one broker within 0.9 s and 300 MB, with 12 times less
-CPU than Kafka's; the first line of long listings within 1.5 s, in memory that does not grow with the output.
+CPU than Kafka's; the first line of long listings within 1.5 s, in memory that does not grow with the output; what is wrong with
+all partitions together within 1.5 s; `ls -lR` and `tree` of all partitions into a file within 6 s.
 """
 
 from __future__ import annotations
@@ -25,12 +26,16 @@ from tools.bench.common import (
     print_pair,
     snapshot_of,
 )
+from tools.bench.scattered import scattered
 
 PARTITIONS = int(os.environ.get("METASHELL_BENCH_PARTITIONS", "1000000"))
 RUNS = 3
 BROKER = "/image/cluster/brokers/7"
 RIGHT_ANSWER = b"BrokerRegistration(id=7,"
 ASK_INTERVAL_S = 0.05
+JUDGED_S = 1.5
+UNSOUND = "find / -type partition -under-replicated"
+LISTED_S = {"ls -lR /image/topics/byName": 6, "tree /image/topics": 6}
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -45,6 +50,11 @@ def main() -> int:
     print_pair("cat of one broker", ours["cat"], kafka, goals(best(ours["cat"]), kafka))
     for name in ("ls -1", "ls -l", "find /", "tree /image/topics", "-o jsonl ls -l"):
         print_pair(name, ours[name], (), f"goal first byte 1.5 s, {growth(best(ours[name]), best(ours['cat']))}")
+    for what, place in (("", snapshot), (", all placed differently", scattered(snapshot))):
+        for name, runs in alternate(judgements(place), RUNS).items():
+            print_pair(name + what, runs, (), f"goal {JUDGED_S} s {'met' if best(runs).wall_s <= JUDGED_S else 'MISSED'}")
+        for name, runs in alternate(searches(place), 1, warm_up=0).items():
+            print_pair(name + what, runs, (), "no goal")
     return 0
 
 
@@ -60,6 +70,28 @@ def our_commands(snapshot: Path) -> list[Command]:
         Command(name="tree /image/topics", argv=(*shell, "tree", "/image/topics"), watch=True),
         Command(name="-o jsonl ls -l", argv=(*shell, "-o", "jsonl", "ls", "-l", topics), watch=True),
     ]
+
+
+def listings(snapshot: Path) -> list[Command]:
+    """What writes a line about every partition, into a file."""
+    shell = (our_script("kafka-shell"), "--snapshot", str(snapshot))
+    lines = (*LISTED_S, "-o jsonl ls -lR /image/topics/byName", "-o jsonl tree /image/topics", "-o json tree /image/topics", "find /")
+    target = bench_directory() / "listing.out"
+    return [Command(name=line, argv=(*shell, *line.split()), stdout=target) for line in lines]
+
+
+def judgements(snapshot: Path) -> list[Command]:
+    """What looks at every partition to say what is wrong with it."""
+    shell = (our_script("kafka-shell"), "--snapshot", str(snapshot))
+    lines = ("status", "health", "count", "count --by leader", "count --by rack", "count --by state", UNSOUND)
+    return [Command(name=line, argv=(*shell, *line.split()), statuses=(0, 1)) for line in lines]
+
+
+def searches(snapshot: Path) -> list[Command]:
+    """Other questions asked of every partition, for which there is no goal."""
+    shell = (our_script("kafka-shell"), "--snapshot", str(snapshot))
+    lines = (f"{UNSOUND} -leader 3", "find / -type partition -leader 3", "find / -type partition -not-preferred", "grep -r nothing /")
+    return [Command(name=line, argv=(*shell, *line.split()), statuses=(0, 1)) for line in lines]
 
 
 def goals(ours: Run, kafka: list[Run]) -> str:

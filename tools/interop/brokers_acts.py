@@ -21,16 +21,7 @@ from metashell.image import MetadataImage
 from tools.interop.brokers import CONTROLLERS, BrokerCluster, unfenced
 from tools.interop.brokers_history import compare_logs, read_history
 from tools.interop.brokers_image import directory_id, led_by, placed_in, throttled
-from tools.interop.brokers_traffic import (
-    Client,
-    Copier,
-    Member,
-    Writer,
-    check_copied,
-    check_seen,
-    check_written,
-    read_topic,
-)
+from tools.interop.brokers_traffic import Client, Copier, Member, Writer, check_copied, check_seen, check_written, read_topic
 from tools.interop.nodes import NodeFailedError
 
 REASSIGN: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
@@ -434,26 +425,29 @@ class Story:
         where = self.cluster.bootstrap
         written = read_topic(where, self.topic, PARTITIONS)
         count = sum(map(len, written.values()))
-        copied: dict[int, list[bytes]] = {}
 
         def has_copied(_: MetadataImage) -> bool:
-            copied.update(read_topic(where, "copied", PARTITIONS))
-            return sum(map(len, copied.values())) >= count
+            return sum(map(len, read_topic(where, "copied", PARTITIONS).values())) >= count
 
         self.cluster.wait_until("the group has read all", lambda _: len(set().union(*(member.seen for member in self.members))) >= count)
-        self.cluster.wait_until("all is copied", has_copied)
+        try:
+            self.cluster.wait_until("all is copied", has_copied, STALL_S)
+        except NodeFailedError:
+            self.tell(f"the copier stands still: {dict(self.copier.errors)}, {self.copier.where()}")
+            self.replace_copier()
+            self.cluster.wait_until("all is copied by another copier", has_copied)
         self.check_group("readers")
         for client in (*self.members, self.copier):
             client.end()
-        copied.update(read_topic(where, "copied", PARTITIONS))
+        copied = read_topic(where, "copied", PARTITIONS)
         for writer in self.writers:
             check_written(writer, written)
         check_seen(self.members, written)
         check_copied(written, copied)
         acknowledged = sum(writer.count for writer in self.writers)
         refused: Counter[str] = sum((writer.errors for writer in self.writers), start=Counter())
-        copier = self.copier
         self.tell(f"{acknowledged} messages were acknowledged, {dict(refused) or 'none'} refused: each is there once, in order")
+        copier = self.copier
         self.tell(f"the group has read all, the copy has each once: {copier.committed} transactions committed, {copier.aborted} aborted")
         self.tell(f"errors that the copier met: {dict(copier.errors) or 'none'}")
         gaps = [max(writer.longest_gap_s.values()) for writer in self.writers]

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from metashell.codec.uris import shown_uri
 from metashell.columns.decode.options import ReadOptions
-from metashell.columns.inputs.splits import absent_log, has_log, logs_of, plan_splits
+from metashell.columns.inputs.splits import Split, absent_log, has_log, logs_of, plan_splits
+from metashell.columns.names import STATE_TABLES
 from metashell.columns.schemas import UUID_MARK, tables
 from metashell.columns.sql.confined import Database, RefusedError
 from metashell.columns.sql.spool import read_tables
+from metashell.columns.state.reading import Cluster, ImageAt, NoMetadataError, no_metadata, read_state
+from metashell.columns.state.schemas import SCHEMAS
+from metashell.columns.state.tables import state_table
 from metashell.columns.texts import row_values
-from metashell.errors import UsageError
+from metashell.errors import MetashellError, UsageError
+from metashell.log.kinds import METADATA
+from metashell.progress import tell
 
 if TYPE_CHECKING:
     from metashell.columns.decode.options import OnError
@@ -25,42 +33,168 @@ _MACROS = (
     "uuid_text(id) as rtrim(replace(replace(base64(id), '+', '-'), '/', '_'), '=')",
     "time_of(ms) as case when ms between -62135596800000 and 253402300799999 then make_timestamp(ms * 1000) end",
 )
+_MISSING_TABLE: Final = r"Table with name (\w+) does not exist"
 
 
 @dataclass(slots=True)
 class Answer:
-    """The names of an answer's columns and its rows, as values that JSON knows; `fault_count` counts what was skipped."""
+    """The names of an answer's columns and its rows, as values that JSON knows.
+
+    `fault_count` counts what was skipped, `note` says what is odd about the state that was read.
+    """
 
     columns: list[str]
     rows: Iterator[list[Any]]
     fault_count: int = 0
+    note: str = ""
+
+
+class QueryError(UsageError):
+    """What DuckDB refuses: its first line, and the others in `excerpt`."""
+
+    def __init__(self, refused: RefusedError) -> None:
+        super().__init__(str(refused))
+        self.excerpt = refused.excerpt
+
+
+class Session:
+    """Questions to the logs at some paths; a table is read when a question names it for the first time, and kept.
+
+    A question that is broken off, at whatever place, leaves the next one to answer all of its own.
+
+    `image_at` gives the image of a path where the newest one is not wanted.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        *,
+        on_error: OnError = "fail",
+        show_secrets: bool = False,
+        log: LogKind | None = None,
+        image_at: ImageAt | None = None,
+    ) -> None:
+        self._paths = paths
+        self._on_error: OnError = on_error
+        self._show_secrets = show_secrets
+        self._log = log
+        self._image_at = image_at
+        self._schemas = {**SCHEMAS, **tables()}
+        self._splits: list[Split] | None = None
+        self._clusters: list[Cluster] | None = None
+        self._read: set[str] = set()
+        self._fault_counts: dict[str, int] = {}
+        self._absent: dict[str, MetashellError] = {}
+        """Tables that cannot be made, and why. No table stands for them: an empty one would say that there is nothing."""
+        self._database = Database({name: schema.empty_table() for name, schema in self._schemas.items()}, _MACROS)
+
+    def columns(self) -> dict[str, list[str]]:
+        """The names of all tables that can be asked, the state's first, and of their columns."""
+        return {name: list(schema.names) for name, schema in self._schemas.items() if name not in self._absent}
+
+    def functions(self) -> list[str]:
+        """The names of DuckDB's functions that are words, with ours."""
+        _, batches = self._database.ask(
+            "select distinct function_name from duckdb_functions() where regexp_full_match(function_name, '[a-z]\\w*') order by 1"
+        )
+        return [name for batch in batches for name in batch.column(0).to_pylist()]
+
+    def statements(self, text: str) -> list[str]:
+        """The statements of a text. Errors: QueryError for what is no SQL."""
+        try:
+            return self._database.statements(text)
+        except RefusedError as error:
+            raise QueryError(error) from error
+
+    def ask(self, text: str) -> Answer:
+        """The answer to one statement; rows come as they are read.
+
+        Errors: QueryError for what DuckDB refuses; UsageError for a table of a log that is not there; LogCorruptError or MetashellError
+        at a fault, unless faults are skipped.
+        """
+        # Every word that is a table's name counts: DuckDB's own list of a query's tables fails for joins with USING (2.0).
+        wanted = set(re.findall("[a-z0-9_]+", text.lower())) & set(self._schemas)
+        state = [name for name in STATE_TABLES if name in wanted]
+        events = wanted - set(STATE_TABLES)
+        if state:
+            self._read_state(state)
+        if events or not state:
+            self._read_events(events)
+        tell("answering")
+        try:
+            schema, batches = self._database.ask(text)
+        except RefusedError as error:
+            named = re.search(_MISSING_TABLE, str(error))
+            if named is not None and named[1].lower() in self._absent:
+                raise self._absent[named[1].lower()] from None
+            raise QueryError(error) from error
+        # Faults of files are found on each way through them: those of one way are counted.
+        fault_count = max((self._fault_counts.get(name, 0) for name in wanted), default=0)
+        return Answer(list(schema.names), _rows(schema, batches), fault_count, self._note() if state else "")
+
+    def _put(self, name: str, table: pa.Table) -> None:
+        self._database.put(name, table)
+        self._read.add(name)
+
+    def _leave_out(self, name: str, reason: MetashellError) -> None:
+        if name not in self._absent:
+            self._database.drop(name)
+            self._absent[name] = reason
+
+    def _read_state(self, wanted: Sequence[str]) -> None:
+        if self._clusters is None:
+            try:
+                self._clusters = self._read_clusters()
+            except MetashellError as error:
+                # The word may be a column's name: whether the table is needed, DuckDB says.
+                for name in STATE_TABLES:
+                    self._leave_out(name, error)
+                self._clusters = []
+        for name in wanted:
+            if name not in self._read and name not in self._absent:
+                self._put(name, state_table(name, self._clusters, show_secrets=self._show_secrets))
+
+    def _read_clusters(self) -> list[Cluster]:
+        if self._log not in (None, METADATA):
+            raise NoMetadataError(f"the tables of the state are made from a metadata log, not from one of {self._log} (--log)")
+        try:
+            tell(f"reading the state of {', '.join(map(shown_uri, self._paths))}")
+            clusters = read_state(self._paths, on_error=self._on_error, image_at=self._image_at)
+        finally:
+            # Loading hides all objects from the collector, and DuckDB complains on stderr about those of its own that outlive it.
+            gc.unfreeze()
+        self._fault_counts.update(dict.fromkeys(STATE_TABLES, sum(cluster.fault_count for cluster in clusters)))
+        return clusters
+
+    def _note(self) -> str:
+        """Where the state is of several clusters, as perhaps nobody meant, their names."""
+        clusters = self._clusters or []
+        return f"the state of {len(clusters)} clusters: {', '.join(item.cluster_id for item in clusters)}" if len(clusters) > 1 else ""
+
+    def _read_events(self, wanted: set[str]) -> None:
+        if self._splits is None:
+            splits = plan_splits(self._paths, log=self._log)
+            # A table of a log that is not there is no empty table; its name may still be that of a column.
+            logs = logs_of(splits)
+            for name in self._schemas:
+                if name in STATE_TABLES and not {METADATA, None} & logs:
+                    self._leave_out(name, no_metadata(self._paths))
+                elif name not in STATE_TABLES and not has_log(logs, name):
+                    self._leave_out(name, absent_log(self._paths, name))
+            self._splits = splits
+        new = {name for name in wanted if name not in self._read}
+        if not new:
+            return
+        options = ReadOptions(tables=sorted(new), on_error=self._on_error, show_secrets=self._show_secrets)
+        read, fault_count = read_tables(self._splits, options, lambda name, batch: [(name, batch)] if name in new else [])
+        for name in new - set(self._absent):
+            self._fault_counts[name] = fault_count
+            self._put(name, read.get(name, self._schemas[name].empty_table()))
 
 
 def query(text: str, paths: Sequence[str], *, on_error: OnError = "fail", show_secrets: bool = False, log: LogKind | None = None) -> Answer:
-    """The answer to a query over the logs at `paths`.
-
-    Errors: UsageError for a query that DuckDB refuses, with its first line, and for one that asks for a table of a log that is not
-    there; LogCorruptError at a fault, unless faults are skipped.
-    """
-    known = tables()
-    # Every word that is a table's name counts: DuckDB's own list of a query's tables fails for joins with USING (2.0).
-    wanted = set(re.findall("[a-z0-9_]+", text.lower())) & set(known)
-    splits = plan_splits(paths, log=log)
-    options = ReadOptions(tables=sorted(wanted), on_error=on_error, show_secrets=show_secrets)
-    read, fault_count = read_tables(splits if wanted else (), options, lambda name, batch: [(name, batch)] if name in wanted else [])
-    # A table of a log that is not there is no empty table; its name may still be that of a column.
-    absent = {name for name in wanted if not has_log(logs_of(splits), name)}
-    database = Database({name: read.get(name, schema.empty_table()) for name, schema in known.items() if name not in absent}, _MACROS)
-    try:
-        schema, batches = database.ask(text)
-    except RefusedError as error:
-        named = re.search(r"Table with name (\w+) does not exist", str(error))
-        if named is not None and named[1].lower() in absent:
-            raise absent_log(paths, named[1].lower()) from None
-        if named is not None:
-            raise UsageError(f"no table {named[1]}: SHOW TABLES lists them", named[1]) from None
-        raise UsageError(str(error)) from error
-    return Answer(list(schema.names), _rows(schema, batches), fault_count)
+    """The answer to one statement over the logs at `paths`. Errors: those of `Session.ask`."""
+    return Session(paths, on_error=on_error, show_secrets=show_secrets, log=log).ask(text)
 
 
 def _rows(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[list[Any]]:
@@ -70,4 +204,4 @@ def _rows(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[list
         for batch in batches:
             yield from row_values(batch, fields)
     except RefusedError as error:
-        raise UsageError(str(error)) from error
+        raise QueryError(error) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
 from typing import Any
 
@@ -15,6 +15,7 @@ from metashell.columns.decode.place import with_names_once
 from metashell.columns.decode.reader import read_split
 from metashell.columns.inputs.splits import Split
 from metashell.columns.schemas import FAULTS
+from metashell.progress import tell
 
 Kept = Callable[[str, pa.RecordBatch], Iterable[tuple[str, pa.RecordBatch]]]
 
@@ -46,7 +47,7 @@ class Spool:
         self._file.close()
 
 
-def read_tables(splits: Iterable[Split], options: ReadOptions, kept: Kept) -> tuple[dict[str, pa.Table], int]:
+def read_tables(splits: Sequence[Split], options: ReadOptions, kept: Kept) -> tuple[dict[str, pa.Table], int]:
     """The tables of splits that have rows, and the number of faults; `kept` names the tables that a batch becomes rows of.
 
     Errors: those of `read_split`.
@@ -54,7 +55,10 @@ def read_tables(splits: Iterable[Split], options: ReadOptions, kept: Kept) -> tu
     fault_count = 0
     with ExitStack() as unfinished:
         spools: dict[str, Spool] = {}
+        done, total = 0, sum(split.bytes for split in splits)
         for split in splits:
+            tell(f"reading the logs, {done * 100 // total if total else 0} % done")
+            done += split.bytes
             for name, batch in read_split(split, options):
                 fault_count += batch.num_rows if name == FAULTS else 0
                 for table, rows in kept(name, batch):

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, cast
 
 from metashell.codec import config_def
 from metashell.codec.config_def import NULL, REQUIRED, ConfigValueError, Value, no_check
-from metashell.codec.config_types import ConfigType
+from metashell.codec.config_types import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, ConfigType
 from metashell.codec.error_codes import INVALID_CONFIG
 from metashell.controller.decision import ApiError
 
@@ -27,6 +27,13 @@ TYPE_CODES: Final[dict[ConfigType, int]] = {
     "PASSWORD": 9,
 }
 """How DescribeConfigs says a type."""
+
+
+KINDS: Final = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker", GROUP_RESOURCE: "group", CLIENT_METRICS_RESOURCE: "client_metrics"}
+"""The kind of settings that a type of resource has."""
+
+
+_VALID_STRINGS: Final = "validStrings="
 
 
 class ConfigKey(NamedTuple):
@@ -76,6 +83,14 @@ def _config_key(line: str) -> ConfigKey:
 def _synonym(word: str) -> tuple[str, int]:
     name, _, factor = word.partition("*")
     return name, int(factor or "1")
+
+
+def allowed_words(key: ConfigKey) -> tuple[str, ...]:
+    """The words that a key takes; none where it takes any number or text."""
+    if key.type == "BOOLEAN":
+        return "true", "false"
+    named = [word.removeprefix(_VALID_STRINGS) for word in key.check.split(" ") if word.startswith(_VALID_STRINGS)]
+    return tuple(word for text in named for word in text.split(",") if word)
 
 
 def parse_value(key: ConfigKey, text: str | None) -> Value:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
+from metashell.amounts import duration_text
 from metashell.dump.inputs import shown_path
 from metashell.escape import terminal_line
 from metashell.forms import aligned
@@ -33,7 +34,7 @@ def _facts(shown: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "offsets", f"{shown['offsets']['first']} to {shown['offsets']['last']}"
     if shown["timestamps"]:
         first, last = shown["timestamps"]["first"], shown["timestamps"]["last"]
-        yield "time", f"{_time(first)} to {_time(last)} ({_span(last - first)})"
+        yield "time", f"{_time(first)} to {_time(last)} ({duration_text(max(last - first, 0))})"
     if shown["epochs"]:
         yield "epochs", ", ".join(f"{entry['epoch']} from {entry['first_offset']}" for entry in shown["epochs"])
     if shown["gap_count"] or shown["missing_offsets"]:
@@ -47,13 +48,6 @@ def _facts(shown: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "magic", ", ".join(f"{entry['magic']} in {entry['batches']}" for entry in shown["magics"])
     if shown["faults"]:
         yield "faults", str(shown["faults"])
-
-
-def _span(ms: int) -> str:
-    try:
-        return str(timedelta(milliseconds=ms))
-    except OverflowError:  # what a log claims need not be a time
-        return f"{ms} ms"
 
 
 def _compression(codecs: list[dict[str, Any]]) -> str:

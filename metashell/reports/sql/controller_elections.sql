@@ -1,13 +1,7 @@
 -- Every leader of the metadata quorum: when it was elected, how long it led, what it wrote, and the silence before.
 --
--- An election shows as a LEADER_CHANGE control record, the first of its epoch. silence_ms is the time since the batch before it.
-with elections as (
-    select cluster_id, epoch, min(log_offset) as log_offset, min(timestamp) as at_ms, max(leader_id) as leader_id
-    from control
-    where type = 'LEADER_CHANGE' and file not like '%.checkpoint%'
-    group by cluster_id, epoch
-),
-written as (
+-- silence_ms is the time from the last batch of the epoch before to the election.
+with written as (
     select cluster_id, epoch, min(last_ms) as first_ms, max(last_ms) as last_ms, sum(records) as records, count(*) as batches
     from (
         select cluster_id, epoch, log_offset, max(timestamp) as last_ms, max(count) as records
@@ -19,17 +13,11 @@ written as (
 ),
 spans as (
     select w.*, lag(last_ms) over (partition by cluster_id order by epoch) as before_ms from written w
-),
-followed as (
-    select
-        *, lead(at_ms) over (partition by cluster_id order by epoch) as next_ms,
-        lag(leader_id) over (partition by cluster_id order by epoch) as previous_leader_id
-    from elections
 )
 select
     f.cluster_id, f.at_ms as elected_at, f.epoch, f.log_offset, f.previous_leader_id, f.leader_id,
     coalesce(f.next_ms, s.last_ms, f.at_ms) - f.at_ms as led_ms, f.at_ms - s.before_ms as silence_ms,
     coalesce(s.records, 0) as records, coalesce(s.batches, 0) as batches
-from followed f
+from elections f
 left join spans s on s.cluster_id = f.cluster_id and s.epoch = f.epoch
-order by f.cluster_id, f.epoch
+order by f.cluster_id, f.epoch desc

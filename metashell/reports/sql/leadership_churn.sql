@@ -32,4 +32,4 @@ select
     count(case when move = 'unknown' then 1 end) as changes_left_out
 from moves
 group by cluster_id, at_ms - at_ms % 3600000, broker_id
-order by cluster_id, hour, broker_id nulls last
+order by cluster_id, hour desc, broker_id nulls last

@@ -24,4 +24,4 @@ from numbered n
 join snapshots s on s.cluster_id = n.cluster_id and s.checkpoint = n.checkpoint
 where n.copy = 1
 group by n.cluster_id, n.checkpoint, s.at_ms - s.at_ms % 3600000, n.type
-order by cluster_id, source, checkpoint, hour, type
+order by cluster_id, source, checkpoint desc, hour desc, bytes desc, type

@@ -1,4 +1,4 @@
--- Topics made, grown and removed, and every change of a configuration, in the order of the log.
+-- Topics made, grown and removed, and every change of a configuration, the newest first.
 --
 -- What a checkpoint holds is not an event: it is the value before the first event. Secret values are redacted.
 with sizes as (
@@ -21,24 +21,6 @@ grown_together as (
     where is_state = 0 and partitions > partitions_before
     group by cluster_id, topic_id, at_ms
 ),
-settings as (
-    select
-        cluster_id, log_offset, epoch, file, timestamp as at_ms, cast(resource_type as int) as resource_type, resource_name, name, value,
-        file like '%.checkpoint%' as is_state,
-        case when file like '%.checkpoint%'
-            then 2 * coalesce(try_cast(regexp_extract(file, '([0-9]{20})-[0-9]{10}[.]checkpoint', 1) as bigint), 0)
-            else 2 * log_offset + 1 end as position
-    from config
-),
-settings_once as (
-    select *, row_number() over (
-        partition by cluster_id, resource_type, resource_name, name, position order by epoch desc, file) as copy
-    from settings
-),
-settings_before as (
-    select *, lag(value) over (partition by cluster_id, resource_type, resource_name, name order by position) as value_before
-    from settings_once where copy = 1
-),
 events as (
     select
         cluster_id, created_ms as at, cast((created_position - 1) / 2 as bigint) as log_offset, 'topic' as resource, topic as name,
@@ -57,11 +39,8 @@ events as (
     left join topic_names t on t.cluster_id = g.cluster_id and t.topic_id = g.topic_id
     union all
     select
-        cluster_id, at_ms as at, log_offset,
-        case resource_type when 2 then 'topic' when 4 then 'broker' when 8 then 'broker logger' when 16 then 'client metrics'
-            when 32 then 'group' else concat('resource type ', cast(resource_type as string)) end as resource,
-        resource_name as name, case when value is null then 'config removed' else 'config set' end as event, name as setting,
-        value_before, value
-    from settings_before where not is_state
+        cluster_id, at_ms as at, log_offset, resource, resource_name as name,
+        case when value is null then 'config removed' else 'config set' end as event, name as setting, value_before, value
+    from config_changes
 )
-select * from events order by cluster_id, log_offset, event, setting, name
+select * from events order by cluster_id, log_offset desc, event, setting, name

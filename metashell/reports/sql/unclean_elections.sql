@@ -1,5 +1,6 @@
 -- Elections that were not from the ISR, partitions left without leader, and every change of eligible leader replicas.
 --
+-- What is without a leader lasts until one is elected or the topic removed; what is open comes first, then the newest.
 -- An unclean election puts the partition into recovery; one during recovery does not say so again, so the state counts, not the record.
 with events as (
     select
@@ -12,14 +13,23 @@ with events as (
             when leader_recovery_state = 0 and previous_recovery_state = 1 then 'recovered'
             when kind = 'cleared' and (size(previous_elr) > 0 or size(previous_last_known_elr) > 0) then 'ELR cleared'
             when elr <> previous_elr or last_known_elr <> previous_last_known_elr then 'ELR changed'
-        end as event
+        end as event,
+        min(case when leader >= 0 then at_ms end) over (
+            partition by cluster_id, topic_id, partition_id order by position rows between 1 following and unbounded following) as led_ms
     from partition_states
-    where kind in ('changed', 'cleared') and previous_isr is not null
+),
+bounded as (
+    select e.*, t.topic, case when e.event = 'no leader' then coalesce(e.led_ms, t.removed_ms) end as ended_ms
+    from events e
+    left join topic_names t on t.cluster_id = e.cluster_id and t.topic_id = e.topic_id
+    where e.kind in ('changed', 'cleared') and e.previous_isr is not null and e.event is not null
 )
 select
-    e.cluster_id, e.at_ms as at, e.log_offset, coalesce(t.topic, '') as topic, e.partition_id as partition, e.event,
-    e.previous_leader, e.leader, e.previous_isr, e.isr, e.previous_elr, e.elr, e.last_known_elr
-from events e
-left join topic_names t on t.cluster_id = e.cluster_id and t.topic_id = e.topic_id
-where e.event is not null
-order by e.cluster_id, e.log_offset, topic, partition
+    b.cluster_id, b.at_ms as at, b.log_offset, coalesce(b.topic, '') as topic, b.partition_id as partition, b.event,
+    case when b.event = 'no leader' then coalesce(b.ended_ms, e.end_ms) - b.at_ms end as lasted_ms, b.ended_ms as ended_at,
+    b.event = 'no leader' and b.ended_ms is null as is_open,
+    b.previous_leader, b.leader, b.previous_isr, b.isr, b.previous_elr, b.elr, b.last_known_elr
+from bounded b
+left join log_ends e on e.cluster_id = b.cluster_id
+order by
+    b.cluster_id, case when b.event = 'no leader' and b.ended_ms is null then 0 else 1 end, b.log_offset desc, topic, partition

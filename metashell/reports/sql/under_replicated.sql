@@ -1,4 +1,4 @@
--- Intervals in which a partition had fewer in-sync replicas than replicas, longest first.
+-- Intervals in which a partition had fewer in-sync replicas than replicas, open ones first, then the longest.
 --
 -- Replicas that a reassignment is adding do not count, as in Kafka's own gauge. An interval ends with the record that fills the ISR,
 -- with the topic's removal, or is still open at the last record of the cluster that was read.
@@ -27,19 +27,16 @@ grouped as (
 ),
 bounded as (
     select *, lead(at_ms) over (partition by cluster_id, topic_id, partition_id order by run) as restored_ms from grouped
-),
-ends as (
-    select cluster_id, max(timestamp) as at_ms from batches where file not like '%.checkpoint%' group by cluster_id
 )
 select
     b.cluster_id, coalesce(t.topic, '') as topic, b.partition_id as partition, b.at_ms as started_at,
-    coalesce(b.restored_ms, t.removed_ms, e.at_ms, b.at_ms) as ended_at,
-    coalesce(b.restored_ms, t.removed_ms, e.at_ms, b.at_ms) - b.at_ms as lasted_ms,
+    coalesce(b.restored_ms, t.removed_ms) as ended_at,
+    coalesce(b.restored_ms, t.removed_ms, e.end_ms, b.at_ms) - b.at_ms as lasted_ms,
     case when b.restored_ms is not null then 'restored' when t.removed_ms is not null then 'topic removed' else 'open' end as ended_by,
     b.replicas, b.isr_size_min, b.was_leaderless = 1 as was_leaderless, s.missing as missing_at_start
 from bounded b
 join states s on s.cluster_id = b.cluster_id and s.topic_id = b.topic_id and s.partition_id = b.partition_id and s.position = b.position
 left join topic_names t on t.cluster_id = b.cluster_id and t.topic_id = b.topic_id
-left join ends e on e.cluster_id = b.cluster_id
+left join log_ends e on e.cluster_id = b.cluster_id
 where b.is_under
-order by lasted_ms desc, b.cluster_id, topic, partition, started_at
+order by case when b.restored_ms is null and t.removed_ms is null then 0 else 1 end, lasted_ms desc, b.cluster_id, topic, partition, started_at

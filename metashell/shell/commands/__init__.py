@@ -15,21 +15,32 @@ if TYPE_CHECKING:
 
 NAMES = (
     "alter",
+    "at",
     "cat",
     "cd",
+    "clear",
+    "count",
     "create",
     "delete",
+    "diff",
+    "du",
     "elect",
     "exit",
     "find",
     "follow",
+    "grep",
+    "health",
     "help",
     "history",
+    "log",
     "ls",
     "man",
     "pwd",
     "set",
+    "stat",
     "status",
+    "time",
+    "timing",
     "tree",
     "unregister",
     "unset",
@@ -37,8 +48,8 @@ NAMES = (
 )
 
 
-ALIASES = {"quit": "exit", "?": "help", "rm": "delete"}
-"""What people type out of habit."""
+ALIASES = {"quit": "exit", "q": "exit", ":q": "exit", "?": "help", "rm": "delete"}
+"""What people type out of habit; `\\q` comes here as `q`."""
 
 
 def find_command(name: str) -> Command | None:

@@ -24,6 +24,7 @@ from metashell.options import Argument
 from metashell.shell.command import NODE_PATH, make_command
 from metashell.shell.context import NOT_DIRECTORY
 from metashell.shell.paths import ROOT
+from metashell.shell.search.patterns import refuse_deep
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 def run(ctx: Context, args: SimpleNamespace) -> None:
     """Change the working directory."""
     target = args.path or ROOT
+    if not ctx.speaks_kafka:
+        refuse_deep(target)
     for match in ctx.resolve([target]):
         if match.node.is_directory:
             ctx.cwd = match.path

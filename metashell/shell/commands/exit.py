@@ -1,10 +1,10 @@
-"""exit - leave the shell
+r"""exit - leave the shell
 
 SYNOPSIS
     exit
 
 DESCRIPTION
-    Ctrl-D and `quit` do the same.
+    Ctrl-D, `quit`, `\q` and `:q` do the same.
 
 EXAMPLES
     >> exit

@@ -1,14 +1,25 @@
 """find - search for nodes below directories
 
 SYNOPSIS
-    find [PATH...] [-name GLOB] [-path GLOB] [-regex REGEX] [-type TYPE] [-maxdepth N]
+    find [PATH...] [TEST...] [-maxdepth N]
 
 DESCRIPTION
-    Prints the path of every node at or below each PATH (by default the working directory) that passes all given tests: -name
-    compares the last component with a pattern, -path and -regex the whole path, -type the kind of the node. In -path a * also
-    matches slashes; -regex is a Python expression for the whole path.
+    Prints the path of every node at or below each PATH (by default the working directory) that passes the tests. PATHs come first. Tests
+    that stand side by side must all hold; -or, -not (or `!`) and parentheses join them otherwise, with spaces around each. A path that
+    begins with ( or ! is written ./( or ./!.
 
-    A search from / leaves out the names of Kafka 2.8 to 3.2, which show the same nodes again.
+    A test that a node cannot pass is false for it: no topic is under-replicated, only partitions are. -not turns that round, so
+    `-type partition` belongs before `-not -under-replicated`. Tests such as -under-replicated have the names of `health`.
+
+    --where takes an expression over the fields that `ls -l` and `cat` show: ==, !=, <, <=, >, >=, in, not in, and, or, not, len(NAME),
+    lists, true, false and null. A topic also has racks, brokers, leaders, configs, and the count of its partitions in each state that
+    `health` names; a partition has racks, topic, partition and each of those states; a broker has configs. A field that a node lacks is
+    null; nothing is greater or less than null, so `not (x > 5)` holds for it. A number is never compared with text; where
+    a field was only ever of the other kind, that is an error. Settings are text: `"retention.ms" in configs`.
+
+    In -path a * also matches slashes; -regex is a Python expression for the whole path. A topic is found by name; by id only where
+    PATH asks for it, or a later topic took its name. A search from / leaves out the names of Kafka 2.8 to 3.2, which show the same nodes
+    again.
 
 EXAMPLES
     >> find /image/topics/byName/orders -name {id,name}
@@ -18,97 +29,96 @@ EXAMPLES
     /image/cluster/brokers/4
     /image/cluster/brokers/5
     /image/cluster/brokers/6
+    >> find / -type broker ( -rack rack-a -or -rack rack-b )
+    /image/cluster/brokers/4
+    /image/cluster/brokers/5
+    >> find / -type partition -replica 4 -not -leader 4 -path */grp-*
+    /image/topics/byName/grp-out/0
+    >> find /image/topics --where 'partitions > 2 and not ("rack-c" in racks) and name < "o"'
+    /image/topics/byName/__consumer_offsets
+    /image/topics/byName/grp-streams-KSTREAM-AGGREGATE-STATE-STORE-0000000001-changelog
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metashell.options import Argument, Option
-from metashell.shell.command import NODE_PATH, make_command
-from metashell.shell.globs import compile_component
+from metashell.shell.command import NODE_PATH, OUTPUT, WHERE, make_command
 from metashell.shell.output import node_object, write_answer
 from metashell.shell.paths import HERE
-from metashell.shell.walk import descend, kafka_find
+from metashell.shell.search import logic, predicates
+from metashell.shell.search.conditions import Conditions
+from metashell.shell.search.finding import Search
+from metashell.shell.search.patterns import DEEP
+from metashell.shell.search.subjects import Subject
+from metashell.shell.search.walk import kafka_find
+from metashell.values import uuid_text
 
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from types import SimpleNamespace
 
-    from metashell.nodes import Node
     from metashell.shell.context import Context
+    from metashell.shell.search.finding import Found
+    from metashell.shell.search.logic import Test, Tree
+    from metashell.shell.search.predicates import Predicate
 
-    Test = Callable[[str, Node], bool]
+MAXDEPTH = Option(names=("-maxdepth", "--maxdepth"), metavar="N", type="int", help="go no deeper than N levels below PATH")
+_TESTS = {name: kind.option for name, kind in predicates.TESTS.items()} | dict.fromkeys(WHERE.names, WHERE)
 
-TYPES = ("d", "f", "topic", "partition", "broker", "controller", "config", "acl", "quota", "scram", "token", "group", "member", "offset")
+
+def take(words: list[str]) -> tuple[list[str], Tree[Test]]:
+    """The tests among the words, as a tree, and all other words."""
+    return logic.read_words(words, _TESTS, (MAXDEPTH, OUTPUT))
 
 
 def run(ctx: Context, args: SimpleNamespace) -> None:
-    """Print the paths below each start for which all tests hold."""
+    """Print the paths below each start for which the tests hold."""
     targets = args.path or (HERE,)
     # Kafka's find has no tests and prints the argument as it was typed; with tests the answer is paths.
-    if ctx.output == "kafka" and not _tests(args) and args.maxdepth is None:
+    tree: Tree[Test] = getattr(args, "taken", logic.EVERYTHING)
+    if ctx.output == "kafka" and not logic.leaves(tree) and args.maxdepth is None:
         for target in targets:
             for match in ctx.resolve([target]):
                 for line in kafka_find(target, match.node):
                     ctx.line(line)
         return
-    found = _search(ctx, targets, args)
-    objects = (node_object(ctx, path, node) for path, node in found)
-    write_answer(ctx, objects, (path for path, _ in found), columns=("path", "type"))
+    conditions = Conditions(ctx)
+    search = Search(ctx, logic.mapped(tree, lambda test: _predicate(ctx, test, conditions)))
+    # With -maxdepth a start below another one leads further.
+    starts = ctx.resolve(targets, as_starts=args.maxdepth is None)
+    below = search.below(starts, args.maxdepth)
+    is_repeated = args.maxdepth is not None and any(DEEP in target for target in targets)
+    found = conditions.counted(_each_once(below) if is_repeated else below)
+    write_answer(ctx, _objects(ctx, found), (path for path, _ in found), columns=("path", "type"))
+    conditions.finish()
 
 
-def _search(ctx: Context, targets: tuple[str, ...], args: SimpleNamespace) -> Iterator[tuple[str, Node]]:
-    tests = _tests(args)
-    for match in ctx.resolve(targets):
-        for path, node, _ in descend(match.path, match.node, args.maxdepth):
-            if not tests or all(test(path, node) for test in tests):
-                yield path, node
+def _each_once(found: Iterator[Found]) -> Iterator[Found]:
+    seen: set[str] = set()
+    for each in found:
+        if each.path not in seen:
+            seen.add(each.path)
+            yield each
 
 
-def _tests(args: SimpleNamespace) -> list[Test]:
-    tests: list[Test] = [_type_test(type_name) for type_name in args.type]
-    tests += [_name_test(pattern) for pattern in args.name]
-    tests += [_path_test(pattern) for pattern in args.path_glob]
-    tests += [_regex_test(pattern) for pattern in args.regex]
-    return tests
+def _predicate(ctx: Context, test: Test, conditions: Conditions) -> Tree[Predicate]:
+    if test.option is WHERE:
+        return conditions.tree(str(test.value))
+    return predicates.TESTS[test.option.names[0]].make(ctx, test.value)
 
 
-def _type_test(type_name: str) -> Test:
-    if type_name in ("d", "f"):
-        wanted = type_name == "d"
-        return lambda path, node: node.is_directory is wanted
-    return lambda path, node: node.type == type_name
-
-
-def _name_test(glob: str) -> Test:
-    pattern = compile_component(glob)
-    if pattern is None:
-        return lambda path, node: node.name == glob
-    return lambda path, node: pattern.fullmatch(node.name) is not None
-
-
-def _path_test(glob: str) -> Test:
-    pattern = compile_component(glob)
-    if pattern is None:
-        return lambda path, node: path == glob
-    return lambda path, node: pattern.fullmatch(path) is not None
-
-
-def _regex_test(pattern: re.Pattern[str]) -> Test:
-    return lambda path, node: pattern.fullmatch(path) is not None
+def _objects(ctx: Context, found: Iterator[Found]) -> Iterator[dict[str, Any]]:
+    for path, node in found:
+        topic = Subject(ctx, path, node).topic
+        yield node_object(ctx, path, node, **({} if topic is None else {"topic_id": uuid_text(topic.id)}))
 
 
 COMMAND = make_command(
     run,
     __doc__,
-    options=(
-        Option(names=("-name", "--name"), metavar="GLOB", multiple=True, help="the last component fits the pattern"),
-        Option(names=("-path", "--path-glob"), metavar="GLOB", multiple=True, help="the whole path fits the pattern"),
-        Option(names=("-regex", "--regex"), metavar="REGEX", type="regex", multiple=True, help="the whole path fits the expression"),
-        Option(names=("-type", "--type"), metavar="TYPE", type="choice", choices=TYPES, multiple=True, help="the node is one of these"),
-        Option(names=("-maxdepth", "--maxdepth"), metavar="N", type="int", help="go no deeper than N levels below PATH"),
-    ),
+    options=(*predicates.OPTIONS, WHERE, *logic.OPTIONS, MAXDEPTH),
     arguments=(Argument(name="path", nargs="*", kind=NODE_PATH, help="where to start, by default here"),),
+    take=take,
 )

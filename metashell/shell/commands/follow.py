@@ -30,4 +30,4 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     print_changes(ctx, [])
 
 
-COMMAND = make_command(run, __doc__)
+COMMAND = make_command(run, __doc__, is_live=True)

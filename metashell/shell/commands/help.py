@@ -10,21 +10,32 @@ DESCRIPTION
 EXAMPLES
     >> help
     alter       add partitions to topics
+    at          show everything as it was at an offset or a time
     cat         print the contents of metadata leaves
     cd          set the current working directory
+    clear       clear the screen
+    count       count partitions, or what else is below a path, by what they have
     create      make a topic
     delete      delete topics, settings, quotas, access control entries and credentials
+    diff        print what differs between two moments or two sources
+    du          show how many bytes records take in the log and in the snapshot
     elect       let partitions have another leader
     exit        leave the shell
     find        search for nodes below directories
     follow      print every change as it is committed
+    grep        print the lines of leaves that match an expression
+    health      show what is broken in the cluster, and what is unusual
     help        list the commands
     history     print the lines typed so far
+    log         print the records that changed a node or anything below it
     ls          list directories
     man         show the page of a command
     pwd         print the current working directory
     set         change settings, quotas, passwords and feature levels
+    stat        show what a node is, and which records made and last changed it
     status      show what was read, how far it is certain, and what is wrong
+    time        run a command and show how long it took
+    timing      show how long each command takes
     tree        show directories and the leaves in them
     unregister  let the cluster forget brokers that are gone for good
     unset       remove settings and quotas
@@ -43,9 +54,12 @@ from metashell.shell.kafka_usage import shell_help
 from metashell.shell.output import write_answer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import SimpleNamespace
 
     from metashell.shell.context import Context
+
+_SUMMARY_LEAST = 20
 
 
 def run(ctx: Context, args: SimpleNamespace) -> None:
@@ -58,7 +72,20 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
         ctx.write(shell_help())
     else:
         rows = [(command.name, command.spec.summary) for command in COMMANDS]
-        write_answer(ctx, [{"name": name, "summary": summary} for name, summary in rows], aligned(rows))
+        write_answer(ctx, [{"name": name, "summary": summary} for name, summary in rows], _lines(rows, ctx.display.width))
+
+
+def _lines(rows: list[tuple[str, str]], width: int | None) -> Iterator[str]:
+    """A line for each command; on a narrow terminal its summary goes on below itself."""
+    longest = max(len(name) for name, _ in rows) + 2
+    if width is None or width >= longest + max(len(summary) for _, summary in rows):
+        yield from aligned(rows)
+        return
+    from textwrap import wrap
+
+    indent = " " * (longest if width >= longest + _SUMMARY_LEAST else 2)
+    for name, summary in rows:
+        yield from wrap(f"{name:<{longest}}{summary}", width, subsequent_indent=indent, break_on_hyphens=False)
 
 
 COMMAND = make_command(run, __doc__, arguments=(Argument(name="command", nargs="?", kind=COMMAND_NAME, help="a command's name"),))

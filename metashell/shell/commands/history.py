@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from metashell.options import Argument
 from metashell.shell.command import make_command
-from metashell.shell.history import last_entries
 from metashell.shell.output import write_answer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from types import SimpleNamespace
 
     from metashell.shell.context import Context
@@ -31,6 +31,12 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     entries = list(last_entries(ctx.history, args.count))
     objects = [{"number": number, "line": line} for number, line in entries]
     write_answer(ctx, objects, (f"{number: 5d}  {line}" for number, line in entries))
+
+
+def last_entries(history: Sequence[str], count: int | None) -> Iterator[tuple[int, str]]:
+    """The last `count` lines, all for None, each with its number from 0."""
+    start = 0 if count is None else max(0, len(history) - max(0, count))
+    return ((index, history[index]) for index in range(start, len(history)))
 
 
 COMMAND = make_command(run, __doc__, arguments=(Argument(name="count", nargs="?", type="integer", help="how many lines, all by default"),))

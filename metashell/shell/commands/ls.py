@@ -1,7 +1,7 @@
 """ls - list directories
 
 SYNOPSIS
-    ls [-l] [-R] [-1] [-d] [PATH...]
+    ls [-l] [-R] [-1] [-d] [--sort FIELD] [--reverse] [--where EXPRESSION] [PATH...]
 
 DESCRIPTION
     Lists the names in each PATH (by default the working directory), or the PATH itself if it is a leaf. Several directories
@@ -10,6 +10,11 @@ DESCRIPTION
     With -l each name has a line with its type and what matters most about it: partitions without a leader or without all
     their replicas in sync, fenced brokers, values of leaves.
 
+    --sort orders each directory by a field that -l shows, or by type: numbers from the largest down, then text, then what lacks
+    the field; equal ones stay ordered by name. --reverse turns that round.
+
+    --where lists only what passes; `help find` says what it takes.
+
 EXAMPLES
     >> ls /image/cluster
     brokers
@@ -17,48 +22,75 @@ EXAMPLES
     >> ls -l -d /image/topics/byName/reassigned-*
     topic       /image/topics/byName/reassigned-1  partitions=2 reassigning=1 id=_yR8QlgCSu6ZRADAW7ijPw
     topic       /image/topics/byName/reassigned-2  partitions=1 id=aadsLtv0QICKoY4m9-H8tg
+    >> ls --sort epoch /image/cluster/brokers
+    6
+    5
+    4
 """
 
 from __future__ import annotations
 
+from itertools import repeat
+from operator import itemgetter, mod
 from typing import TYPE_CHECKING
 
+from metashell.colors import DIRECTORY
 from metashell.errors import UsageError
-from metashell.forms import OBJECT_FORMS, padded, text_width
+from metashell.forms import JSON_FORMS, OBJECT_FORMS, padded, text_width
 from metashell.nodes import Directory
 from metashell.options import Argument, Option
-from metashell.shell.command import NODE_PATH, make_command
+from metashell.shell.command import LISTED_FIELD, NODE_PATH, WHERES, make_command
 from metashell.shell.layout import column_lines, column_widths
 from metashell.shell.output import node_object, write_objects
 from metashell.shell.paths import HERE, ROOT, child_path
-from metashell.shell.summary import summarize, summary_text
-from metashell.shell.walk import descend
+from metashell.shell.search.walk import descend, entering
+from metashell.shell.summary import summarize, summary_text, unknown_field, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from types import SimpleNamespace
 
     from metashell.nodes import Node
+    from metashell.nodes.topics import TopicNode
     from metashell.shell.context import Context
-    from metashell.shell.globs import Match
     from metashell.shell.output import Object
+    from metashell.shell.search.globs import Match
 
-_DIRECTORY, _PLAIN = "\x1b[1;34m", "\x1b[0m"
+    Row = tuple[str, bool, str]
+    """What a line of -l says of a name: its type, whether it is a directory, its details."""
+
 _TYPE_WIDTH = len("controller")
+_LACKS = 2
 
 
 def run(ctx: Context, args: SimpleNamespace) -> None:
     """List the nodes that the paths name."""
     targets = [target for target in args.path if target] or [HERE]
-    if ctx.output == "kafka" and (args.long or args.recursive):
-        raise UsageError(f"{'-l' if args.long else '-R'} does not go with -o kafka: Kafka's ls has no such form")
+    where = getattr(args, "where", ())
+    if ctx.output == "kafka" and (args.long or args.recursive or args.sort or where):
+        option = "-l" if args.long else "-R" if args.recursive else "--sort" if args.sort else "--where"
+        raise UsageError(f"{option} does not go with -o kafka: Kafka's ls has no such form")
+    args.choice = None
+    if where:
+        # A start pays for what it imports, and few lists have a condition.
+        from metashell.shell.search.choosing import Choice
+
+        args.choice = Choice(ctx, where)
+    _write(ctx, targets, args)
+    if args.choice is not None:
+        args.choice.finish()
+
+
+def _write(ctx: Context, targets: Sequence[str], args: SimpleNamespace) -> None:
     if ctx.output in OBJECT_FORMS:
         write_objects(ctx, _objects(ctx, targets, args))
         return
     files: list[Match] = []
     directories: list[Match] = []
-    for match in ctx.resolve(targets):
+    for match in ctx.resolve(targets, as_starts=args.recursive):
         is_heading = match.node.is_directory and not args.directory
+        if args.choice is not None and not is_heading and not args.choice.holds(match.path, match.node):
+            continue
         (directories if is_heading else files).append(match)
     if ctx.output == "kafka":
         _write_kafka(ctx, files, directories, None if args.one else ctx.display.width)
@@ -84,18 +116,53 @@ def _write_kafka(ctx: Context, files: Sequence[Match], directories: Sequence[Mat
 
 
 def _write_text(ctx: Context, files: Sequence[Match], directories: Sequence[Match], args: SimpleNamespace) -> None:
-    names = [match.path if args.directory else match.name for match in files]
-    _write_names(ctx, names, (match.node for match in files), args)
+    shown = _ordered(ctx, args, [(match.path if args.directory else match.name, match.node) for match in files])
+    _write_names(ctx, [name for name, _ in shown], (node for _, node in shown), args)
     has_headings = bool(files) or len(directories) > 1 or args.recursive
     separator = "\n" if files else ""
+    texts = None
+    if args.long and not (args.sort or args.reverse or args.choice):
+        # A start pays for what it imports, and most lists have no partitions.
+        from metashell.shell.partition_texts import PartitionTexts
+
+        texts = PartitionTexts(ctx, lambda path, leaf: _details(ctx, leaf))
     for match in directories:
         for path, directory in _listed_directories(match, args):
+            chosen = None
+            if args.choice is not None:
+                chosen = [(child.name, child) for child in args.choice.listed(path, directory)]
+                if not chosen and args.recursive:
+                    continue
             if has_headings:
                 ctx.write(separator)
                 ctx.line(f"{path}:")
                 separator = "\n"
-            nodes = (child for child in directory.iter_children())
-            _write_names(ctx, directory.child_names(), nodes, args)
+            if chosen is not None or args.sort or args.reverse:
+                entries = _ordered(ctx, args, [(child.name, child) for child in directory.iter_children()] if chosen is None else chosen)
+                _write_names(ctx, [name for name, _ in entries], (node for _, node in entries), args)
+            elif texts is not None and (topic := texts.topic(directory)) is not None:
+                _write_partitions(ctx, *texts.of(path, topic), topic)
+            else:
+                _write_names(ctx, directory.child_names(), directory.iter_children(), args)
+
+
+def _ordered(ctx: Context, args: SimpleNamespace, entries: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
+    """The entries as --sort and --reverse ask for. Errors: UsageError for a field that none of them has."""
+    if args.sort:
+        keyed = [(_sort_key(ctx, node, args.sort), (name, node)) for name, node in entries]
+        if keyed and not args.recursive and all(key[0] == _LACKS for key, _ in keyed):
+            raise unknown_field(ctx, "--sort", args.sort, (node for _, node in entries), ("type",))
+        keyed.sort(key=itemgetter(0))
+        entries = [entry for _, entry in keyed]
+    return entries[::-1] if args.reverse else entries
+
+
+def _sort_key(ctx: Context, node: Node, field: str) -> tuple[int, float, str]:
+    """Numbers from the largest down, then text, then what lacks the field."""
+    value = node.type if field == "type" else summarize(ctx, node).get(field)
+    if isinstance(value, int | float):
+        return (0, -value, "")
+    return (_LACKS, 0, "") if value is None else (1, 0, value_text(value))
 
 
 def _listed_directories(match: Match, args: SimpleNamespace) -> Iterator[tuple[str, Directory]]:
@@ -103,30 +170,60 @@ def _listed_directories(match: Match, args: SimpleNamespace) -> Iterator[tuple[s
     if not args.recursive:
         yield match.path, match.node
         return
-    for path, node, _ in descend(match.path, match.node):
+    for path, node, _ in descend(match.path, match.node, enter=entering(lambda directory: directory.has_directories)):
         if isinstance(node, Directory):
             yield path, node
 
 
 def _write_names(ctx: Context, names: Sequence[str], nodes: Iterable[Node], args: SimpleNamespace) -> None:
     if args.long:
-        width = max(map(text_width, names), default=0)
-        if ctx.display.width is not None:
-            # One long name must not push the details of all others over the edge.
-            width = min(width, ctx.display.width // 3)
-        color = ctx.display.color
-        for name, node in zip(names, nodes, strict=True):
-            details = summary_text(summarize(ctx, node))
-            if color and node.is_directory:
-                ctx.out.write(f"{node.type:<{_TYPE_WIDTH}}  {padded(colored_name(ctx, name, True), width, own=text_width(name))}  ")
-                ctx.line(details)
-            else:
-                ctx.line(f"{node.type:<{_TYPE_WIDTH}}  {padded(name, width)}  {details}")
+        _write_long(ctx, names, _rows(ctx, nodes))
     elif ctx.display.color and not args.one and len(names) <= _COLORED_LIMIT:
         _write_colored(ctx, names, nodes)
     else:
         for line in column_lines(names, None if args.one else ctx.display.width, text_width):
             ctx.line(line)
+
+
+def _rows(ctx: Context, nodes: Iterable[Node]) -> Iterator[Row]:
+    return ((node.type, node.is_directory, _details(ctx, node)) for node in nodes)
+
+
+def _details(ctx: Context, node: Node) -> str:
+    fields = summarize(ctx, node)
+    if ctx.display.color:
+        from metashell.shell.coloring import painted_fields, roles_of
+
+        roles = roles_of(ctx, node)
+        if roles:
+            return painted_fields(ctx, {name: value_text(value) for name, value in fields.items()}, roles)
+    return summary_text(fields)
+
+
+def _write_long(ctx: Context, names: Sequence[str], rows: Iterable[Row]) -> None:
+    width = max(map(text_width, names), default=0)
+    if ctx.display.width is not None:
+        # One long name must not push the details of all others over the edge.
+        width = min(width, ctx.display.width // 3)
+    display = ctx.display
+    for name, (type, is_directory, details) in zip(names, rows, strict=True):
+        if display.color:
+            shown = padded(display.paint(DIRECTORY if is_directory else "", name), width)
+            display.line(display.joined((f"{type:<{_TYPE_WIDTH}}", shown, details), "  "))
+        else:
+            ctx.line(f"{type:<{_TYPE_WIDTH}}  {padded(name, width)}  {details}")
+
+
+def _write_partitions(ctx: Context, ids: Sequence[int], details: Iterator[str], topic: TopicNode) -> None:
+    """The same for all that a topic holds, where there are neither colours nor a terminal's width."""
+    from metashell.shell.partition_texts import joined
+
+    width = max(map(len, (*map(str, ids), *topic.fact_values())))
+    line = f"{'partition':<{_TYPE_WIDTH}}  %-{width}s  %s"
+    for piece in joined(map(mod, repeat(line), zip(ids, details, strict=False)), "\n"):
+        ctx.line(piece)
+    for leaf in topic.facts():
+        ctx.line(f"{leaf.type:<{_TYPE_WIDTH}}  {padded(leaf.name, width)}  {_details(ctx, leaf)}")
 
 
 _COLORED_LIMIT = 10_000
@@ -147,17 +244,29 @@ def _write_colored(ctx: Context, names: Sequence[str], nodes: Iterable[Node]) ->
 
 def colored_name(ctx: Context, name: str, is_directory: bool) -> str:
     """A name as a listing shows it: safe for a terminal, directories in blue."""
-    shown = ctx.display.shown(name)
-    return f"{_DIRECTORY}{shown}{_PLAIN}" if ctx.display.color and is_directory else shown
+    return ctx.display.paint(DIRECTORY, name) if is_directory else ctx.display.shown(name)
 
 
-def _objects(ctx: Context, targets: Sequence[str], args: SimpleNamespace) -> Iterator[Object]:
-    for match in ctx.resolve(targets):
+def _objects(ctx: Context, targets: Sequence[str], args: SimpleNamespace) -> Iterator[Object | str]:
+    texts = None
+    if ctx.output in JSON_FORMS and not (args.sort or args.reverse or args.choice):
+        from metashell.shell.partition_texts import joined, json_texts
+
+        texts = json_texts(ctx, lambda path, leaf: _entry(ctx, path, leaf, args))
+    for match in ctx.resolve(targets, as_starts=args.recursive):
         if args.directory or not isinstance(match.node, Directory):
+            if args.choice is not None and not args.choice.holds(match.path, match.node):
+                continue
             yield _entry(ctx, match.path, match.node, args)
             continue
         for path, directory in _listed_directories(match, args):
-            for child in directory.iter_children():
+            children = directory.iter_children() if args.choice is None else args.choice.listed(path, directory)
+            if texts is not None and (topic := texts.topic(directory)) is not None:
+                yield from joined(texts.of(path, topic)[1], JSON_FORMS[ctx.output])
+                children = topic.facts()
+            if args.sort or args.reverse:
+                children = (child for _, child in _ordered(ctx, args, [(child.name, child) for child in children]))
+            for child in children:
                 # A recursive listing of the root shows only what it enters.
                 if not (args.recursive and child.is_view and path == ROOT):
                     yield _entry(ctx, child_path(path, child.name), child, args)
@@ -176,6 +285,9 @@ COMMAND = make_command(
         Option(names=("-R", "--recursive"), type="flag", help="the directories below too"),
         Option(names=("-1", "--one"), type="flag", help="one name a line, also on a terminal"),
         Option(names=("-d", "--directory"), type="flag", help="directories themselves, not what they hold"),
+        Option(names=("--sort",), metavar="FIELD", kind=LISTED_FIELD, help="order by type or by a field that -l shows, the largest first"),
+        Option(names=("-r", "--reverse"), type="flag", help="the other way round"),
+        WHERES,
     ),
     arguments=(Argument(name="path", nargs="*", kind=NODE_PATH, help="what to list, by default here"),),
 )

@@ -28,7 +28,7 @@ from metashell.forms import OBJECT_FORMS
 from metashell.options import Argument
 from metashell.shell.command import COMMAND_NAME, make_command
 from metashell.shell.kafka_usage import KAFKA_COMMANDS, man_text
-from metashell.shell.output import write_objects
+from metashell.shell.output import write_answer, write_objects
 from metashell.shell.pages import command_page
 
 if TYPE_CHECKING:
@@ -45,6 +45,10 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     if ctx.speaks_kafka:
         known = KAFKA_COMMANDS.get(name)
         ctx.write(man_text(known) if known else f"man: unknown command {name}. Type help to get a list of commands.\n")
+        return
+    stands_for = ctx.settings.aliases.get(name) if ctx.chosen is not None else None
+    if stands_for is not None:
+        write_answer(ctx, [{"name": name, "alias": stands_for}], [f"{name} stands for: {stands_for}"], single=True)
         return
     command = find_command(name)
     if command is None:

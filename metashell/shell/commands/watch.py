@@ -2,12 +2,16 @@
 
 SYNOPSIS
     watch PATH...
+    watch health
 
 DESCRIPTION
     Waits for changes at or below the paths and prints each with its offset until Ctrl-C, which ends the command with status 0. A
     path may be a pattern, or name something that does not exist yet, which is reported on stderr. A change concerns one leaf, or a
     topic that was created or removed as a whole. Of a quorum only committed changes are shown; of a directory all that its node
     writes.
+
+    `watch health` prints what is wrong, and then what begins and ceases to be: the kinds that `health` has, with how many there were
+    and are. (A path of that name is ./health.)
 
     With -o jsonl each change is one object: path, type, kind (created, changed, removed), offset, epoch, timestamp, record (the type
     of the record that made the change, null for a snapshot), before and after.
@@ -23,8 +27,9 @@ from typing import TYPE_CHECKING
 
 from metashell.options import Argument
 from metashell.shell.command import NODE_PATH, make_command
-from metashell.shell.following import print_changes
+from metashell.shell.following import print_changes, print_health
 from metashell.shell.paths import absolute_components
+from metashell.shell.search.patterns import refuse_deep
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -32,9 +37,17 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 
+_HEALTH = "health"
+
+
 def run(ctx: Context, args: SimpleNamespace) -> None:
     """Print changes below the paths until Ctrl-C."""
+    if list(args.path) == [_HEALTH]:
+        print_health(ctx)
+        return
+    for path in args.path:
+        refuse_deep(path)
     print_changes(ctx, [absolute_components(path, ctx.cwd) for path in args.path])
 
 
-COMMAND = make_command(run, __doc__, arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="what to look at"),))
+COMMAND = make_command(run, __doc__, is_live=True, arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="what to look at"),))

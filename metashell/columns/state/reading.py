@@ -1,0 +1,162 @@
+"""From paths to the state of each cluster: one image a cluster, of the copy of its log that reaches furthest."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from metashell.codec.uris import is_uri, shown_uri
+from metashell.errors import MetashellError, PathError, UsageError
+from metashell.image import MetadataImage, load_image
+from metashell.log.inputs import find_logs, named_file, paths_of
+from metashell.log.kinds import METADATA
+from metashell.log.source import open_source
+from metashell.values import ZERO_UUID
+
+if TYPE_CHECKING:
+    from metashell.columns.decode.options import OnError
+
+ImageAt = Callable[[str], MetadataImage]
+"""Gives the image of a file or a directory; `metashell sql --at` hands in one that stops earlier."""
+
+
+class Cluster(NamedTuple):
+    """One cluster's state, and the path that it was read from."""
+
+    cluster_id: str
+    path: str
+    image: MetadataImage
+
+    @property
+    def fault_count(self) -> int:
+        return len(self.image.faults)
+
+
+class NoMetadataError(PathError):
+    """The paths hold no metadata log, so there is no state to show."""
+
+
+def read_state(paths: Sequence[str], *, on_error: OnError = "fail", image_at: ImageAt | None = None) -> list[Cluster]:
+    """The clusters of all metadata logs at `paths`, ordered by id.
+
+    Copies of one log count once: that without faults before those with, then that which reaches furthest, then that of which most is
+    certain. Copies are of one cluster if they have a topic or a broker's incarnation in common, or if their meta.properties say so and
+    one of them has neither. Clusters that were given one id, and have nothing in common, are told apart by the path.
+    Errors: UsageError for a path that cannot be opened; NoMetadataError where there is no metadata log; MetashellError for a state with
+    faults, unless these are skipped.
+    """
+    clusters: list[Cluster] = []
+    troubles: list[MetashellError] = []
+    for cluster_id, path in _metadata_logs(paths):
+        try:
+            found = Cluster(cluster_id, path, (image_at or image_of)(path))
+        except MetashellError as error:
+            # Another copy may reach back further.
+            troubles.append(error)
+            continue
+        twin = next((number for number, other in enumerate(clusters) if _is_same(found, other)), None)
+        if twin is None:
+            clusters.append(found)
+        else:
+            clusters[twin] = _better(clusters[twin], found)
+    if not clusters:
+        raise troubles[0] if troubles else no_metadata(paths)
+    for cluster in clusters:
+        if cluster.fault_count and on_error == "fail":
+            more = f" (1 of {cluster.fault_count} faults; --on-error skip shows the state without them)"
+            raise MetashellError(f"{cluster.image.faults[0]}{more}")
+    ids = Counter(cluster.cluster_id for cluster in clusters)
+    named = [item if ids[item.cluster_id] == 1 else item._replace(cluster_id=f"{item.cluster_id} ({item.path})") for item in clusters]
+    return sorted(named, key=_id_and_path)
+
+
+def copies_by_cluster(paths: Sequence[str]) -> list[list[str]]:
+    """The paths of all metadata logs, in groups of which each can be read by itself: those of one cluster or, where meta.properties do not
+    tell all of them apart, all.
+
+    Errors: those of `read_state` about paths.
+    """
+    logs = list(_metadata_logs(paths))
+    if not logs:
+        raise no_metadata(paths)
+    # Where no meta.properties tells a cluster's id, it is a path.
+    if any("/" in cluster_id or cluster_id in ("", ".") for cluster_id, _ in logs):
+        return [[path for _, path in logs]]
+    groups: dict[str, list[str]] = {}
+    for cluster_id, path in logs:
+        groups.setdefault(cluster_id, []).append(path)
+    return list(groups.values())
+
+
+def no_metadata(paths: Sequence[str]) -> NoMetadataError:
+    """The error for a question about the state of what is no metadata log."""
+    return NoMetadataError(f"{' '.join(map(shown_uri, paths))}: no metadata log here, which the tables of the state are made from")
+
+
+def image_of(path: str) -> MetadataImage:
+    """The newest image of a file or a directory."""
+    with open_source(path) as source:
+        return load_image(source)
+
+
+def _id_and_path(cluster: Cluster) -> tuple[str, str]:
+    return cluster.cluster_id, cluster.path
+
+
+def _metadata_logs(paths: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The id of the cluster and the path of every metadata log; several files of one directory are one log."""
+    seen = set()
+    for path in _places(paths):
+        for log in _logs_at(path):
+            if log[1] not in seen:
+                seen.add(log[1])
+                yield log
+
+
+def _places(paths: Sequence[str]) -> Iterator[str]:
+    folders: dict[str, list[str]] = {}
+    for path in paths:
+        if is_uri(path):
+            raise UsageError(f"{shown_uri(path)}: the state is read from local files only; the tables of records are not", path)
+        for place in paths_of(path):
+            folders.setdefault(place if os.path.isdir(place) else os.path.dirname(place), []).append(place)
+    for folder, places in folders.items():
+        yield from [folder] if len(places) > 1 and folder else places
+
+
+def _logs_at(path: str) -> Iterator[tuple[str, str]]:
+    if not os.path.isdir(path):
+        file = named_file(path)
+        if file.log in (METADATA, None):
+            yield file.cluster_id, path
+        return
+    try:
+        for log in find_logs(path):
+            # A bootstrap checkpoint stands for a log that there is not yet.
+            if log.kind == METADATA or (log.kind is None and not log.is_empty):
+                only = log.files[0].path if len(log.files) == 1 and log.files[0].checkpoint else log.directory
+                yield log.cluster_id, only
+    except OSError as error:
+        raise PathError.of(path, error) from error
+
+
+def _is_same(one: Cluster, other: Cluster) -> bool:
+    ours, theirs = _identities(one.image), _identities(other.image)
+    return bool(ours & theirs) or (one.cluster_id == other.cluster_id and not (ours and theirs))
+
+
+def _identities(image: MetadataImage) -> set[bytes]:
+    """Ids that are made by chance, which no two clusters have in common."""
+    incarnations = {broker.incarnation_id for broker in image.cluster.brokers.values()}
+    return (incarnations | {topic.id for topic in image.topics}) - {ZERO_UUID}
+
+
+def _better(one: Cluster, other: Cluster) -> Cluster:
+    return max(one, other, key=_reach)
+
+
+def _reach(cluster: Cluster) -> tuple[bool, int, int]:
+    at = cluster.image.provenance
+    return not cluster.fault_count, at.end_offset, -1 if at.certain_to is None else at.certain_to

@@ -1,0 +1,202 @@
+"""What is wrong with one partition, as bits: the only place where a partition is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from metashell.values import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
+
+if TYPE_CHECKING:
+    from metashell.image import MetadataImage, PartitionRegistration
+
+LEADERLESS: Final = 1 << 0
+OFFLINE: Final = 1 << 1
+UNDER_MIN_ISR: Final = 1 << 2
+AT_MIN_ISR: Final = 1 << 3
+UNDER_REPLICATED: Final = 1 << 4
+NOT_PREFERRED: Final = 1 << 5
+UNCLEAN: Final = 1 << 6
+ELR: Final = 1 << 7
+REASSIGNING: Final = 1 << 8
+STUCK: Final = 1 << 9
+UNREGISTERED: Final = 1 << 10
+UNASSIGNED: Final = 1 << 11
+OFFLINE_DIRECTORY: Final = 1 << 12
+CORDONED: Final = 1 << 13
+RACKS: Final = 1 << 14
+
+BITS: Final = {
+    "leaderless": LEADERLESS,
+    "offline": OFFLINE,
+    "under_min_isr": UNDER_MIN_ISR,
+    "at_min_isr": AT_MIN_ISR,
+    "under_replicated": UNDER_REPLICATED,
+    "not_preferred": NOT_PREFERRED,
+    "unclean": UNCLEAN,
+    "elr": ELR,
+    "reassigning": REASSIGNING,
+    "stuck_reassignment": STUCK,
+    "unregistered_replica": UNREGISTERED,
+    "unassigned_directory": UNASSIGNED,
+    "offline_directory": OFFLINE_DIRECTORY,
+    "cordoned_directory": CORDONED,
+    "racks": RACKS,
+}
+
+
+_NO_DIRECTORIES = (MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, LOST_DIRECTORY)
+
+
+def is_under_replicated(isr: Sequence[int], replicas: Sequence[int], adding: Sequence[int]) -> bool:
+    """Whether fewer replicas are in sync than should be; those that a reassignment adds do not count until it ends.
+
+    Source: org.apache.kafka.tools.TopicCommand, kafka.cluster.Partition.
+    """
+    return len(isr) < len(replicas) - len(adding)
+
+
+def is_plain(first: bytes, second: bytes) -> bool:
+    """Whether a row (see `runs`) has as many in sync as replicas, none added or removed, a directory each, and no tagged field."""
+    size = first[0]
+    ids = (size - 1) * 4
+    return (
+        ids > 0
+        and len(first) == 2 * ids + 8
+        and first[ids + 1] == size
+        and len(second) == 4 * ids + 2
+        and second[0] == size
+        and not second[-1]
+    )
+
+
+class PartitionJudge:
+    """Judges the partitions of one image's brokers, of topics with the same min.insync.replicas.
+
+    Shape: calling it gives the bits above. A leader may have a min.insync.replicas of its own. `vanished` gathers the brokers that
+    partitions name and nobody registered.
+    """
+
+    __slots__ = (
+        "_active",
+        "_brokers",
+        "_is_rack_aware",
+        "_leaders",
+        "_min_isr",
+        "_min_isr_of_leaders",
+        "_rack_count",
+        "_sound_places",
+        "vanished",
+    )
+
+    def __init__(self, image: MetadataImage, min_isr: int, min_isr_of_leaders: Mapping[int, int], vanished: set[int]) -> None:
+        brokers = image.cluster.brokers
+        self._brokers = dict(brokers)
+        self._active = frozenset(id for id, broker in brokers.items() if not broker.fenced)
+        self._min_isr = min_isr
+        self._min_isr_of_leaders = min_isr_of_leaders
+        racks = {broker.rack for broker in brokers.values()}
+        self._rack_count = len(racks)
+        # Kafka places by rack only where every broker has one.
+        self._is_rack_aware = None not in racks and len(racks) > 1
+        self.vanished = vanished
+        self._leaders = frozenset(map(_id_bytes, self._active))
+        self._sound_places = {_id_bytes(id) + directory: rack for id, directory, rack in self.sound_places()}
+
+    @property
+    def active(self) -> frozenset[int]:
+        """The brokers that are not fenced."""
+        return self._active
+
+    @property
+    def has_fenced(self) -> bool:
+        return len(self._active) < len(self._brokers)
+
+    @property
+    def rack_count(self) -> int:
+        return self._rack_count
+
+    @property
+    def is_rack_aware(self) -> bool:
+        return self._is_rack_aware
+
+    def sound_places(self) -> Iterator[tuple[int, bytes, str]]:
+        """Every directory in which a replica is sound, with its broker and rack."""
+        for id, broker in self._brokers.items():
+            for directory in broker.directories:
+                if directory not in _NO_DIRECTORIES and directory not in (broker.cordoned_directories or ()):
+                    yield id, directory, broker.rack or ""
+
+    def sound_row(self, row: tuple[bytes, bytes]) -> int | None:
+        """The bits of a row (see `runs`) of a partition that lacks at most a rack, as most do; None where it has to be looked at."""
+        first, second = row
+        if not is_plain(first, second):
+            return None
+        size = first[0]
+        ids = (size - 1) * 4
+        if first[1:5] != first[-4:] or first[1:5] not in self._leaders:
+            return None
+        rack_of = self._sound_places.get
+        racks = set()
+        for at in range(0, ids, 4):
+            rack = rack_of(first[at + 1 : at + 5] + second[4 * at + 1 : 4 * at + 17])
+            if rack is None:
+                return None
+            racks.add(rack)
+        return RACKS if self._is_rack_aware and len(racks) < min(size - 1, self._rack_count) else 0
+
+    def __call__(self, partition: PartitionRegistration) -> int:
+        replicas, isr, leader = partition.replicas, partition.isr, partition.leader
+        bits = 0
+        if leader < 0:
+            bits = LEADERLESS
+        elif leader not in self._active:
+            bits = OFFLINE
+        elif replicas and leader != replicas[0]:
+            bits = NOT_PREFERRED
+        is_behind = is_under_replicated(isr, replicas, partition.adding_replicas)
+        if is_behind:
+            bits |= UNDER_REPLICATED
+        # As a leader counts it (kafka.cluster.Partition, effectiveMinIsr): no more than there are replicas.
+        min_isr = min(self._min_isr_of_leaders.get(leader, self._min_isr), len(replicas))
+        if len(isr) < min_isr:
+            bits |= UNDER_MIN_ISR
+        elif is_behind and len(isr) == min_isr:
+            bits |= AT_MIN_ISR
+        if partition.leader_recovery_state:
+            bits |= UNCLEAN
+        if partition.elr or partition.last_known_elr:
+            bits |= ELR
+        if partition.adding_replicas or partition.removing_replicas:
+            bits |= REASSIGNING
+            if not self._active.issuperset(partition.adding_replicas):
+                bits |= STUCK
+        return bits | self._judge_places(partition)
+
+    def _judge_places(self, partition: PartitionRegistration) -> int:
+        """The bits about brokers, directories and racks."""
+        bits = 0
+        brokers = self._brokers
+        racks: set[str | None] = set()
+        for id, directory in zip(partition.replicas, partition.directories, strict=True):
+            broker = brokers.get(id)
+            if broker is None:
+                self.vanished.add(id)
+                bits |= UNREGISTERED
+                continue
+            racks.add(broker.rack)
+            if directory == MIGRATING_DIRECTORY:
+                continue
+            if directory == UNASSIGNED_DIRECTORY:
+                bits |= UNASSIGNED
+            elif directory == LOST_DIRECTORY or (broker.directories and directory not in broker.directories):
+                bits |= OFFLINE_DIRECTORY
+            elif broker.cordoned_directories and directory in broker.cordoned_directories:
+                bits |= CORDONED
+        if self._is_rack_aware and not bits & UNREGISTERED and len(racks) < min(len(partition.replicas), self._rack_count):
+            bits |= RACKS
+        return bits
+
+
+def _id_bytes(id: int) -> bytes:
+    return id.to_bytes(4, "big", signed=True)

@@ -1,0 +1,59 @@
+"""The state of clusters at the end of their logs, judged as everywhere: by `metashell.health`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from metashell.errors import MetashellError
+from metashell.health import Health
+from metashell.reports.words import moment, second_text
+
+if TYPE_CHECKING:
+    from metashell.columns.decode.options import OnError
+    from metashell.columns.state.reading import Cluster
+    from metashell.health import Finding
+
+_NAMES_MAX: Final = 5
+
+
+class Today(NamedTuple):
+    """One cluster: its id, when its log ended, what is wrong with it then, and the first names of each finding."""
+
+    cluster_id: str
+    as_of: str
+    findings: list[tuple[Finding, list[str]]]
+
+
+class Judged(NamedTuple):
+    """The clusters, or why they could not be judged."""
+
+    clusters: list[Today]
+    trouble: str = ""
+
+
+def judge(paths: Sequence[str], *, on_error: OnError = "fail") -> Judged:
+    """The state of every metadata log at the paths."""
+    from metashell.columns.state.reading import read_state
+
+    try:
+        return Judged([_today(cluster) for cluster in read_state(paths, on_error=on_error)])
+    except MetashellError as error:
+        return Judged([], str(error))
+
+
+def _today(cluster: Cluster) -> Today:
+    health = Health(cluster.image)
+    findings = [(finding, list(islice(health.names(finding.kind.name), _NAMES_MAX))) for finding in health.findings()]
+    return Today(cluster.cluster_id, _as_of(cluster), findings)
+
+
+def _as_of(cluster: Cluster) -> str:
+    at = cluster.image.provenance
+    words = f"at the end of its log, offset {at.offset}"
+    if at.timestamp_ms >= 0:
+        words += f", {second_text(moment(at.timestamp_ms))}"
+    if at.certain_to is None:
+        return f"{words}; how much of it was committed is not known here"
+    return f"{words}; what follows offset {at.certain_to - 1} may not have been committed" if at.certain_to < at.end_offset else words

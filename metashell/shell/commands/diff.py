@@ -1,0 +1,213 @@
+"""diff - print what differs between two moments or two sources
+
+SYNOPSIS
+    diff [--stat] MOMENT [MOMENT]
+    diff [--stat] (-s PATH | -C HOST:PORT[,...]) [MOMENT [MOMENT]]
+
+DESCRIPTION
+    Prints every path whose value differs, with both values, grouped and counted. A moment is an offset, a time such as
+    2026-11-20T03:00, a time ago such as -2h, or `end`; the second is by default the state that is shown.
+
+    With -s or -C the other source is compared with this one, at the highest offset that is certain and that both have: a copy that is
+    merely behind does not differ. One moment is that of both, of two the second is that of the other source.
+
+    The status is 0 where nothing differs and 1 where something does. Offsets, times and who leads are no differences. `may not be
+    committed` marks an offset behind the newest checkpoint: another leader may replace what lies there.
+
+    With -o jsonl each difference is one object: path, type, kind (created, changed, removed), before and after, and the offsets where both
+    images end, and up to where each is certain.
+
+EXAMPLES
+    >> diff --stat 300 310
+    offset 300 -> offset 310
+    4 partitions changed
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from metashell.colors import HEADING
+from metashell.errors import MetashellError, UsageError
+from metashell.forms import JsonWriter, counted
+from metashell.history import common_offset, parse_moment
+from metashell.history.differences import differences
+from metashell.image.steps import Origin, Step
+from metashell.options import Argument, Option
+from metashell.options.spec import file_option, flag
+from metashell.shell.changes import CHANGED, CREATED, REMOVED, Change, Watch, change_lines, change_text
+from metashell.shell.command import MOMENT, make_command
+from metashell.shell.looking_back import image_at, is_certain, now_ms, past_of
+from metashell.shell.output import write_objects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import SimpleNamespace
+
+    from metashell.image import MetadataImage
+    from metashell.shell.context import Context
+
+_ORIGIN = Origin(-1, -1, -1, "")
+_INDENT = 4
+
+
+class _Side(NamedTuple):
+    """An image that is compared; `name` is that of its source where there are two."""
+
+    image: MetadataImage
+    name: str = ""
+
+    @property
+    def text(self) -> str:
+        """The offset where it ends, and whether that is doubtful."""
+        position = self.image.provenance
+        of = f" of {self.name}" if self.name else ""
+        return f"offset {position.end_offset}{of}{'' if is_certain(self.image) else ' (may not be committed)'}"
+
+
+class _Sides(NamedTuple):
+    """Both images, and what is to be said of their choice."""
+
+    old: _Side
+    new: _Side
+    note: str = ""
+
+    @property
+    def heading(self) -> str:
+        old, new = self.old, self.new
+        if new.name and old.image.provenance.end_offset == new.image.provenance.end_offset:
+            doubt = "" if is_certain(old.image) or is_certain(new.image) else " (may not be committed)"
+            text = f"offset {old.image.provenance.end_offset} of {old.name} and of {new.name}{doubt}"
+        else:
+            text = f"{old.text} -> {new.text}"
+        return f"{text} ({self.note})" if self.note else text
+
+    @property
+    def ends(self) -> dict[str, int | None]:
+        old, new = self.old.image.provenance, self.new.image.provenance
+        return {
+            "from_offset": old.end_offset,
+            "to_offset": new.end_offset,
+            "from_certain_to": old.certain_to,
+            "to_certain_to": new.certain_to,
+        }
+
+
+def run(ctx: Context, args: SimpleNamespace) -> None:
+    """Compare both images and print what differs."""
+    sides = _sides(ctx, args)
+    old, new = sides.old.image, sides.new.image
+    changes = sorted(_changes(ctx, old, new), key=lambda change: (change.type, change.path))
+    if ctx.output == "text":
+        for line in _lines(ctx, changes, sides.heading, only_counts=args.stat):
+            ctx.line(line)
+    else:
+        if sides.note:
+            ctx.complain(f"{ctx.command}: {sides.heading}", 0)
+        objects = _counts(changes) if args.stat else map(_object, changes)
+        shown = ({**item, **sides.ends} for item in objects)
+        if ctx.output == "table" and not args.stat:
+            write_objects(ctx, (_row(ctx, change) for change in changes))
+        elif ctx.output in ("json", "jsonl"):
+            writer = JsonWriter(ctx.display, ctx.output)
+            for item in shown:
+                writer.add(item)
+            writer.close()
+        else:
+            write_objects(ctx, shown)
+    for image in (old, new):
+        if image.faults:
+            ctx.complain(f"{ctx.command}: {image.faults[0]} ({counted(len(image.faults), 'fault')})", 1)
+    if changes:
+        ctx.status = max(ctx.status, 1)
+
+
+def _sides(ctx: Context, args: SimpleNamespace) -> _Sides:
+    moments = args.moment
+    if len(moments) > 2:
+        raise UsageError(f"{moments[2]}: two moments are enough", moments[2])
+    if args.snapshot or args.bootstrap_controller:
+        if args.snapshot and args.bootstrap_controller:
+            raise UsageError("-s and -C exclude each other", "-s")
+        return _of_two_sources(ctx, args)
+    if not moments:
+        raise UsageError("nothing to compare with: name a moment, or another source with -s or -C", "")
+    old = _Side(image_at(ctx, moments[0]))
+    if len(moments) > 1:
+        return _Sides(old, _Side(image_at(ctx, moments[1])))
+    return _Sides(old, _Side(ctx.image if ctx.at is not None else image_at(ctx, "end")))
+
+
+def _of_two_sources(ctx: Context, args: SimpleNamespace) -> _Sides:
+    if ctx.other_past is None:
+        raise MetashellError(f"{ctx.source_label}: no other source can be opened here")
+    mine, other = past_of(ctx), ctx.other_past(args.snapshot, args.bootstrap_controller)
+    if mine.cluster_id and other.cluster_id and mine.cluster_id != other.cluster_id:
+        raise UsageError(f"these are two clusters: {mine.cluster_id} and {other.cluster_id}", args.snapshot)
+    names = (ctx.source_label, args.snapshot or other.path)
+    if args.moment:
+        moments = [parse_moment(text, now_ms()) for text in args.moment]
+        return _Sides(_Side(mine.image_of(moments[0]), names[0]), _Side(other.image_of(moments[-1]), names[1]))
+    if ctx.at is not None:
+        return _Sides(_Side(ctx.image, names[0]), _Side(other.image(ctx.at), names[1]))
+    reaches = (mine.reach(), other.reach())
+    common = common_offset(reaches)
+    if common is None:
+        ctx.complain(f"{ctx.command}: there is no offset of which both have an image: their ends are compared", 0)
+        return _Sides(_Side(mine.newest(), names[0]), _Side(other.newest(), names[1]))
+    longer = [f"{name} goes on to {reach.end}" for name, reach in zip(names, reaches, strict=True) if reach.end > common.offset]
+    note = f"{', '.join(longer)}; with `end` the ends are compared" if longer else ""
+    return _Sides(_Side(mine.image(common.offset), names[0]), _Side(other.image(common.offset), names[1]), note)
+
+
+def _changes(ctx: Context, old: MetadataImage, new: MetadataImage) -> Iterator[Change]:
+    assert ctx.make_root is not None
+    before, after = ctx.make_root(old, ctx.root), ctx.make_root(new, ctx.root)
+    places = ((place, _ORIGIN) for place in differences(old, new))
+    return Watch([]).changes_at(places, Step(old, new, None), before, after, ctx.redact)
+
+
+def _lines(ctx: Context, changes: list[Change], heading: str, *, only_counts: bool) -> Iterator[str]:
+    yield heading
+    if not changes:
+        yield "no difference"
+    shown = ""
+    for change in changes:
+        if change.type != shown:
+            shown = change.type
+            yield ctx.display.paint(HEADING, _count_text([other for other in changes if other.type == shown], shown))
+        if not only_counts:
+            yield from change_lines(ctx, "", change, _INDENT)
+
+
+def _count_text(changes: list[Change], type: str) -> str:
+    kinds = Counter(change.kind for change in changes)
+    first, *rest = [(kind, kinds[kind]) for kind in (CREATED, CHANGED, REMOVED) if kinds[kind]]
+    return ", ".join([f"{counted(first[1], type)} {first[0]}", *(f"{count} {kind}" for kind, count in rest)])
+
+
+def _counts(changes: list[Change]) -> Iterator[dict[str, Any]]:
+    for (type, kind), count in sorted(Counter((change.type, change.kind) for change in changes).items()):
+        yield {"type": type, "kind": kind, "count": count}
+
+
+def _row(ctx: Context, change: Change) -> dict[str, Any]:
+    """A change in a table for people: what a line of text says."""
+    return {"type": change.type, "kind": change.kind, "path": change.path, "change": change_text(ctx, change) or None}
+
+
+def _object(change: Change) -> dict[str, Any]:
+    return {"path": change.path, "type": change.type, "kind": change.kind, "before": change.before, "after": change.after}
+
+
+COMMAND = make_command(
+    run,
+    __doc__,
+    options=(
+        flag("--stat", help="only how many of each kind"),
+        file_option("--snapshot", "-s", metavar="PATH", help="another file or directory to compare with, or @NAME of the settings"),
+        Option(names=("--bootstrap-controller", "-C"), metavar="ADDRESSES", help="a live quorum to compare with"),
+    ),
+    arguments=(Argument(name="moment", nargs="*", kind=MOMENT, help="an offset, a time, a time ago (-2h), or `end`"),),
+)

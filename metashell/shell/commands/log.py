@@ -1,0 +1,228 @@
+"""log - print the records that changed a node or anything below it
+
+SYNOPSIS
+    log [-n N] [--since MOMENT] [-p] [PATH]
+
+DESCRIPTION
+    Prints each record of the log that touched PATH or anything below it, the newest last: its offset, its time, the epoch of the leader
+    that wrote it, its type, and what it changed. A topic may be named by name or id; by name, what was deleted and created again
+    is there too. Without PATH it is the whole history. `same` is a record that wrote what was there already.
+
+    Records before the oldest checkpoint may be gone: then the first line says what the state was where the log begins.
+    Kafka records no principal, so who made a change is not in the log.
+
+    -p gives the whole values that a line cuts short. With -o jsonl each change is one object: path, type, kind (created, changed,
+    removed, same, and known for that first line), offset, epoch, timestamp, record, before and after.
+
+EXAMPLES
+    >> log -n 2 /image/cluster/brokers/4
+    19   2026-11-21T00:21:25.038Z  epoch 1  BROKER_REGISTRATION_CHANGE_RECORD  changed /image/cluster/brokers/4  fenced: true -> false
+    198  2026-11-21T00:23:02.550Z  epoch 1  BROKER_REGISTRATION_CHANGE_RECORD  changed /image/cluster/brokers/4  cordonedLogDirs: null -> -
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+from metashell.amounts import moment_text, time_text
+from metashell.colors import DIM, HEADING
+from metashell.forms import JsonWriter
+from metashell.history import Story, Target, parse_moment
+from metashell.history.targets import target_of
+from metashell.image.steps import Origin, Step
+from metashell.options import Argument, Option
+from metashell.options.spec import flag
+from metashell.shell.changes import Change, Watch, change_fields, change_lines, change_text, patch_lines
+from metashell.shell.command import MOMENT, NODE_PATH, make_command
+from metashell.shell.context import MISSING
+from metashell.shell.looking_back import newest, now_ms, past_of, usual_path
+from metashell.shell.output import write_objects
+from metashell.shell.paths import absolute_components
+from metashell.shell.search.nearest import nearest_path
+from metashell.shell.search.patterns import compile_component, expand, refuse_deep
+from metashell.shell.summary import summarize, summary_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from types import SimpleNamespace
+
+    from metashell.history import Past, Touch
+    from metashell.shell.context import Context
+
+KNOWN: Final = "known"
+_FIRST_REACH: Final = 1 << 12
+"""How many offsets before the end are read first for the last records of everything."""
+
+
+def run(ctx: Context, args: SimpleNamespace) -> None:
+    """Print the touches of the path."""
+    refuse_deep(args.path or "")
+    path = usual_path(absolute_components(args.path, ctx.cwd)) if args.path else []
+    if path and (path[0] != "image" or path[1:2] in (["provenance"], ["faults"])):
+        is_there = any(True for _ in expand(ctx.root, path[:1]))
+        ctx.fail(args.path, "no records: `log` works below /image" if is_there else MISSING)
+        return
+    past = past_of(ctx)
+    moment = parse_moment(args.since, now_ms()) if args.since else None
+    since = past.offset_of(moment) if moment is not None else 0
+    account = _Account(ctx, path)
+    changes = account.last(past, since, args.number) if args.number is not None else account.changes(past, since)
+    if ctx.output == "text":
+        width = len(str(max((past.end_offset() if ctx.at is None else ctx.at) - 1, 0)))
+        for change in changes:
+            for line in _lines(ctx, change, width):
+                ctx.line(line)
+            if args.patch and change.kind != KNOWN:
+                for line in patch_lines(ctx, change):
+                    ctx.out.write("    ")
+                    ctx.line(line)
+    elif ctx.output in ("json", "jsonl"):
+        writer = JsonWriter(ctx.display, ctx.output)
+        for change in changes:
+            writer.add(change_fields(change))
+        writer.close()
+    elif ctx.output == "table":
+        write_objects(ctx, (_row(ctx, change) for change in changes))
+    else:
+        write_objects(ctx, map(change_fields, changes))
+    for fault in account.faults:
+        ctx.complain(f"{ctx.command}: {fault}", 1)
+    if not account.found:
+        near = nearest_path(account.root(newest(ctx)), path)
+        guess = "" if near is None else f" (did you mean {near}?)"
+        ctx.fail(args.path, f"no record from offset {account.start} on touched it: it never existed in what is here{guess}")
+    elif not account.count and moment is not None:
+        words = f"from offset {since} on" if moment.time_ms is None else f"since {moment_text(moment.time_ms)}"
+        end = f"the newest of all is of {moment_text(newest(ctx).provenance.timestamp_ms)}"
+        ctx.complain(f"{ctx.command}: {args.path or '/'}: no record {words} touched it; {end}", 0)
+
+
+class _Account:
+    """The changes of one path, and what is known of their completeness once they have been read."""
+
+    def __init__(self, ctx: Context, path: Sequence[str]) -> None:
+        self._ctx = ctx
+        self._path = list(path)
+        self._watch = Watch([path] if len(path) > 1 else [])
+        self.found = not path
+        """Whether the path is there, or was."""
+        self.count = 0
+        self.start = 0
+        self.faults: list[str] = []
+
+    def changes(self, past: Past, since: int) -> Iterator[Change]:
+        """Every change from offset `since` on, and before them what was known where the log begins."""
+        story = Story(past, _target(self._path), since=since, until=self._ctx.at)
+        is_first = True
+        self.count = 0
+        for touch in story:
+            if is_first and since <= story.start:
+                yield from self._known(story)
+            is_first = False
+            yield from self._of(touch)
+        if is_first and since <= story.start:
+            yield from self._known(story)
+        self.start, self.faults = story.start, story.faults
+        if since and not self.found:
+            self.found = story.has_touches or any(True for _ in expand(self.root(story.last), self._path))
+
+    def last(self, past: Past, since: int, count: int) -> Iterable[Change]:
+        """The last changes. Of everything, as little is replayed as will do."""
+        if _target(self._path).needles is None:
+            end = past.end_offset() if self._ctx.at is None else self._ctx.at
+            reach = _FIRST_REACH
+            while end - reach > max(since, past.starts()[0]):
+                found = deque(self.changes(past, end - reach), count)
+                if len(found) == count:
+                    return found
+                reach *= 16
+        return deque(self.changes(past, since), count)
+
+    def _known(self, story: Story) -> Iterator[Change]:
+        """What was there at the beginning of the log, where that is not the beginning of everything."""
+        self.start = story.start
+        if not story.start or len(self._path) < 3:
+            return
+        root = self.root(story.known)
+        origin = Origin(story.start, -1, -1, "")
+        for match in expand(root, self._path):
+            self.found = True
+            self.count += 1
+            value = None if match.node.is_directory else match.node.value(self._ctx.redact)  # type: ignore[attr-defined]
+            yield Change(KNOWN, match.path, match.node.type, origin, None, value, match.node)
+
+    def _of(self, touch: Touch) -> Iterator[Change]:
+        before, after = self.root(touch.before), self.root(touch.after)
+        places = [(place, touch.origin) for place in touch.places]
+        step = Step(touch.before, touch.after, None)
+        # A ClearElrRecord names all topics, whether it changes anything of them or not.
+        shows_same = touch.origin.record != "CLEAR_ELR_RECORD"
+        for change in self._watch.changes_at(places, step, before, after, self._ctx.redact, all_touched=shows_same):
+            self.found = True
+            self.count += 1
+            yield change
+
+    def root(self, image: Any) -> Any:
+        assert self._ctx.make_root is not None
+        return self._ctx.make_root(image, self._ctx.root)
+
+
+def _target(path: Sequence[str]) -> Target:
+    """What to look for: the part of the path before its first wildcard says it."""
+    plain: list[str] = []
+    for component in path:
+        if compile_component(component) is not None:
+            break
+        plain.append(component)
+    return target_of(plain)
+
+
+def _lines(ctx: Context, change: Change, width: int) -> Iterator[str]:
+    """A change in a line, or on a narrow terminal in several; offsets have `width` columns, so that what follows is aligned."""
+    origin = change.origin
+    if change.kind == KNOWN:
+        words = summary_text(summarize(ctx, change.node))
+        yield f"before {origin.offset} only the state is known: {change.path}  {words}".rstrip()
+        return
+    display = ctx.display
+    when = display.paint(DIM, f"{_time(origin.timestamp_ms)}  epoch {origin.epoch}")
+    start = display.joined((display.paint(HEADING, str(origin.offset).ljust(width)), when, origin.record), "  ")
+    yield from change_lines(ctx, start, change, width + 2)
+
+
+def _time(timestamp_ms: int) -> str:
+    """A time with all its milliseconds, so that lines are aligned."""
+    return moment_text(-1) if timestamp_ms < 0 else time_text(timestamp_ms)
+
+
+def _row(ctx: Context, change: Change) -> dict[str, Any]:
+    """A change in a table for people: what a line of text says."""
+    origin = change.origin
+    is_known = change.kind == KNOWN
+    return {
+        "offset": origin.offset,
+        "time": None if is_known else _time(origin.timestamp_ms),
+        "epoch": None if is_known else origin.epoch,
+        "record": origin.record or None,
+        "kind": change.kind,
+        "path": change.path,
+        "change": summary_text(summarize(ctx, change.node)) if is_known else change_text(ctx, change) or None,
+    }
+
+
+COMMAND = make_command(
+    run,
+    __doc__,
+    options=(
+        Option(names=("-n", "--number"), metavar="N", type="int", help="only the last N changes"),
+        Option(
+            names=("--since",),
+            metavar="MOMENT",
+            kind=MOMENT,
+            help="only records from that moment on: an offset, a time, or a time ago such as 10m",
+        ),
+        flag("-p", "--patch", help="the values before and after, a line for each field"),
+    ),
+    arguments=(Argument(name="path", nargs="?", kind=NODE_PATH, help="what to look at, by default everything"),),
+)

@@ -1,0 +1,36 @@
+"""time - run a command and show how long it took
+
+SYNOPSIS
+    time COMMAND...
+
+DESCRIPTION
+    Runs the rest of the step, its pipe too, and says on stderr how long it took: by the clock, and how much of this process's
+    time. `timing on` does the same for every command.
+
+EXAMPLES
+    >> time
+    time: missing COMMAND
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.errors import UsageError
+from metashell.options import Argument
+from metashell.shell.command import COMMAND_NAME, make_command
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+def run(ctx: Context, args: SimpleNamespace) -> None:
+    """What the word stands for is done where steps are run; here it comes only without a command."""
+    raise UsageError("name a command after it", args.command[0])
+
+
+COMMAND = make_command(
+    run, __doc__, arguments=(Argument(name="command", nargs="+", kind=COMMAND_NAME, help="the command, with its words"),)
+)

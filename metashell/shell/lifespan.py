@@ -1,0 +1,203 @@
+"""When a node was made and last changed, and since when brokers are fenced: what the log says up to the image that is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from metashell.amounts import moment_text
+from metashell.errors import MetashellError
+from metashell.health.partitions import is_under_replicated
+from metashell.history import Story, Target
+from metashell.history.targets import PartitionsTarget, target_of
+from metashell.nodes import Directory
+from metashell.nodes.places import paths_of
+from metashell.shell.looking_back import past_of
+
+if TYPE_CHECKING:
+    from metashell.health.health import PartitionKey
+    from metashell.history import Touch
+    from metashell.image import MetadataImage, PartitionRegistration
+    from metashell.image.steps import Origin, Place
+    from metashell.nodes import Node
+    from metashell.shell.context import Context
+
+_CHANGES_ONLY: Final = {
+    "PARTITION_CHANGE_RECORD",
+    "BROKER_REGISTRATION_CHANGE_RECORD",
+    "FENCE_BROKER_RECORD",
+    "UNFENCE_BROKER_RECORD",
+    "CLEAR_ELR_RECORD",
+}
+"""Records that neither make nor remove a node."""
+
+
+class Life(NamedTuple):
+    """What the log says of a node: the records that made it and that touched it last, None where it holds none.
+
+    Shape: `start` is the offset before which only the state is known, and `was_there` says that the node was part of that.
+    """
+
+    created: Origin | None
+    changed: Origin | None
+    records: int
+    start: int
+    was_there: bool
+    faults: list[str]
+
+
+def life_of(ctx: Context, path: Sequence[str]) -> Life:
+    """The life of a node below /image, one pass over the log. Errors: MetashellError where the source has no past."""
+    story = Story(past_of(ctx), target_of(path))
+    exists = was_there = False
+    created = changed = None
+    records = 0
+    is_first = True
+    for touch in _touches(ctx, story, path):
+        if is_first:
+            is_first = False
+            exists = was_there = _exists(ctx, touch.before, path)
+        records += 1
+        changed = touch.origin
+        if touch.origin.record not in _CHANGES_ONLY:
+            existed, exists = exists, _exists(ctx, touch.after, path)
+            if exists and not existed:
+                created, was_there, records = touch.origin, False, 1
+    return Life(created, changed, records, story.start, was_there or is_first, story.faults)
+
+
+class Since(NamedTuple):
+    """Since when things are as they are: the records that made them so, and for what was so before the log begins the time of that.
+
+    Units: Unix ms; None where nothing is known.
+    """
+
+    origins: dict[Any, Origin]
+    before_ms: int | None
+
+    def latest_ms(self, key: Any) -> int | None:
+        """The latest time since which it can be so."""
+        origin = self.origins.get(key)
+        return self.before_ms if origin is None else origin.timestamp_ms
+
+    def words(self, key: Any) -> str | None:
+        """`2026-11-20T03:12:09Z`, or `before` the first record of the log; None where nothing is known."""
+        origin = self.origins.get(key)
+        if origin is not None:
+            return moment_text(origin.timestamp_ms)
+        return None if self.before_ms is None else f"before {moment_text(self.before_ms)}"
+
+
+NOTHING_KNOWN: Final = Since({}, None)
+
+
+def fenced_since(ctx: Context, ids: Iterable[int]) -> Since:
+    """Which records fenced these brokers, one pass over the log. Errors: MetashellError where the source has no past."""
+    wanted = frozenset(ids)
+    return _since(ctx, lambda: _brokers(wanted), {("broker", id): [(id, _is_fenced)] for id in wanted})
+
+
+def partitions_since(ctx: Context, partitions: Iterable[tuple[str, PartitionKey]]) -> Since:
+    """Which records brought partitions into the state of a kind, one of SINCE_KINDS; by kind and partition. Errors: as above."""
+    questions: dict[Place, list[Question]] = {}
+    for kind, key in partitions:
+        questions.setdefault(("partition", *key), []).append(((kind, key), partial(_is_of_kind, SINCE_KINDS[kind])))
+    return _since(ctx, lambda: PartitionsTarget((id, number) for _, id, number in questions), questions)
+
+
+SINCE_KINDS: Final[dict[str, Callable[[PartitionRegistration], object]]] = {
+    "leaderless": lambda partition: partition.leader < 0,
+    "under_replicated": lambda partition: is_under_replicated(partition.isr, partition.replicas, partition.adding_replicas),
+    "unclean": lambda partition: partition.leader_recovery_state,
+    "reassigning": lambda partition: partition.adding_replicas or partition.removing_replicas,
+    "stuck_reassignment": lambda partition: partition.adding_replicas or partition.removing_replicas,
+}
+"""The kinds of which the partition's own records say since when they are true."""
+
+Question = tuple[Any, "Callable[[MetadataImage, Place], bool]"]
+
+
+def _is_fenced(image: MetadataImage, place: Place) -> bool:
+    broker = image.cluster.brokers.get(place[1])
+    return broker is not None and broker.fenced
+
+
+def _is_of_kind(is_so: Callable[[PartitionRegistration], object], image: MetadataImage, place: Place) -> bool:
+    topic = image.topics.by_id.get(place[1])
+    partition = None if topic is None else topic.partitions.get(place[2])
+    return partition is not None and bool(is_so(partition))
+
+
+def _since(ctx: Context, target: Callable[[], Target], questions: dict[Place, list[Question]]) -> Since:
+    """Which records made places be as they are: each question has a key for its answer."""
+    if not questions:
+        return NOTHING_KNOWN
+    past = past_of(ctx)
+    before_ms = past.first_time_ms()
+    if before_ms is None:
+        return NOTHING_KNOWN
+    origins: dict[Any, Origin] = {}
+    for touch in _up_to(ctx, Story(past, target(), since=past.starts()[0])):
+        for place in touch.places:
+            for key, is_so in questions.get(place, ()):
+                if not is_so(touch.after, place):
+                    origins.pop(key, None)
+                elif not is_so(touch.before, place):
+                    origins[key] = touch.origin
+    return Since(origins, before_ms)
+
+
+def fenced_times(ctx: Context) -> dict[int, str]:
+    """Since when the fenced brokers of the image that is shown are fenced, as far as the log says.
+
+    A live quorum is fetched for it once more, but not as long as no record of a broker comes.
+    """
+    cluster = ctx.image.cluster
+    fenced = [id for id, broker in sorted(cluster.brokers.items()) if broker.fenced]
+    if ctx.past is None or not fenced:
+        return {}
+    if ctx.fenced_times is None or ctx.fenced_times[0] is not cluster:
+        try:
+            since = fenced_since(ctx, fenced)
+        except MetashellError:
+            # The files or the leader are gone meanwhile, and the state itself was read.
+            since = NOTHING_KNOWN
+        ctx.fenced_times = cluster, {id: words for id in fenced if (words := since.words(id)) is not None}
+    return ctx.fenced_times[1]
+
+
+def _brokers(ids: Iterable[int]) -> Target:
+    """What touches any of these brokers."""
+    targets = [target_of(["image", "cluster", "brokers", str(id)]) for id in ids]
+    return Target(targets[0].types, [needle for target in targets for needle in target.needles or ()])
+
+
+def _up_to(ctx: Context, story: Story) -> Iterator[Touch]:
+    """The touches that the image contains which is shown."""
+    end = ctx.image.provenance.end_offset
+    for touch in story:
+        if touch.origin.offset >= end:
+            return
+        yield touch
+
+
+def _touches(ctx: Context, story: Story, path: Sequence[str]) -> Iterator[Touch]:
+    """Those that are about the path, or about something below it."""
+    wanted = tuple(path)
+    size = len(wanted)
+    for touch in _up_to(ctx, story):
+        # This record names all topics, whether it changes anything of them or not.
+        if touch.origin.record == "CLEAR_ELR_RECORD" and touch.before.has_same_metadata(touch.after):
+            continue
+        places: list[tuple[Any, ...]] = [tuple(place) for place in touch.places]
+        if any(found[:size] == wanted for place in places for found in paths_of(place, touch.after, touch.before)):
+            yield touch
+
+
+def _exists(ctx: Context, image: MetadataImage, path: Sequence[str]) -> bool:
+    assert ctx.make_root is not None
+    node: Node | None = ctx.make_root(image, ctx.root)
+    for name in path:
+        node = node.child(name) if isinstance(node, Directory) else None
+    return node is not None

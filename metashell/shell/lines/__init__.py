@@ -1,0 +1,1 @@
+"""What a typed line means, and running it: one command, a line, a script."""

@@ -1,0 +1,220 @@
+"""The pager: an answer that is longer than the screen is shown by `$PAGER`, at a prompt only.
+
+The answer is held until it is one line longer than the screen, then the pager starts and gets the rest as it comes. A shorter answer never
+meets it. What is reported meanwhile waits until the pager has left. A pager that is quit ends the command silently, one that dies with
+one note; one that cannot be run leaves the answer to the screen, with one note.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from metashell.errors import MetashellError
+from metashell.forms import Display, text_width
+from metashell.shell.lines.streams import ReaderGone, Sink, start_shell, terminal_kept, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from subprocess import Popen
+    from typing import TextIO
+
+    from metashell.forms import TextSink
+
+    Streams = tuple[Display, TextIO]
+
+LESS_OPTIONS: Final = "FRX"
+_CANNOT_RUN: Final = (126, 127)
+_NO_FAILURE: Final = (0, 130, 141)
+"""Left; by Ctrl-C; by a broken pipe of its own."""
+_COLORS: Final = re.compile(r"\x1b\[[0-9;]*m")
+_KNOWS_COLORS: Final = frozenset(("less", "most"))
+_READ_FOR_SURE: Final = 1 << 17
+"""More than a pipe holds: once so much is written, somebody has read."""
+
+
+def pager_command(chosen: str | None) -> str:
+    """The command line of the pager, empty for none: what was chosen, else $PAGER, else `less -FRX` where it is installed."""
+    command = os.environ.get("PAGER") if chosen is None else chosen
+    if command is None:
+        command = f"less -{LESS_OPTIONS}" if shutil.which("less") else ""
+    return "" if command.strip() in ("", "cat") else command
+
+
+@contextmanager
+def paged(display: Display, err: TextIO, command: str, note: Callable[[str, bool], object]) -> Iterator[Streams]:
+    """Inside, what is written to the two streams that it gives goes to the screen, or to the pager if it is too long for that.
+
+    Shape: `note` is told, once the screen is free again, if the pager failed, and whether it could be run at all.
+    """
+    pages = _Pages(display.out, err, command)
+    shown = Display(pages, is_terminal=display.is_terminal, width=display.width, color=display.color)
+    shown.palette = display.palette
+    with terminal_kept():
+        try:
+            yield shown, _Deferred(pages)  # type: ignore[misc]
+        except ReaderGone:
+            pages.close()
+        except BaseException:
+            pages.close(is_whole=False)
+            raise
+        else:
+            pages.close()
+    if pages.could_not_run:
+        note(f"{command}: cannot be run; answers go to the screen", False)
+    elif pages.status not in _NO_FAILURE:
+        note(f"{command}: the pager ended with status {pages.status}", True)
+
+
+class _Pages:
+    """The answer on its way to the screen, or to the pager."""
+
+    def __init__(self, screen: TextSink, err: TextIO, command: str) -> None:
+        self._screen = screen
+        self._err = err
+        self._command = command
+        self._columns, self._room = _size()
+        self._held: list[tuple[bool, str]] = []
+        """What was written so far, and whether it is a report."""
+        self._sink: Sink | None = None
+        self._child: Popen[bytes] | None = None
+        self._takes_colors = any(os.path.basename(word) in _KNOWS_COLORS for word in command.split())
+        self._written: list[str] = []
+        """What the pager has got, as long as nobody may have read it."""
+        self._written_size = 0
+        self._is_plain = False
+        self.could_not_run = False
+        self.status = 0
+
+    def write(self, text: str) -> None:
+        if self._sink is not None:
+            self._hand_over(text)
+        elif self._is_plain:
+            self._screen.write(text)
+        else:
+            self._held.append((False, text))
+            self._room -= self._rows(text)
+            if self._room < 0:
+                self._start()
+
+    def report(self, text: str) -> None:
+        """A line for standard error, in its turn on the screen, or after the pager has left."""
+        if self._is_plain:
+            self._screen.flush()
+            self._err.write(text)
+        else:
+            self._held.append((True, text))
+
+    def flush(self) -> None:
+        """What is held stays so: it may yet go to the pager."""
+        if self._sink is not None:
+            self._flush_pager()
+        elif self._is_plain:
+            self._screen.flush()
+
+    def close(self, *, is_whole: bool = True) -> None:
+        """Show what is held, or wait until the pager has left; of an answer that is not whole it gets no more."""
+        try:
+            # A pager reads as its user goes on, so this may wait for him.
+            if self._sink is not None and is_whole:
+                self._flush_pager()
+        except ReaderGone:
+            pass
+        finally:
+            if self._sink is not None:
+                self._end_pager()
+        for is_report, text in self._held:
+            if is_report:
+                self._screen.flush()
+            (self._err if is_report else self._screen).write(text)
+        self._held.clear()
+        self._screen.flush()
+
+    def _rows(self, text: str) -> int:
+        rows = text.count("\n")
+        if len(text) > self._columns:
+            widths = (text_width(_COLORS.sub("", line)) for line in text.split("\n"))
+            rows += sum((width - 1) // self._columns for width in widths if width)
+        return rows
+
+    def _start(self) -> None:
+        from metashell.progress import end
+
+        end()
+        environ = dict(os.environ)
+        environ.setdefault("LESS", LESS_OPTIONS)
+        self._screen.flush()
+        try:
+            self._child = start_shell(self._command, environ)
+        except MetashellError:
+            self._go_plain()
+            return
+        assert self._child.stdin is not None
+        self._sink = Sink(os.dup(self._child.stdin.fileno()), "the pager")
+        self._child.stdin.close()
+        answer = [text for is_report, text in self._held if not is_report]
+        self._held = [(True, text) for is_report, text in self._held if is_report]
+        self._hand_over("".join(answer))
+        self._flush_pager()
+
+    def _hand_over(self, text: str) -> None:
+        assert self._sink is not None
+        if self._written_size <= _READ_FOR_SURE:
+            self._written.append(text)
+            self._written_size += len(text)
+        else:
+            self._written.clear()
+        try:
+            self._sink.write(text if self._takes_colors else _COLORS.sub("", text))
+        except ReaderGone:
+            self._reader_gone()
+
+    def _flush_pager(self) -> None:
+        assert self._sink is not None
+        try:
+            self._sink.flush()
+        except ReaderGone:
+            self._reader_gone()
+
+    def _reader_gone(self) -> None:
+        """Errors: ReaderGone, unless the pager never read anything: then the screen takes over."""
+        self._end_pager()
+        if not self.could_not_run:
+            raise ReaderGone
+
+    def _end_pager(self) -> None:
+        assert self._sink is not None and self._child is not None
+        sink, child = self._sink, self._child
+        self._sink = self._child = None
+        sink.close()
+        self.status = wait_for(child)
+        if self.status in _CANNOT_RUN and self._written:
+            self._go_plain()
+
+    def _go_plain(self) -> None:
+        self.could_not_run = self._is_plain = True
+        for text in self._written:
+            self._screen.write(text)
+        self._written.clear()
+
+
+class _Deferred:
+    """Standard error while the pager may have the screen."""
+
+    def __init__(self, pages: _Pages) -> None:
+        self._pages = pages
+
+    def write(self, text: str) -> int:
+        self._pages.report(text)
+        return len(text)
+
+    def flush(self) -> None: ...
+
+
+def _size() -> tuple[int, int]:
+    """The columns of the screen, and how many lines fit above the next prompt."""
+    size = shutil.get_terminal_size((80, 24))
+    return max(size.columns, 1), max(size.lines - 1, 1)

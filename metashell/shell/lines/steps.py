@@ -1,0 +1,151 @@
+"""Runs steps: finds the command, reads its words, then runs it where its answer goes.
+
+All that can be wrong with a step is found before a file is opened or a process started for it.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING
+
+from metashell.errors import MetashellError, PathError, UsageError
+from metashell.shell.command import MOMENT
+from metashell.shell.commands import find_command, unknown_command
+from metashell.shell.context import STATUS_FAILED, STATUS_USAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from metashell.shell.command import Command
+    from metashell.shell.context import Context
+    from metashell.shell.lines.grammar import Step
+
+    Work = Callable[[], None]
+
+TIME = "time"
+"""The word before a command that is to be timed."""
+_AND = "&&"
+
+
+def run_steps(ctx: Context, steps: Sequence[Step]) -> int:
+    """Run the steps in order; one after `&&` only if the one before went well. The status is that of the first that failed."""
+    first_failure = status = 0
+    for step in steps:
+        if status and step.connector == _AND:
+            continue
+        ctx.status = 0
+        ctx.refresh()
+        run_words(ctx, step.words, step)
+        status = ctx.status
+        first_failure = first_failure or status
+        if ctx.leaving:
+            break
+    ctx.status = first_failure
+    return first_failure
+
+
+def run_words(ctx: Context, words: Sequence[str], step: Step | None = None) -> None:
+    """Run one command; without `step` its answer goes to the screen. The status is left in the context."""
+    if not words:
+        return
+    is_timed = ctx.is_timing
+    if words[0] == TIME and len(words) > 1 and not words[1].startswith("-"):
+        is_timed, words = True, words[1:]
+    name = words[0]
+    command = find_command(name)
+    ctx.command = name
+    if command is None:
+        ctx.complain(unknown_command(name), STATUS_USAGE)
+        return
+    output = ctx.output
+    try:
+        work, also_read = _prepared(ctx, command, words[1:])
+        with _timed(ctx) if is_timed else nullcontext(), _written(ctx, command, step, also_read):
+            _perform(ctx, " ".join(words), work, is_piped=step is not None and step.pipe is not None)
+    except MetashellError as error:
+        _complain(ctx, error)
+    finally:
+        ctx.output = output
+
+
+def _perform(ctx: Context, text: str, work: Work, *, is_piped: bool) -> None:
+    from metashell.progress import shown_while
+
+    try:
+        # Whoever reads the pipe may have the terminal.
+        with nullcontext() if is_piped else shown_while(text):
+            work()
+    except MetashellError as error:
+        _complain(ctx, error)
+
+
+def _complain(ctx: Context, error: MetashellError) -> None:
+    is_usage = isinstance(error, UsageError) and not isinstance(error, PathError)
+    ctx.complain_of(error, STATUS_USAGE if is_usage else STATUS_FAILED)
+
+
+def _prepared(ctx: Context, command: Command, words: Sequence[str]) -> tuple[Work, list[str]]:
+    """What the words ask for: to run the command, or to print its page; and which other source it reads. Errors: UsageError."""
+    from metashell.options.parser import HelpRequested, parse
+
+    if any(argument.kind == MOMENT for argument in command.spec.arguments):
+        # `-2h` is a time ago, as `2h` is.
+        words = [word[1:] if word[:1] == "-" and word[1:2].isdigit() else word for word in words]
+    taken = None
+    if command.take is not None:
+        words, taken = command.take(list(words))
+    try:
+        args = parse(command.spec, words)
+    except HelpRequested:
+        from metashell.shell.pages import command_page
+
+        return lambda: ctx.write(command_page(command, ctx.display.width)), []
+    args.taken = taken
+    ctx.output = args.output or ctx.output
+
+    other = getattr(args, "snapshot", None)
+    return lambda: command.run(ctx, args), [other] if other else []
+
+
+def _written(ctx: Context, command: Command, step: Step | None, also_read: Sequence[str]) -> AbstractContextManager[None]:
+    """Where the answer goes. Errors: UsageError; MetashellError for a file that cannot be opened."""
+    if step is not None and (step.redirect is not None or step.pipe is not None):
+        from metashell.shell.lines.streams import to_command, to_file
+
+        if command.changes_cluster:
+            raise UsageError("what it asks and answers belongs on the terminal: no pipe, no file")
+        if step.redirect is not None:
+            return to_file(ctx, step.redirect, also_read)
+        assert step.pipe is not None
+        return to_command(ctx, step.pipe)
+    return _on_pages(ctx) if ctx.has_pager and not command.is_live else nullcontext()
+
+
+@contextmanager
+def _on_pages(ctx: Context) -> Iterator[None]:
+    from metashell.shell.lines.pager import paged, pager_command
+
+    pager = pager_command(ctx.settings.pager)
+    if not pager:
+        yield
+        return
+
+    def note(text: str, can_run: bool) -> None:
+        ctx.has_pager = can_run
+        ctx.complain(text, 0)
+
+    with paged(ctx.display, ctx.err, pager, note) as (display, err), ctx.writing_to(display, err):
+        yield
+
+
+@contextmanager
+def _timed(ctx: Context) -> Iterator[None]:
+    """Say at the end how long it took: by the clock, and of this process's time."""
+    from time import perf_counter, process_time
+
+    from metashell.amounts import duration_text
+
+    began, cpu = perf_counter(), process_time()
+    yield
+    took, used = ((now - then) * 1000 for now, then in ((perf_counter(), began), (process_time(), cpu)))
+    ctx.complain(f"time: {duration_text(round(took))}, cpu {duration_text(round(used))}", 0)

@@ -1,0 +1,164 @@
+"""What is typed at the prompt of SQL: when a question is whole, and how it could go on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from metashell.escape import terminal_line
+from metashell.options.analyse_tools import SQL_FORMS
+from metashell.shell.completing.fuzzy import matching
+
+COMMANDS: Final = {
+    ".tables": "the tables, and what they hold",
+    ".mode FORM": "how answers are shown: line has a line for each column of a row; text, json, jsonl, csv",
+    ".timer": "show how long each answer takes, or show it no longer",
+    ".help": "what can be typed here",
+    ".quit": "leave; so do exit and Ctrl-D",
+}
+QUIT: Final = ".quit"
+MODE: Final = ".mode"
+_OTHER_NAMES: Final = {
+    **dict.fromkeys((".exit", "quit", "exit", "\\q", ":q"), QUIT),
+    **dict.fromkeys(("help", "?", "\\?", "\\h"), ".help"),
+    **dict.fromkeys(("\\d", "\\dt"), ".tables"),
+    **dict.fromkeys(("timing", "\\timing"), ".timer"),
+    "\\x": ".mode line",
+}
+"""What people type who know another prompt, as a whole line."""
+HELP: Final = """\
+Type a question and end it with a semicolon; it may go over several lines. Tab completes tables, columns and functions.
+describe TABLE    the columns of a table
+"""
+_KEYWORDS: Final = tuple(
+    re.findall(
+        "[a-z]+",
+        "select from where group by order having limit join left on using as and or not in is null like distinct case when then else end "
+        "with union all describe show tables summarize between asc desc exists true false over partition filter unnest values",
+    )
+)
+_DESCRIBED: Final = r"\s*\\d\s+([\w.\"]+)[\s;]*"
+_WITHOUT_SEMICOLON: Final = r"(?is)\s*(?:describe|desc|summarize)\s+[\w.\"]+\s*|\s*show\s+tables\s*"
+_FOUND_MAX: Final = 1000
+_PIECES: Final = r"'(?:[^']|'')*(?:'|$)|\"[^\"]*(?:\"|$)|--[^\n]*|/\*.*?(?:\*/|$)|\$\$.*?(?:\$\$|$)|[^'\"$/-]+|."
+_WORD: Final = r"[A-Za-z0-9_]*$"
+_NAMED_TABLE: Final = (
+    r"(?i)\b(?:from|join|describe|summarize)\s+(\w+)(?:\s+(?:as\s+)?(?!using\b|on\b|where\b|join\b|left\b|group\b|order\b)(\w+))?"
+)
+_WANTS_TABLE: Final = r"(?i)\b(?:from|join|describe|summarize|desc)\s+$"
+
+
+class Vocabulary(NamedTuple):
+    """What names there are: the columns of each table, which tables are of the state, and functions."""
+
+    columns: Mapping[str, Sequence[str]]
+    state_tables: Sequence[str]
+    functions: Sequence[str]
+
+
+class Candidate(NamedTuple):
+    """A way to go on: the text that replaces the last `length` characters, and what it is."""
+
+    text: str
+    length: int
+    meta: str
+
+
+def command_of(text: str) -> str:
+    """The command of the prompt itself that a text is, in lower case and by its own name; empty for SQL."""
+    line = text.strip().rstrip(";").rstrip().lower()
+    line = _OTHER_NAMES.get(line, line)
+    return line if line.startswith(".") else ""
+
+
+def mode_of(line: str, form: str) -> tuple[str, str]:
+    """The form that a `.mode` line leads to from another, and what is said of it."""
+    words = line.split()[1:]
+    if len(words) == 1 and words[0] in SQL_FORMS:
+        return words[0], f"mode {words[0]}\n"
+    choices = ", ".join(SQL_FORMS)
+    if not words:
+        return form, f"mode {form}; there are {choices}\n"
+    return form, f"{terminal_line(line)}: a mode is one of {choices}\n"
+
+
+def question_of(text: str) -> str:
+    """The SQL that a text means: `\\d TABLE` describes one."""
+    described = re.fullmatch(_DESCRIBED, text)
+    return text if described is None else f"describe {described[1]}"
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text can be answered as it is: a command, or SQL that ends with a semicolon which is not in a text or a comment."""
+    line = text.strip()
+    if not line or command_of(line) or re.fullmatch(_WITHOUT_SEMICOLON, question_of(line)):
+        return True
+    last = ""
+    for piece in re.findall(_PIECES, line, re.DOTALL):
+        if not piece.startswith(("--", "/*")) and piece.strip():
+            last = piece.strip()
+    return last.endswith(";") and last[0] not in "'\"$"
+
+
+def candidates(before: str, after: str, names: Vocabulary) -> Iterator[Candidate]:
+    """The ways in which the word before the cursor may go on, columns of the tables that are named before all others."""
+    found = re.search(_WORD, before)
+    word = found[0] if found is not None else ""
+    ahead = before[: len(before) - len(word)]
+    if before.startswith("."):
+        forms = {f"{MODE} {form}": "" for form in SQL_FORMS} if before.startswith(f"{MODE} ") else {}
+        words = {**{usage.split(" ")[0]: meta for usage, meta in COMMANDS.items()}, **forms}
+        yield from (Candidate(name, len(before), meta) for name, meta in words.items() if name.startswith(before))
+        return
+    if _is_in_text(ahead):
+        return
+    named = _named_tables(before + after, names)
+    qualified = re.search(r"(\w+)\.$", ahead)
+    if qualified is not None:
+        table = named.get(qualified[1].lower(), "")
+        yield from _matching(word, dict.fromkeys(names.columns.get(table, ()), f"column of {table}"))
+    elif re.search(_WANTS_TABLE, ahead):
+        yield from _matching(word, _tables(names))
+    elif word or named:
+        yield from _matching(word, _words(dict.fromkeys(named.values()), names, is_long=bool(word)))
+
+
+def _is_in_text(ahead: str) -> bool:
+    pieces = re.findall(_PIECES, ahead, re.DOTALL)
+    return bool(pieces) and pieces[-1].startswith(("'", "--")) and (len(pieces[-1]) == 1 or not pieces[-1].endswith("'"))
+
+
+def _named_tables(text: str, names: Vocabulary) -> dict[str, str]:
+    """The tables that a text names, by their names and by what it calls them."""
+    named = {}
+    for table, alias in re.findall(_NAMED_TABLE, text):
+        if table.lower() in names.columns:
+            named[table.lower()] = table.lower()
+            if alias:
+                named[alias.lower()] = table.lower()
+    return named
+
+
+def _tables(names: Vocabulary) -> dict[str, str]:
+    return {name: "state" if name in names.state_tables else "events" for name in names.columns}
+
+
+def _words(tables: Mapping[str, object], names: Vocabulary, *, is_long: bool) -> dict[str, str]:
+    """Everything that may stand at a place, each with what it is; before a word is begun, columns only."""
+    words: dict[str, str] = {}
+    for table in tables or (names.columns if is_long else ()):
+        for column in names.columns[table]:
+            words.setdefault(column, f"column of {table}")
+    if is_long:
+        for more in (_tables(names), dict.fromkeys(_KEYWORDS, ""), dict.fromkeys((f"{name}(" for name in names.functions), "function")):
+            words = {**more, **words}
+        kinds = {"column": 0, "state": 1, "events": 2, "": 3, "function": 4}
+        words = dict(sorted(words.items(), key=lambda item: kinds.get(item[1].split(" ")[0], 9)))
+    return words
+
+
+def _matching(word: str, words: Mapping[str, str]) -> Iterator[Candidate]:
+    for text in matching(word.lower(), list(words), _FOUND_MAX):
+        if text != word:
+            yield Candidate(text, len(word), words[text])

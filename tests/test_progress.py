@@ -1,0 +1,145 @@
+"""The line of progress: where it is drawn, and that nothing else ever stands beside it."""
+
+from __future__ import annotations
+
+import io
+from threading import Lock
+from types import SimpleNamespace
+
+import pytest
+
+from metashell import progress
+from metashell.progress import CLEAR_LINE, clear, end, shown_while, stepping_aside, tell
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Standard output and standard error, as one terminal."""
+    shown = Terminal()
+    # The streams of the process are those of pytest, which changes them between a fixture and its test.
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stdout=shown, stderr=shown))
+    monkeypatch.setenv("TERM", "xterm")
+    return shown
+
+
+@pytest.fixture
+def line(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> progress._Line:
+    """A line that is drawn when the test says so."""
+    drawn = progress._Line(Lock(), terminal)
+    drawn.texts.append(("opening a", 0.0))
+    monkeypatch.setattr(progress, "_line", drawn)
+    return drawn
+
+
+def test_a_text_is_followed_by_its_seconds(line: progress._Line, terminal: Terminal) -> None:
+    line.draw(12.4)
+    assert terminal.getvalue() == f"{CLEAR_LINE}opening a: 12 s"
+
+
+def test_the_innermost_block_is_shown_with_its_own_seconds_and_then_the_outer_one(
+    line: progress._Line, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.monotonic", lambda: 10.0)
+    with shown_while("inside"):
+        line.draw(13)
+        tell(lambda seconds: f"{seconds:g} of 9")
+        line.draw(14)
+    line.draw(15)
+    assert terminal.getvalue() == f"{CLEAR_LINE}inside: 3 s{CLEAR_LINE}4 of 9{CLEAR_LINE}opening a: 15 s"
+
+
+def test_it_is_gone_before_anything_else_is_written(line: progress._Line, terminal: Terminal) -> None:
+    out = stepping_aside(terminal)
+    line.draw(1)
+    out.write("a line\n")
+    assert terminal.getvalue() == f"{CLEAR_LINE}opening a: 1 s{CLEAR_LINE}a line\n"
+    line.draw(2)  # lines come by themselves: that is progress enough
+    line.draw(3)
+    assert terminal.getvalue().endswith(f"a line\n{CLEAR_LINE}opening a: 3 s")
+
+
+def test_it_does_not_come_back_beside_half_a_line(line: progress._Line, terminal: Terminal) -> None:
+    out = stepping_aside(terminal)
+    out.write("half")
+    line.draw(1)
+    line.draw(2)
+    assert terminal.getvalue() == "half"
+    out.write(" and the rest\n")
+    line.draw(3)
+    line.draw(4)
+    assert terminal.getvalue() == f"half and the rest\n{CLEAR_LINE}opening a: 4 s"
+
+
+def test_a_note_takes_it_off_and_it_comes_back(line: progress._Line, terminal: Terminal) -> None:
+    line.draw(1)
+    clear()
+    assert terminal.getvalue().endswith(CLEAR_LINE)
+    line.draw(2)
+    line.draw(3)
+    assert terminal.getvalue().endswith("opening a: 3 s")
+
+
+def test_what_waits_for_others_has_none(line: progress._Line, terminal: Terminal) -> None:
+    line.draw(1)
+    end()
+    line.draw(2)
+    assert terminal.getvalue().endswith(f"1 s{CLEAR_LINE}")
+
+
+def test_a_name_cannot_make_the_terminal_obey(line: progress._Line, terminal: Terminal) -> None:
+    tell("opening \x1b[2Jx")
+    line.draw(1)
+    assert terminal.getvalue().removeprefix(CLEAR_LINE) == "opening \\x1b[2Jx: 1 s"
+
+
+@pytest.mark.parametrize("width", [20, 80])
+def test_it_is_never_wider_than_the_terminal(line: progress._Line, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setattr(progress, "_width", lambda _: width)
+    tell("x" * 300)
+    line.draw(1)
+    shown = terminal.getvalue().removeprefix(CLEAR_LINE)
+    assert len(shown) == width - 1 and shown.endswith(": 1 s")
+
+
+def test_of_a_long_path_the_end_is_seen_and_the_seconds(line: progress._Line, terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_width", lambda _: 40)
+    tell("opening /a/very/long/path/that/leads/to/00000000000000000000.log")
+    line.draw(12)
+    assert terminal.getvalue().removeprefix(CLEAR_LINE) == "opening /a/…00000000000000000.log: 12 s"
+
+
+def test_a_pipe_may_feed_a_pager_so_what_goes_there_ends_the_line(line: progress._Line, terminal: Terminal) -> None:
+    out = progress._Beside(io.StringIO(), is_terminal=False)
+    line.draw(1)
+    out.write("a\n")
+    line.draw(2)
+    line.draw(3)
+    assert terminal.getvalue() == f"{CLEAR_LINE}opening a: 1 s{CLEAR_LINE}"
+
+
+def test_a_terminal_that_cannot_take_a_line_back_gets_none(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    assert not progress.may_show()
+    assert stepping_aside(terminal) is terminal
+
+
+def test_a_file_gets_no_line_and_is_no_reason_to_step_aside(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = io.StringIO()
+    assert stepping_aside(file) is file
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=file))
+    with shown_while("opening a", 0.001):
+        assert progress._line is None
+    assert file.getvalue() == ""
+
+
+def test_an_error_inside_leaves_no_line_behind(terminal: Terminal) -> None:
+    with pytest.raises(KeyError), shown_while("opening a"):
+        assert progress._line is not None
+        raise KeyError
+    assert progress._line is None
+    assert terminal.getvalue() == ""
