@@ -32,6 +32,10 @@ from metashell.log.segment import BatchFault, read_batches
 from metashell.log.source_fault import SourceFault
 from metashell.log.tail import Tail
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from metashell.log.meta_properties import MetaProperties
+
 _LOOK_BYTES: Final = 1 << 20
 _FIRST_BATCH_BYTES: Final = 4096
 _LISTED_MAX: Final = 5
@@ -88,6 +92,7 @@ LOCAL: Final = LocalTree()
 class InputFile(NamedTuple):
     """A file to read: the log it belongs to (None: not known) and the cluster it is of.
 
+    `node` says which node wrote it, None where no meta.properties does.
     `checkpoint` names the checkpoint that it is, empty for a segment. `may_end_early` marks the last segment of a directory, whose torn or
     empty tail is no fault.
 
@@ -103,6 +108,7 @@ class InputFile(NamedTuple):
     begins_by: int | None = None
     next_path: str = ""
     passed_over: tuple[SourceFault, ...] = ()
+    node: "MetaProperties | None" = None
 
 
 class FoundLog(NamedTuple):
@@ -234,14 +240,15 @@ def find_metadata(path: str) -> str:
 
 def _bootstrap(folder: str, clusters: "_Clusters") -> FoundLog:
     path = clusters.tree.place(folder, BOOTSTRAP_CHECKPOINT)
-    file = InputFile(path=path, log=METADATA, cluster_id=clusters.of(folder), checkpoint=BOOTSTRAP_CHECKPOINT)
+    cluster_id, node = clusters.of(folder), clusters.node_of(folder)
+    file = InputFile(path=path, log=METADATA, cluster_id=cluster_id, checkpoint=BOOTSTRAP_CHECKPOINT, node=node)
     return FoundLog(directory=clusters.tree.place(folder), kind=METADATA, cluster_id=file.cluster_id, files=(file,))
 
 
 def _found(folder: str, listing: Listing, place: LogKind | None, clusters: "_Clusters", every_checkpoint: bool) -> FoundLog:
     tree = clusters.tree
     path_of = partial(tree.place, folder)
-    cluster_id = clusters.of(folder)
+    cluster_id, node = clusters.of(folder), clusters.node_of(folder)
     from metashell.log.listed_files import listed_files
 
     passed_over: list[SourceFault] = []
@@ -257,6 +264,7 @@ def _found(folder: str, listing: Listing, place: LogKind | None, clusters: "_Clu
                 cluster_id=cluster_id,
                 checkpoint=checkpoint_id(file.name),
                 may_end_early=file.may_end_early,
+                node=node,
             )
         )
     return FoundLog(
@@ -297,11 +305,13 @@ def named_file(path: str, tree: Tree = LOCAL, folder: str | None = None) -> Inpu
         content = content_of_file(file)
         is_checkpoint = is_checkpoint_file(name, file)
     place = METADATA if parsed is not None and parsed.kind != "segment" else place_of(folder, (name,), tree)
+    clusters = _Clusters(tree)
     return InputFile(
         path=path,
         log=kind_of(place, content),
-        cluster_id=_Clusters(tree).of(folder),
+        cluster_id=clusters.of(folder),
         checkpoint=checkpoint_id(name) if is_checkpoint else "",
+        node=clusters.node_of(folder),
     )
 
 
@@ -411,23 +421,29 @@ class _Clusters:
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
-        self._known: dict[str, str | None] = {}
+        self._known: dict[str, MetaProperties | None] = {}
 
     def of(self, folder: str) -> str:
-        return self._told(folder) or self._told(self.tree.parent(folder)) or self.tree.place(folder)
+        found = self.node_of(folder)
+        return (found and found.cluster_id) or self.tree.place(folder)
 
-    def _told(self, folder: str) -> str | None:
-        if folder not in self._known:
-            self._known[folder] = self._read(folder)
-        return self._known[folder]
+    def node_of(self, folder: str) -> "MetaProperties | None":
+        """The properties in a folder or above it, whichever name a cluster."""
+        for place in (folder, self.tree.parent(folder)):
+            if place not in self._known:
+                self._known[place] = self._read(place)
+            found = self._known[place]
+            if found is not None and found.cluster_id:
+                return found
+        return None
 
-    def _read(self, folder: str) -> str | None:
+    def _read(self, folder: str) -> "MetaProperties | None":
         from metashell.log.meta_properties import meta_properties_of
         from metashell.log.properties import parse_properties
 
         data = self.tree.read(folder, META_PROPERTIES)
         try:
-            return None if data is None else meta_properties_of(parse_properties(data)).cluster_id
+            return None if data is None else meta_properties_of(parse_properties(data))
         except ValueError:
             return None
 

@@ -1,0 +1,19 @@
+"""A lake: tables of many days and clusters in one folder, to which only what is new is added, exactly once.
+
+    table=NAME/cluster_id=ID/date=YYYY-MM-DD/part-COMMIT-N.parquet     rows
+    _metashell/format.json                                            what holds for the whole lake
+    _metashell/commits/00000001.json                                  what one export added, and of which offsets
+    _metashell/pending.json, _metashell/work/                         a commit that is being made
+
+Offsets are the identity of what is read, not files: compaction rewrites segments, dumps are copied, logs are rolled. A log is known by its
+cluster, its node and its name (`identity`). The lake's commits say which offsets of it are there (`coverage`, `ledger`), so the plan of an
+append (`plan`) is what is not. The same input a second time, or a copy of it, adds nothing.
+
+A commit (`commit`) happens in steps, each of which may be the last before a crash: parts are written below `_metashell/work`, then
+`pending.json` names every move and every removal and holds the commit itself, then the parts are moved, then the commit gets its number.
+Whoever opens the lake to write goes on where `pending.json` is, or clears what was left without one. So each record is there once.
+
+`write` and `compact` need pyarrow, everything else needs nothing: Spark's driver plans and commits by the same code.
+
+Nothing here reads a clock or a source of chance but by an argument.
+"""
