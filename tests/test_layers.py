@@ -69,6 +69,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "state": {"decode"},
         "export": {"inputs", "decode"},
         "sql": {"inputs", "decode", "state"},
+        "lake": {"inputs", "decode", "export"},
     },
     "dump": {"own": set(), "kafka": set()},
     "rehearse": {"words": set(), "answers": {"words"}},

@@ -13,7 +13,6 @@ A commit (`commit`) happens in steps, each of which may be the last before a cra
 `pending.json` names every move and every removal and holds the commit itself, then the parts are moved, then the commit gets its number.
 Whoever opens the lake to write goes on where `pending.json` is, or clears what was left without one. So each record is there once.
 
-`write` and `compact` need pyarrow, everything else needs nothing: Spark's driver plans and commits by the same code.
-
-Nothing here reads a clock or a source of chance but by an argument.
+`append` is the driver of `metashell export --append`; Spark's driver plans and commits by the same code. `write`, `rewrite` and `days` need
+pyarrow and run in processes of their own, all else needs the base install.
 """

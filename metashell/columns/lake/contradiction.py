@@ -1,0 +1,58 @@
+"""Whether a log is the one that a lake has, by the batches that both have."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from metashell.columns.lake.ledger import Anchor, LogState
+from metashell.errors import UsageError
+from metashell.log.inputs import InputFile
+from metashell.log.kinds import METADATA
+
+
+class Judge:
+    """Sees the batches of a file in order, and holds them against the anchors of its log.
+
+    `fault` is the first batch that differs, `good_to` the offset after the last one before it that is equal.
+    """
+
+    def __init__(self, file: InputFile, known: LogState) -> None:
+        self.file = file
+        self.fault: Anchor | None = None
+        self.good_to = 0
+        self.is_proved = False
+        self._is_exact = file.log == METADATA
+        self._offsets = known.offsets
+        self._anchors = known.anchors
+        self._lasts = sorted(known.anchors)
+
+    def see(self, batch: Anchor) -> None:
+        at = bisect_left(self._lasts, batch.base)
+        while at < len(self._lasts) and self._lasts[at] <= batch.last:
+            self._hold(batch, self._anchors[self._lasts[at]])
+            at += 1
+        if self._is_exact and at < len(self._lasts) and self._anchors[self._lasts[at]].base <= batch.last:
+            self._differs(batch)  # it ends within a batch that the lake has
+
+    def _hold(self, batch: Anchor, anchor: Anchor) -> None:
+        is_same = batch == anchor if self._is_exact else -1 in (batch.epoch, anchor.epoch) or batch.epoch == anchor.epoch
+        if not is_same:
+            self._differs(batch)
+        elif self.fault is None:
+            self.is_proved = True
+            self.good_to = max(self.good_to, batch.last + 1)
+
+    def _differs(self, batch: Anchor) -> None:
+        if self.fault is None:
+            self.fault = batch
+
+    def require(self) -> None:
+        """Errors: UsageError where a batch is not the one that the lake has at its offsets."""
+        if self.fault is None:
+            return
+        path = self.file.path
+        raise UsageError(
+            f"{path}: offset {self.fault.base}: not what the lake has there: the log was cut and written anew, or it is another log; "
+            "--replace removes what differs and writes it anew",
+            path,
+        )

@@ -1,0 +1,303 @@
+"""What a lake's commits say, and the state that they come to.
+
+A commit is one JSON file: what it covers of which logs, the files it added and those it removed. The state is the fold of all of them; now
+and then it is written as a whole, so that opening a lake stays quick. Every name is relative to the lake, every source is shown without
+credentials.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from metashell.columns.lake.coverage import Coverage
+from metashell.log.names import parse_name
+
+Json = dict[str, Any]
+_ANCHORS_MAX = 256
+
+
+class LogKey(NamedTuple):
+    """A log: its cluster, its node and its name; a loose file has neither, and a name that holds what it begins with."""
+
+    cluster: str
+    node: str
+    log: str
+
+    def __str__(self) -> str:
+        return f"{self.log} of node {self.node} of {self.cluster}" if self.node else self.log.partition("@")[0]
+
+
+class Anchor(NamedTuple):
+    """A batch that was read, by what tells it from any other at its offsets."""
+
+    base: int
+    last: int
+    epoch: int
+    crc: int
+
+
+class FileMark(NamedTuple):
+    """How far a file was read: its size then, where its last whole batch starts and ends, its first batch and that last one."""
+
+    size: int
+    position: int
+    end: int
+    first: Anchor
+    last: Anchor
+
+
+class Source(NamedTuple):
+    """Where rows come from: a log, and what their column `file` says; `checkpoint` names the checkpoint that the file is."""
+
+    log: LogKey
+    path: str
+    checkpoint: str = ""
+
+
+class LakeFile(NamedTuple):
+    """A file of rows: its name in the lake, its rows and bytes, and the numbers of its sources."""
+
+    name: str
+    rows: int
+    size: int
+    sources: tuple[int, ...] = ()
+
+    @property
+    def folder(self) -> str:
+        return self.name.rpartition("/")[0]
+
+    @property
+    def table(self) -> str:
+        return self.name.partition("/")[0].partition("=")[2]
+
+
+@dataclass(slots=True)
+class LogState:
+    """What is covered of one log: offsets of its segments, offsets that its checkpoints stand for, and the batches to know it by.
+
+    `directory` is the id of its disk's directory; `passed_over` are faults of checkpoints that were not used, which are told once.
+    """
+
+    offsets: Coverage = field(default_factory=Coverage)
+    stood_for: Coverage = field(default_factory=Coverage)
+    checkpoints: list[str] = field(default_factory=list)
+    files: dict[str, FileMark] = field(default_factory=dict)
+    anchors: dict[int, Anchor] = field(default_factory=dict)
+    directory: str = ""
+    passed_over: list[str] = field(default_factory=list)
+
+    def add(self, other: LogState) -> None:
+        """Add what another one covers of the same log."""
+        for start, end in other.offsets:
+            self.offsets.add(start, end)
+        for start, end in other.stood_for:
+            self.stood_for.add(start, end)
+        self.checkpoints += [name for name in other.checkpoints if name not in self.checkpoints]
+        self.passed_over += [fault for fault in other.passed_over if fault not in self.passed_over]
+        self.files.update(other.files)
+        self.directory = other.directory or self.directory
+        self.anchors.update(other.anchors)
+        self._thin_out()
+
+    def _thin_out(self) -> None:
+        """Of old anchors every second one goes: what is left still tells where a log differs, less exactly."""
+        if len(self.anchors) > _ANCHORS_MAX:
+            lasts = sorted(self.anchors)
+            for last in lasts[1 : _ANCHORS_MAX // 2 : 2]:
+                del self.anchors[last]
+
+    def remove_from(self, offset: int) -> None:
+        """Forget the log from an offset on, and the checkpoints that stand for more than what is before it."""
+        self.offsets.remove_from(offset)
+        self.stood_for.remove_from(offset)
+        self.anchors = {last: anchor for last, anchor in self.anchors.items() if last < offset}
+        self.files = {name: mark for name, mark in self.files.items() if mark.last.last < offset}
+        self.checkpoints = [name for name in self.checkpoints if checkpoint_end(name) <= offset and offset > 0]
+        self.directory = self.directory if offset else ""
+
+    def copy(self) -> LogState:
+        made = LogState()
+        made.add(self)
+        return made
+
+    def to_json(self) -> Json:
+        found: Json = {
+            "offsets": list(map(list, self.offsets)),
+            "anchors": [list(anchor) for _, anchor in sorted(self.anchors.items())],
+            "files": {name: [*mark[:3], list(mark.first), list(mark.last)] for name, mark in sorted(self.files.items())},
+            "stood_for": list(map(list, self.stood_for)),
+            "checkpoints": self.checkpoints,
+            "directory": self.directory,
+            "passed_over": self.passed_over,
+        }
+        return {name: value for name, value in found.items() if value}
+
+    @classmethod
+    def of_json(cls, found: Json) -> LogState:
+        return cls(
+            offsets=Coverage(found.get("offsets", ())),
+            stood_for=Coverage(found.get("stood_for", ())),
+            checkpoints=list(found.get("checkpoints", ())),
+            files={
+                name: FileMark(size, position, end, Anchor(*first), Anchor(*last))
+                for name, (size, position, end, first, last) in found.get("files", {}).items()
+            },
+            anchors={anchor[1]: Anchor(*anchor) for anchor in found.get("anchors", ())},
+            directory=found.get("directory", ""),
+            passed_over=list(found.get("passed_over", ())),
+        )
+
+
+Logs = dict[LogKey, LogState]
+
+
+def checkpoint_end(name: str) -> int:
+    """The offset up to which a checkpoint stands for its log, by its name; 0 for one that has none in it."""
+    parsed = parse_name(name)
+    return parsed.snapshot_id.offset if parsed is not None and parsed.snapshot_id is not None else 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Commit:
+    """What one export added to a lake, or what a compaction put together.
+
+    `id` tells it from another of that number, by a writer that slept while it lost its lock. `first_source` is how many sources the state
+    has already. `cut` are logs of which everything from an offset on was removed; `is_reset` says that all that was there is gone.
+    """
+
+    number: int
+    version: str
+    at_ms: int
+    kind: str = "append"
+    id: str = ""
+    on_error: str = "fail"
+    logs: Logs = field(default_factory=dict)
+    cut: dict[LogKey, int] = field(default_factory=dict)
+    first_source: int = 0
+    sources: tuple[Source, ...] = ()
+    added: tuple[LakeFile, ...] = ()
+    removed: tuple[str, ...] = ()
+    rows: dict[str, int] = field(default_factory=dict)
+    schemas: dict[str, dict[str, str]] = field(default_factory=dict)
+    is_reset: bool = False
+
+    def to_json(self) -> Json:
+        return {
+            "number": self.number,
+            "version": self.version,
+            "at_ms": self.at_ms,
+            "kind": self.kind,
+            "id": self.id,
+            "on_error": self.on_error,
+            "is_reset": self.is_reset,
+            "rows": self.rows,
+            "logs": logs_to_json(self.logs),
+            "cut": [[*key, offset] for key, offset in sorted(self.cut.items())],
+            "first_source": self.first_source,
+            "sources": sources_to_json(self.sources),
+            "added": files_to_json(self.added),
+            "removed": list(self.removed),
+            "schemas": self.schemas,
+        }
+
+    @classmethod
+    def of_json(cls, found: Json) -> Commit:
+        return cls(
+            number=found["number"],
+            version=found["version"],
+            at_ms=found["at_ms"],
+            kind=found["kind"],
+            id=found["id"],
+            on_error=found["on_error"],
+            is_reset=found["is_reset"],
+            rows=found["rows"],
+            logs=logs_of_json(found["logs"]),
+            cut={LogKey(*key): offset for *key, offset in found["cut"]},
+            first_source=found["first_source"],
+            sources=tuple(sources_of_json(found["sources"])),
+            added=tuple(files_of_json(found["added"])),
+            removed=tuple(found["removed"]),
+            schemas=found["schemas"],
+        )
+
+
+@dataclass(slots=True)
+class LakeState:
+    """All that a lake's commits say together."""
+
+    number: int = 0
+    at_ms: int = 0
+    logs: Logs = field(default_factory=dict)
+    files: dict[str, LakeFile] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    sources: list[Source] = field(default_factory=list)
+    schemas: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def apply(self, commit: Commit) -> None:
+        """Add the next commit."""
+        assert commit.number == self.number + 1, "commits come in order"
+        if commit.is_reset:
+            self.logs, self.files, self.rows, self.sources, self.schemas = {}, {}, {}, [], {}
+        assert commit.first_source == len(self.sources), "sources are numbered as they come"
+        self.number, self.at_ms = commit.number, commit.at_ms
+        for key, offset in commit.cut.items():
+            if key in self.logs:
+                self.logs[key].remove_from(offset)
+        for key, log in commit.logs.items():
+            self.logs.setdefault(key, LogState()).add(log)
+        self.sources += commit.sources
+        for name in commit.removed:
+            self.files.pop(name, None)
+        self.files.update({file.name: file for file in commit.added})
+        for table, count in commit.rows.items():
+            self.rows[table] = self.rows.get(table, 0) + count
+        for table, columns in commit.schemas.items():
+            self.schemas[table] = {**self.schemas.get(table, {}), **columns}
+
+    def to_json(self) -> Json:
+        return {
+            "number": self.number,
+            "at_ms": self.at_ms,
+            "rows": self.rows,
+            "logs": logs_to_json(self.logs),
+            "sources": sources_to_json(self.sources),
+            "files": files_to_json(self.files.values()),
+            "schemas": self.schemas,
+        }
+
+    @classmethod
+    def of_json(cls, found: Json) -> LakeState:
+        return cls(
+            number=found["number"],
+            at_ms=found["at_ms"],
+            rows=found["rows"],
+            logs=logs_of_json(found["logs"]),
+            sources=list(sources_of_json(found["sources"])),
+            files={file.name: file for file in files_of_json(found["files"])},
+            schemas=found["schemas"],
+        )
+
+
+def logs_to_json(logs: Logs) -> list[Json]:
+    return [{**key._asdict(), **log.to_json()} for key, log in sorted(logs.items())]
+
+
+def logs_of_json(found: list[Json]) -> Logs:
+    return {LogKey(log["cluster"], log["node"], log["log"]): LogState.of_json(log) for log in found}
+
+
+def sources_to_json(sources: Any) -> list[list[str]]:
+    return [[*source.log, source.path, source.checkpoint] for source in sources]
+
+
+def sources_of_json(found: list[list[str]]) -> list[Source]:
+    return [Source(LogKey(cluster, node, log), path, checkpoint) for cluster, node, log, path, checkpoint in found]
+
+
+def files_to_json(files: Any) -> list[list[Any]]:
+    return [[file.name, file.rows, file.size, list(file.sources)] for file in files]
+
+
+def files_of_json(found: list[list[Any]]) -> list[LakeFile]:
+    return [LakeFile(name, rows, size, tuple(sources)) for name, rows, size, sources in found]
