@@ -63,10 +63,11 @@ LAYERS["cli"] = set(LAYERS)
 # row "".
 ROOMS: dict[str, dict[str, set[str]]] = {
     "columns": {
+        "meanings": set(),
         "inputs": set(),
         "decode": {"inputs"},
         "state": {"decode"},
-        "export": {"inputs", "decode"},
+        "export": {"meanings", "inputs", "decode"},
         "sql": {"inputs", "decode", "state"},
     },
     "dump": {"own": set(), "kafka": set()},
