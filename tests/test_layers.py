@@ -64,10 +64,11 @@ LAYERS["cli"] = set(LAYERS)
 ROOMS: dict[str, dict[str, set[str]]] = {
     "columns": {
         "inputs": set(),
-        "decode": {"inputs"},
-        "state": {"decode"},
-        "export": {"inputs", "decode"},
-        "sql": {"inputs", "decode", "state"},
+        "typed": set(),
+        "decode": {"inputs", "typed"},
+        "state": {"decode", "typed"},
+        "export": {"inputs", "decode", "typed"},
+        "sql": {"inputs", "decode", "state", "typed"},
     },
     "dump": {"own": set(), "kafka": set()},
     "rehearse": {"words": set(), "answers": {"words"}},
