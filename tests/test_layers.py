@@ -64,12 +64,14 @@ LAYERS["cli"] = set(LAYERS)
 # row "".
 ROOMS: dict[str, dict[str, set[str]]] = {
     "columns": {
+        "meanings": set(),
         "inputs": set(),
-        "decode": {"inputs"},
-        "state": {"decode"},
-        "export": {"inputs", "decode"},
-        "sql": {"inputs", "decode", "state"},
-        "lake": {"inputs", "decode", "export"},
+        "typed": {"meanings"},
+        "decode": {"inputs", "typed"},
+        "state": {"decode", "typed"},
+        "export": {"meanings", "inputs", "decode", "typed"},
+        "sql": {"inputs", "decode", "state", "typed"},
+        "lake": {"meanings", "inputs", "decode", "typed", "export"},
     },
     "dump": {"own": set(), "kafka": set()},
     "rehearse": {"words": set(), "answers": {"words"}},
@@ -174,12 +176,12 @@ LATE_MODULES = {
 OWNERS = {
     "prompt_toolkit": {"shell"},
     "typer": {"options"},
-    "numpy": {"columns"},
+    "numpy": {"columns", "reports"},
     "pyarrow": {"columns", "reports", "stores"},
     "duckdb": {"columns"},
 }
 # Nothing of the base install imports these packages, so their modules may need what they are about.
-LATE_PACKAGES = {"columns": {"numpy", "pyarrow"}, "reports": {"pyarrow"}}
+LATE_PACKAGES = {"columns": {"numpy", "pyarrow"}, "reports": {"numpy", "pyarrow"}}
 
 LINES_MAX = 500
 MACHINE_PATH = re.compile(r"/(?:work|tmp|root|home/[a-z]+)/[A-Za-z0-9_.]")
