@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -31,7 +32,7 @@ from metashell.errors import MetashellError, UsageError
 from metashell.stores import Held, Store, open_store
 
 if TYPE_CHECKING:
-    from metashell.columns.decode.options import OnError, ReadOptions
+    from metashell.columns.decode.options import Form, OnError, ReadOptions
     from metashell.columns.lake.write import TaskResult, Written
     from metashell.log.kinds import LogKind
 
@@ -50,7 +51,7 @@ class AppendOptions:
     jobs: int = 0
     show_secrets: bool = False
     log: LogKind | None = None
-    columns: str = "raw"
+    columns: Form = "typed"
     target_bytes: int = TARGET_BYTES
     target_size: int | None = None
     replaces: bool = False
@@ -170,7 +171,7 @@ def job_of(options: AppendOptions, lake: LakeFormat, commit_id: str) -> Any:
 def reading(options: AppendOptions, lake: LakeFormat) -> ReadOptions:
     from metashell.columns.decode.options import ReadOptions
 
-    return ReadOptions(tables=lake.tables, on_error=options.on_error, show_secrets=lake.show_secrets)
+    return ReadOptions(tables=lake.tables, on_error=options.on_error, show_secrets=lake.show_secrets, columns=lake.columns)
 
 
 def commit_append(

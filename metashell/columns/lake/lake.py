@@ -11,6 +11,10 @@ from metashell.columns.lake.names import COMMITS, FORMAT, PENDING, checkpoint_na
 from metashell.errors import MetashellError, UsageError
 from metashell.stores import Store
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from metashell.columns.decode.options import Form
+
 FORMAT_NUMBER: Final = 1
 CHECKPOINT_EVERY: Final = 25
 """Commits that are read one by one when a lake is opened, at most."""
@@ -23,7 +27,7 @@ class LakeFormat:
 
     id: str
     version: str
-    columns: str
+    columns: Form
     tables: tuple[str, ...] | None
     show_secrets: bool
 

@@ -79,7 +79,7 @@ def plan_append(
     and the offset.
     """
     listed = [file for path in paths for file in input_files(path, log)]
-    planner = Planner(state.logs, len(state.sources), target_bytes)
+    planner = Planner(state.logs, len(state.sources), target_bytes, replaces=replaces)
     keys = planner.keys_of(listed)
     if replaces:
         planner.cut_contradicted(listed, keys)
@@ -94,9 +94,10 @@ def plan_append(
 class Planner:
     """Plans file by file, so that a second copy of a log in one run adds nothing either."""
 
-    def __init__(self, covered: Logs, first_source: int, target_bytes: int) -> None:
+    def __init__(self, covered: Logs, first_source: int, target_bytes: int, *, replaces: bool = False) -> None:
         self.plan = Plan(first_source=first_source)
         self._covered = covered
+        self._replaces = replaces
         self._now: Logs = {}
         self._target_bytes = target_bytes
         self._pieces: list[tuple[Piece, int]] = []
@@ -306,7 +307,7 @@ class Planner:
         if found.is_proved:
             self._unproved.pop(key, None)
             now.directory = directory or now.directory
-        elif directory and now.directory and directory != now.directory and key not in self.plan.cut:
+        elif directory and now.directory and directory != now.directory and not self._replaces:
             self._unproved[key] = file.path
         found.covered.directory = directory
 
