@@ -26,7 +26,9 @@ def topics(first: int, count: int, *, epoch: int = 1, time: int = START, name: s
     data = b""
     for start in range(first, first + count, 2):
         records = [
-            Record(offset, time + offset * step, None, write_metadata_record(cls(name=f"{name}{offset}", topic_id=offset.to_bytes(16, "big"))))
+            Record(
+                offset, time + offset * step, None, write_metadata_record(cls(name=f"{name}{offset}", topic_id=offset.to_bytes(16, "big")))
+            )
             for offset in range(start, min(start + 2, first + count))
         ]
         data += write_batch(start, records, leader_epoch=epoch)
