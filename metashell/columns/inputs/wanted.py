@@ -31,7 +31,7 @@ Is = Callable[[BatchHeader], bool]
 
 
 def narrowed(file: OpenFile, size: int, bounds: Bounds) -> tuple[int, int]:
-    """The part of a file of `size` bytes before and behind which no wanted batch lies, by offset and epoch; its ends are ends of batches."""
+    """The part of a file of `size` bytes outside of which no wanted batch lies, by offset and epoch; its ends are ends of batches."""
     if bounds.is_empty:
         return 0, 0
     start, end = 0, size
