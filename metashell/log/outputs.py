@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     Identity = tuple[int, int]
 
-_MARKS = (META_PROPERTIES, QUORUM_STATE, PARTITION_METADATA)
+MARKS = (META_PROPERTIES, QUORUM_STATE, PARTITION_METADATA)
+"""Files that a directory of logs has."""
 _MODE = 0o666
 
 
@@ -83,7 +84,7 @@ def _identity(path: str) -> Identity | None:
 
 def _is_beside_logs(folder: str, sources: list[str]) -> bool:
     """Whether a folder is one of logs, by what lies in it, or lies below a source."""
-    if any(os.path.lexists(os.path.join(folder, mark)) for mark in _MARKS):
+    if any(os.path.lexists(os.path.join(folder, mark)) for mark in MARKS):
         return True
     read = {_identity(source) for source in sources} - {None}
     while read:

@@ -11,6 +11,7 @@ from metashell.columns.bounds import Bounds
 from metashell.log.kinds import LogKind
 
 OnError = Literal["fail", "skip"]
+Form = Literal["raw", "typed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,8 @@ class ReadOptions:
 
     `payload_types` names the types of records whose payload is wanted, None for all.
 
+    `columns` is "raw" for what bytes hold, numbers and 16 bytes for ids, or "typed" for what they say (`columns/typed`).
+
     `payloads` off leaves the JSON text of `records` null, which is nearly all of its cost; bodies are not looked into then.
     """
 
@@ -34,6 +37,7 @@ class ReadOptions:
     payloads: bool = True
     only: Bounds | None = None
     payload_types: frozenset[str] | None = None
+    columns: Form = "raw"
     max_decompressed: int = MAX_DECOMPRESSED
 
     def wants(self, table: str) -> bool:
