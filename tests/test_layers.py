@@ -64,11 +64,13 @@ LAYERS["cli"] = set(LAYERS)
 # row "".
 ROOMS: dict[str, dict[str, set[str]]] = {
     "columns": {
+        "meanings": set(),
         "inputs": set(),
-        "decode": {"inputs"},
-        "state": {"decode"},
-        "export": {"inputs", "decode"},
-        "sql": {"inputs", "decode", "state"},
+        "typed": {"meanings"},
+        "decode": {"inputs", "typed"},
+        "state": {"decode", "typed"},
+        "export": {"meanings", "inputs", "decode", "typed"},
+        "sql": {"inputs", "decode", "state", "typed"},
     },
     "dump": {"own": set(), "kafka": set()},
     "rehearse": {"words": set(), "answers": {"words"}},

@@ -10,6 +10,7 @@ from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.log.kinds import LogKind
 
 OnError = Literal["fail", "skip"]
+Form = Literal["raw", "typed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +18,8 @@ class ReadOptions:
     """What to read and how: the wanted tables (None: all but `records`), and what becomes of faults and secrets.
 
     `tables_by_log` names the tables for each kind of log instead; a log that it does not name is not read.
+
+    `columns` is "raw" for what bytes hold, numbers and 16 bytes for ids, or "typed" for what they say (`columns/typed`).
 
     `payloads` off leaves the JSON text of `records` null, which is nearly all of its cost; bodies are not looked into then.
     """
@@ -26,6 +29,7 @@ class ReadOptions:
     on_error: OnError = "fail"
     show_secrets: bool = False
     payloads: bool = True
+    columns: Form = "raw"
     max_decompressed: int = MAX_DECOMPRESSED
 
     def wants(self, table: str) -> bool:

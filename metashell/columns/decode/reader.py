@@ -21,6 +21,7 @@ from metashell.columns.inputs.chain import resync
 from metashell.columns.inputs.files import Excerpt, open_input
 from metashell.columns.inputs.splits import Piece, Split
 from metashell.columns.schemas import BATCHES, CONTROL, FAULTS
+from metashell.columns.typed.tables import typed_batch
 from metashell.errors import LogCorruptError, PathError, UsageError
 from metashell.log.files import OpenFile
 from metashell.log.identity import content_of
@@ -36,11 +37,12 @@ def read_split(split: Split, options: ReadOptions) -> Iterator[tuple[str, pa.Rec
     UsageError for a file that cannot be opened.
     """
     for piece in split.pieces:
-        yield from read_piece(piece, options)
+        for table, batch in read_piece(piece, options):
+            yield table, typed_batch(table, batch) if options.columns == "typed" else batch
 
 
 def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The tables of a range of a file."""
+    """The raw tables of a range of a file."""
     with open_input(piece.path) as file:
         items = read_batches(file)
         if piece.log is None:
