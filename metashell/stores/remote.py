@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from os import unlink
-from os.path import dirname
+from os.path import dirname, splitext
 from tempfile import NamedTemporaryFile
 from typing import Any, BinaryIO, Final, TypeVar, cast
 from urllib.parse import quote
@@ -29,6 +29,9 @@ from metashell.stores.store import Held, StoreFile, checked_name
 T = TypeVar("T")
 _AT_ONCE: Final = 8
 """How many requests wait for the store at the same time."""
+_TYPES: Final = {".html": "text/html; charset=utf-8", ".json": "application/json", ".csv": "text/csv; charset=utf-8"}
+_BYTES: Final = "application/octet-stream"
+"""What a browser is told that a file is."""
 _RENAMES = frozenset(("hdfs", "viewfs"))
 """Where a file is renamed, but not onto another."""
 
@@ -129,7 +132,7 @@ class RemoteStore:
         if self._system.type_name in _RENAMES:
             self._write_and_rename(path, data)
             return
-        stream = self._system.open_output_stream(path)
+        stream = self._system.open_output_stream(path, metadata={"Content-Type": _TYPES.get(splitext(path)[1], _BYTES)})
         stream.write(data)
         stream.close()
 
