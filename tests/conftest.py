@@ -16,6 +16,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.golden_cases import full_root, golden_root
+from tests.s3 import s3 as s3
+from tests.s3 import s3_server as s3_server
 
 # A run is the same every time: failures on a fresh machine are failures here. The soak takes new seeds, and more of them.
 settings.register_profile("default", derandomize=True, deadline=None, max_examples=10, database=None)

@@ -54,8 +54,9 @@ LAYERS: dict[str, set[str]] = {
     "server": {"raft", "controller", "groups", "image", "log", "net", "codec"},
     "controller_server": {"server", "controller", "raft", "image", "log", "storage", "net", "codec"},
     "embedded": {"group_server", "controller_server", "server", "controller", "raft", "image", "log", "storage", "client", "net", "codec"},
-    "columns": {"codec", "log", "image"},
-    "reports": {"codec", "log", "columns", "options", "page", "health"},
+    "stores": {"codec", "log"},
+    "columns": {"stores", "codec", "log", "image"},
+    "reports": {"stores", "codec", "log", "columns", "options", "page", "health"},
     "placement": {"image", "codec"},
 }
 LAYERS["cli"] = set(LAYERS)
@@ -63,11 +64,13 @@ LAYERS["cli"] = set(LAYERS)
 # row "".
 ROOMS: dict[str, dict[str, set[str]]] = {
     "columns": {
+        "meanings": set(),
         "inputs": set(),
-        "decode": {"inputs"},
-        "state": {"decode"},
-        "export": {"inputs", "decode"},
-        "sql": {"inputs", "decode", "state"},
+        "typed": {"meanings"},
+        "decode": {"inputs", "typed"},
+        "state": {"decode", "typed"},
+        "export": {"meanings", "inputs", "decode", "typed"},
+        "sql": {"inputs", "decode", "state", "typed"},
     },
     "dump": {"own": set(), "kafka": set()},
     "rehearse": {"words": set(), "answers": {"words"}},
@@ -135,6 +138,9 @@ LATE_MODULES = {
     "metashell.shell.terminal.bar": {"prompt_toolkit"},
     "metashell.shell.terminal.keys": {"prompt_toolkit"},
     "metashell.shell.terminal.file_history": {"prompt_toolkit"},
+    "metashell.stores.file_systems": {"pyarrow"},
+    "metashell.stores.remote": {"pyarrow"},
+    "metashell.columns.inputs.remote": {"pyarrow"},
     "metashell.net.transport": {"asyncio"},
     "metashell.net.accepted_connection": {"asyncio"},
     "metashell.net.listener": {"asyncio"},
@@ -169,12 +175,12 @@ LATE_MODULES = {
 OWNERS = {
     "prompt_toolkit": {"shell"},
     "typer": {"options"},
-    "numpy": {"columns"},
-    "pyarrow": {"columns", "reports"},
+    "numpy": {"columns", "reports"},
+    "pyarrow": {"columns", "reports", "stores"},
     "duckdb": {"columns"},
 }
 # Nothing of the base install imports these packages, so their modules may need what they are about.
-LATE_PACKAGES = {"columns": {"numpy", "pyarrow"}, "reports": {"pyarrow"}}
+LATE_PACKAGES = {"columns": {"numpy", "pyarrow"}, "reports": {"numpy", "pyarrow"}}
 
 LINES_MAX = 500
 MACHINE_PATH = re.compile(r"/(?:work|tmp|root|home/[a-z]+)/[A-Za-z0-9_.]")

@@ -104,12 +104,3 @@ def test_missing_credentials_are_one_line(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(UsageError) as caught:
         remote.open_remote("abfs://c@account/x")
     assert str(caught.value) == "abfs://c@account/x: Unknown error: Check failed"
-
-
-def test_googles_client_is_told_to_give_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    monkeypatch.setattr(remote, "FileSystem", type("Asked", (), {"from_uri": staticmethod(lambda uri: asked.append(uri) or (None, ""))}))
-    for uri in ("gs://bucket/x", "gs://bucket/x?scheme=http", "gs://bucket/x?retry_limit_seconds=5", "file:///x"):
-        remote.file_system(uri)
-    limit = "retry_limit_seconds=20"
-    assert asked == [f"gs://bucket/x?{limit}", f"gs://bucket/x?scheme=http&{limit}", "gs://bucket/x?retry_limit_seconds=5", "file:///x"]

@@ -1,63 +1,27 @@
-"""Files of object stores and HDFS, through pyarrow's file systems: `file://`, `s3://`, `hdfs://`, `gs://`."""
+"""Files of object stores and HDFS, through pyarrow's file systems: `file://`, `s3://`, `hdfs://`, `gs://`; see stores/file_systems."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from os.path import basename, dirname
 from typing import Any
 from urllib.parse import quote
 
-from pyarrow import ArrowException
-from pyarrow.fs import FileSelector, FileSystem, FileType
+from pyarrow.fs import FileSelector, FileType
 
-from metashell.codec.uris import URI_MARK, shown_uri, without_credentials
-from metashell.errors import PathError, UsageError
+from metashell.codec.uris import shown_uri
+from metashell.errors import PathError
 from metashell.log.file_kinds import Closing
 from metashell.log.files import OpenFile, unpacked
+from metashell.stores.file_systems import TROUBLE, errors_of, file_system, store_error
 
 _SMALL_MAX = 1 << 16
-_TROUBLE = (OSError, ValueError, ArrowException)
-"""What pyarrow's file systems raise when credentials or the network are missing: each has its own."""
-_RETRIES = {"gs": "retry_limit_seconds=20", "gcs": "retry_limit_seconds=20"}
-"""Google's client retries for a quarter of an hour when there are no credentials."""
-
-
-def file_system(uri: str) -> tuple[Any, str]:
-    """The file system of a URI and the path in it. Errors: UsageError for one that pyarrow does not know, or cannot reach."""
-    with _errors_of(uri):
-        system, path = FileSystem.from_uri(_with_limit(uri))
-    return system, path
-
-
-def _with_limit(uri: str) -> str:
-    """The URI with a limit on retries, unless it has one."""
-    limit = _RETRIES.get(uri.partition(URI_MARK)[0])
-    return uri if limit is None or "retry_limit_seconds" in uri else f"{uri}{'&' if '?' in uri else '?'}{limit}"
-
-
-@contextmanager
-def _errors_of(uri: str) -> Iterator[None]:
-    try:
-        yield
-    except _TROUBLE as error:
-        raise store_error(uri, error) from error
-
-
-def store_error(uri: str, error: Exception) -> UsageError:
-    """The error of a store in one line, without credentials: stores quote what they were given."""
-    said = (str(error).splitlines() or [type(error).__name__])[0]
-    return _refused(uri, without_credentials(said, uri))
-
-
-def _refused(uri: str, reason: str) -> UsageError:
-    return UsageError(f"{shown_uri(uri)}: {reason}", shown_uri(uri))
 
 
 def remote_input(uri: str) -> tuple[RemoteTree, str, bool]:
     """What lies at a URI: a tree of files, the URI's path in it, and whether that is a folder. Errors: UsageError."""
     system, path = file_system(uri)
-    with _errors_of(uri):
+    with errors_of(uri):
         info = system.get_file_info(path)
     if info.type == FileType.NotFound:
         raise PathError(f"{shown_uri(uri)}: No such file or directory", shown_uri(uri))
@@ -73,7 +37,7 @@ class RemoteTree:
         self._top = top.rstrip("/")
 
     def walk(self, top: str) -> Iterator[tuple[str, list[str]]]:
-        with _errors_of(self._uri):
+        with errors_of(self._uri):
             below = self._system.get_file_info(FileSelector(top, recursive=True, allow_not_found=True))
         folders: dict[str, list[str]] = {}
         for entry in below:
@@ -104,14 +68,14 @@ class RemoteTree:
         try:
             with self._system.open_input_file(f"{folder}/{name}") as file:
                 return bytes(file.read(_SMALL_MAX))
-        except _TROUBLE:
+        except TROUBLE:
             return None
 
 
 def open_remote(uri: str) -> OpenFile:
     """A remote file, read by position. Errors: UsageError where it cannot be opened."""
     system, path = file_system(uri)
-    with _errors_of(uri):
+    with errors_of(uri):
         file = RemoteFile(uri, system.open_input_file(path))
     return unpacked(file)
 
@@ -120,6 +84,7 @@ class RemoteFile(Closing):
     """A file of a pyarrow file system in the form of our opened files."""
 
     batch_size_max = (1 << 31) + 11
+    is_far = True
 
     def __init__(self, name: str, file: Any) -> None:
         self.name = shown_uri(name)
@@ -134,7 +99,7 @@ class RemoteFile(Closing):
             return b""
         try:
             return bytes(self._file.read_at(size, position))
-        except _TROUBLE as error:
+        except TROUBLE as error:
             self.trouble = str(store_error(self._uri, error))
             return b""
 

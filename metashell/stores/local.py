@@ -1,0 +1,215 @@
+"""A folder of this machine."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+
+from metashell.codec.uris import URI_MARK, shown_uri
+from metashell.errors import PathError, UsageError
+from metashell.stores.store import Held, StoreFile, checked_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from contextlib import AbstractContextManager
+    from typing import BinaryIO
+
+PART = ".part"
+LOCK = ".metashell-lock"
+
+
+def path_of_uri(uri: str) -> str:
+    """The path of a `file://` URI. Errors: UsageError for one of another machine."""
+    from urllib.parse import unquote
+
+    rest = uri.partition(URI_MARK)[2].partition("?")[0]
+    if not rest.startswith("/"):
+        host, _, rest = rest.partition("/")
+        if host.lower() != "localhost":
+            raise UsageError(f"{shown_uri(uri)}: file:// has no host; a path of this machine has three slashes, as in file:///data", uri)
+        rest = f"/{rest}"
+    return unquote(rest)
+
+
+class LocalStore:
+    """A folder of this machine: files are written beside their names first, and then renamed."""
+
+    is_local = True
+
+    def __init__(self, folder: str) -> None:
+        self.place = folder
+        self.shown = folder
+        self._folder = folder
+
+    def __reduce__(self) -> tuple[type[LocalStore], tuple[str]]:
+        return type(self), (self._folder,)
+
+    def shown_name(self, name: str) -> str:
+        return os.path.join(self._folder, name)
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._folder, checked_name(name))
+
+    def require_writable(self) -> None:
+        """A folder that is not there yet is not made: what lies above it is asked."""
+        path = os.path.abspath(self._folder)
+        while not os.path.lexists(path):
+            path = os.path.dirname(path)
+        if not os.path.isdir(path):
+            raise PathError(f"{path}: Not a directory", path)
+        unfinished = os.path.join(path, _unfinished("probe"))
+        try:
+            # Rights say nothing about a disk that is read-only or has no room for a name.
+            os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            os.unlink(unfinished)
+        except OSError as error:
+            raise PathError.of(path, error) from error
+
+    @contextmanager
+    def create(self, name: str, *, durable: bool = False) -> Iterator[BinaryIO]:
+        path = self._path(name)
+        folder, base = os.path.split(path)
+        unfinished = os.path.join(folder, _unfinished(base))
+        with _errors_of(path, unfinished):
+            os.makedirs(folder, exist_ok=True)
+            try:
+                with open(unfinished, "xb") as file:
+                    yield file
+                    if durable:
+                        file.flush()
+                        os.fsync(file.fileno())
+                os.replace(unfinished, path)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(unfinished)
+                raise
+            if durable:
+                _sync_folder(folder)
+
+    def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
+        with self.create(name, durable=durable) as file:
+            file.write(data)
+
+    def put_file(self, name: str, path: str, *, durable: bool = False) -> None:
+        target = self._path(name)
+        with _errors_of(target, path):
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            if durable:
+                _sync_file(path)
+            if os.stat(path).st_dev != os.stat(os.path.dirname(target)).st_dev:
+                from shutil import copyfileobj
+
+                with open(path, "rb") as source, self.create(name, durable=durable) as file:
+                    copyfileobj(source, file, 1 << 20)
+                os.unlink(path)
+                return
+            os.replace(path, target)
+            if durable:
+                _sync_folder(os.path.dirname(target))
+
+    def put_files(self, files: Iterable[tuple[str, str]]) -> None:
+        for name, path in files:
+            self.put_file(name, path)
+
+    def read(self, name: str) -> bytes | None:
+        path = self._path(name)
+        try:
+            with open(path, "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise PathError.of(path, error) from error
+
+    def files(self, below: str = "") -> list[StoreFile]:
+        top = self._path(below) if below else self._folder
+        found = []
+        for folder, _, names in os.walk(top, onerror=_refuse_unreadable):
+            for name in names:
+                path = os.path.join(folder, name)
+                if name == LOCK or (name.startswith(".") and name.endswith(PART)):
+                    continue
+                with suppress(FileNotFoundError), _errors_of(path):
+                    status = os.stat(path)
+                    relative = os.path.relpath(path, self._folder).replace(os.sep, "/")
+                    found.append(StoreFile(relative, status.st_size, status.st_mtime_ns // 1_000_000))
+        return sorted(found)
+
+    def move(self, source: str, target: str, size: int | None = None) -> None:
+        old, new = self._path(source), self._path(target)
+        with _errors_of(old):
+            os.makedirs(os.path.dirname(new), exist_ok=True)
+            try:
+                os.replace(old, new)
+            except FileNotFoundError:
+                if size not in (None, _size(new)) or not os.path.lexists(new):
+                    raise
+
+    def move_all(self, moves: Iterable[tuple[str, str, int | None]]) -> None:
+        for move in moves:
+            self.move(*move)
+
+    def remove(self, name: str) -> None:
+        path = self._path(name)
+        with _errors_of(path), suppress(FileNotFoundError):
+            os.unlink(path)
+
+    def remove_below(self, folder: str) -> None:
+        from shutil import rmtree
+
+        path = self._path(folder)
+        with _errors_of(path), suppress(FileNotFoundError):
+            rmtree(path)
+
+    def sink(self, name: str) -> str:
+        path = self._path(name)
+        with _errors_of(path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        return path
+
+    def lock(self, purpose: str) -> AbstractContextManager[Held]:
+        from metashell.stores.local_lock import folder_lock
+
+        return folder_lock(self._folder, LOCK, purpose)
+
+
+def _unfinished(base: str) -> str:
+    """A name that no other process has, and that readers of tables pass over; a long name is cut, so that the file system takes it."""
+    return f".{os.fsdecode(os.fsencode(base)[:180])}.{os.getpid()}-{os.urandom(4).hex()}{PART}"
+
+
+def _size(path: str) -> int | None:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return None
+
+
+def _refuse_unreadable(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise PathError.of(str(error.filename), error) from error
+
+
+@contextmanager
+def _errors_of(path: str, *others: str) -> Iterator[None]:
+    """Errors of the operating system about a file, its folder, or no file at all (a full disk) as one line that names it."""
+    try:
+        yield
+    except OSError as error:
+        about = error.filename
+        if about is None or about in (path, *others):
+            raise PathError.of(path, error) from error
+        raise PathError.of(str(about), error) from error
+
+
+def _sync_file(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(folder: str) -> None:
+    _sync_file(folder)

@@ -1,0 +1,50 @@
+"""What a place of output must not be."""
+
+from __future__ import annotations
+
+from metashell.codec.uris import URI_MARK, is_uri, shown_uri
+from metashell.errors import PathError, UsageError
+from metashell.stores.local import path_of_uri
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SCHEMES = ("file", "s3", "s3a", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
+_SAME = {"s3a": "s3", "gcs": "gs", "abfss": "abfs"}
+
+
+def require_scheme(uri: str) -> None:
+    """Errors: UsageError for the URI of a store that we do not know, before anything is loaded."""
+    scheme = uri.partition(URI_MARK)[0].lower()
+    if scheme not in SCHEMES:
+        raise UsageError(f"{shown_uri(uri)}: no store is known for {scheme}://; there are {', '.join(f'{one}://' for one in SCHEMES)}", uri)
+
+
+def refuse_sources(place: str, sources: Iterable[str]) -> None:
+    """Errors: PathError for a folder of output in one of the sources, or on this machine in any directory of logs."""
+    read = list(sources)
+    if not is_uri(place):
+        from metashell.log.outputs import refuse_folder_of_logs
+
+        refuse_folder_of_logs(place, [path for source in read if (path := _local(source)) is not None])
+        return
+    own = _parts(place)
+    for source in read:
+        if is_uri(source) and (parts := _parts(source)) == own[: len(parts)]:
+            raise PathError(f"{shown_uri(place)}: lies in {shown_uri(source)}, which is only read", shown_uri(place))
+
+
+def _local(source: str) -> str | None:
+    if not is_uri(source):
+        return source
+    return path_of_uri(source) if source.partition(URI_MARK)[0].lower() == "file" else None
+
+
+def _parts(uri: str) -> list[str]:
+    """The scheme and the parts of a path, without what opens the store."""
+    from urllib.parse import unquote
+
+    scheme, _, rest = shown_uri(uri).partition(URI_MARK)
+    path = unquote(rest.partition("?")[0])
+    return [_SAME.get(scheme.lower(), scheme.lower()), *filter(None, path.split("/"))]
