@@ -17,6 +17,7 @@ NAME = "metashell export"
 
 def _export(values: SimpleNamespace) -> int:
     """Export what the command line names."""
+    from metashell.cli.export_lake import append_to_lake, require_fitting
     from metashell.columns.export.options import ExportOptions
     from metashell.columns.export.progress import progress_bar
     from metashell.columns.export.run import export
@@ -24,7 +25,10 @@ def _export(values: SimpleNamespace) -> int:
     from metashell.errors import LogCorruptError
     from metashell.log.outputs import refuse_folder_of_logs
 
+    require_fitting(values)
     require_packages("arrow", "pyarrow", "numpy")
+    if values.append:
+        return _status(append_to_lake(values, _tables(values), NAME))
     refuse_folder_of_logs(values.out, values.paths)
     options = ExportOptions(
         paths=tuple(values.paths),
@@ -43,7 +47,7 @@ def _export(values: SimpleNamespace) -> int:
         raise with_way_out(error) from error
     if not values.quiet:
         sys.stdout.write(summary(report))
-    return _status(report)
+    return _status(report.rows.get("faults", 0))
 
 
 def _tables(values: SimpleNamespace) -> tuple[str, ...] | None:
@@ -75,8 +79,7 @@ def summary(report: ExportReport) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _status(report: ExportReport) -> int:
-    faults = report.rows.get("faults", 0)
+def _status(faults: int) -> int:
     if not faults:
         return STATUS_OK
     from metashell.forms import counted

@@ -35,9 +35,27 @@ EXPORT = CommandSpec(
 
         Each row has cluster_id (from meta.properties, else the directory), file, offset, epoch and timestamp (Unix ms). Fields have the
         names of Kafka's messages, in snake case; ids are 16 bytes in Parquet and Arrow, base64url text in CSV and JSON.
+
+        With --append, DIR is a lake: days, nodes and clusters go into one folder, each record once, by table, cluster and date. What it has
+        already is known by offsets, so the same logs again, or a copy of them, add nothing.
         """,
     options=(
         shared.OUT,
+        flag("--append", help="add what is new to the lake DIR, which is made if there is none"),
+        flag("--dry-run", help="with --append: say what the lake has of the logs, and what would be added"),
+        flag(
+            "--replace",
+            help="remove what an earlier export wrote and this one does not; with --append, what differs from the logs since one was cut "
+            "and written anew",
+        ),
+        Option(
+            names=("--target-file-size",),
+            metavar="SIZE",
+            type="size",
+            default=0,
+            help="with --append: put the small files of a table, cluster and day together, up to this size each. By default that is done "
+            "once there are 8 of them, up to 128M",
+        ),
         choice("--format", "-f", metavar="FORMAT", choices=("parquet", "arrow", "csv", "jsonl"), default="parquet", help="file format"),
         Option(
             names=("--tables", "-t"),
@@ -59,9 +77,14 @@ EXPORT = CommandSpec(
         ("metashell export /var/lib/kafka/__cluster_metadata-0 --out tables", "a node's metadata log as Parquet"),
         ("metashell export dumps/ --out tables --tables partition,partition_change", "two tables of all clusters below dumps"),
         ("metashell export FILE.log --out tables --on-error skip --tables all", "everything around a corrupt batch, with all JSON text"),
+        ("metashell export /dumps/2026-11-20 --append --out s3://bucket/lake", "what is new since yesterday, into a lake"),
     ),
     epilog=(("TABLES OF EVENTS", _TABLES), shared.EXIT_STATUS),
-    files=(*shared.LOG_FILES, ("DIR/_manifest.json", "what an export has written, so that the next one reads only what is new")),
+    files=(
+        *shared.LOG_FILES,
+        ("DIR/_manifest.json", "what an export has written, so that the next one reads only what is new"),
+        ("DIR/_metashell", "the ledger of a lake: what it holds of which logs"),
+    ),
     environment=shared.STORE_ENVIRONMENT,
 )
 

@@ -45,8 +45,8 @@ class Task:
 class Plan:
     """What an append does: tasks, what they cover by log, and their sources, numbered from `first_source` on.
 
-    `cut` says from which offset rows of a log are removed first. `notes` are lines that the operator should see. `known_count` are files
-    of which all is there already.
+    `cut` says from which offset rows of a log are removed first. `notes` are lines that the operator should see. `seen` are the logs that
+    the files are of, `known_count` the files of which all is there already.
     """
 
     tasks: list[Task] = field(default_factory=list)
@@ -55,6 +55,7 @@ class Plan:
     sources: list[Source] = field(default_factory=list)
     first_source: int = 0
     notes: list[str] = field(default_factory=list)
+    seen: set[LogKey] = field(default_factory=set)
     file_count: int = 0
     known_count: int = 0
 
@@ -83,6 +84,7 @@ def plan_append(
     keys = planner.keys_of(listed)
     if replaces:
         planner.cut_contradicted(listed, keys)
+    planner.plan.seen.update(keys)
     for (file, key), following in zip_longest(zip(listed, keys, strict=True), zip(listed[1:], keys[1:], strict=True)):
         if not (following and following[1] == key and planner.is_passed(file, key, following[0])):
             planner.add(file, key)

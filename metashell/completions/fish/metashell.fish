@@ -156,7 +156,7 @@ function __metashell_valued
         case metashell-server
             string split ' ' -- '--override --log-format --metrics-port'
         case metashell-export
-            string split ' ' -- '--out --format -f --tables -t --on-error --jobs -j --log'
+            string split ' ' -- '--out --target-file-size --format -f --tables -t --on-error --jobs -j --log'
         case metashell-sql
             string split ' ' -- '--file -f --at --output -o --on-error --log'
         case metashell-report
@@ -1370,6 +1370,10 @@ complete -c metashell-server -l help -s h -d 'show the help and exit'
 complete -c metashell-server -n '__metashell_words_are 0' -F
 complete -c metashell-export -f
 complete -c metashell-export -l out -r -F -d 'directory to write to; created if it does not exist'
+complete -c metashell-export -l append -d 'add what is new to the lake DIR, which is made if there is none'
+complete -c metashell-export -l dry-run -d 'with --append: say what the lake has of the logs, and what would be added'
+complete -c metashell-export -l replace -d 'remove what an earlier export wrote and this one does not; with --append, what differs from the logs since one was cut and written anew'
+complete -c metashell-export -l target-file-size -x -d 'with --append: put the small files of a table, cluster and day together, up to this size each. By default that is done once there are 8 of them, up to 128M'
 complete -c metashell-export -l format -s f -x -a 'parquet arrow csv jsonl' -d 'file format'
 complete -c metashell-export -l tables -s t -x -a '(__fish_append , all records control batches faults register_broker unregister_broker topic partition config partition_change access_control fence_broker unfence_broker remove_topic delegation_token user_scram_credential feature_level client_quota producer_ids broker_registration_change access_control_entry remove_access_control_entry no_op zk_migration_state remove_user_scram_credential begin_transaction end_transaction abort_transaction remove_delegation_token register_controller clear_elr legacy_offset_commit offset_commit group_metadata consumer_group_metadata consumer_group_partition_metadata consumer_group_member_metadata consumer_group_target_assignment_metadata consumer_group_target_assignment_member consumer_group_current_member_assignment share_group_member_metadata share_group_metadata share_group_target_assignment_metadata share_group_target_assignment_member share_group_current_member_assignment share_group_state_partition_metadata consumer_group_regular_expression streams_group_metadata streams_group_member_metadata streams_group_target_assignment_metadata streams_group_target_assignment_member streams_group_current_member_assignment streams_group_topology transaction_log share_snapshot share_update remote_log_segment_metadata remote_log_segment_metadata_update remote_partition_delete_metadata remote_log_segment_metadata_snapshot)' -d 'only these tables, separated by commas, or all. The default is all but records, whose JSON text costs several times as much as everything else'
 complete -c metashell-export -l on-error -x -a 'fail skip' -d 'at a corrupt batch or record: end the run, or skip it and list it among the faults'
