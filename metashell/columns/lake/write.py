@@ -12,9 +12,10 @@ from typing import Final
 import pyarrow as pa
 
 from metashell.columns.decode.options import ReadOptions
-from metashell.columns.decode.reader import read_piece
+from metashell.columns.decode.reader import read_split
 from metashell.columns.decode.redacting import marked_schema
 from metashell.columns.export.parquet import ParquetTable
+from metashell.columns.inputs.splits import Split
 from metashell.columns.lake.days import by_day
 from metashell.columns.lake.names import folder_of
 from metashell.columns.lake.plan import Task
@@ -76,7 +77,7 @@ def write_task(number: int, task: Task, job: Job) -> TaskResult:
         gathered = PartFiles(store, f"{job.work}/{number:05d}", spool)
         try:
             for piece, source in zip(task.split.pieces, task.sources, strict=True):
-                for table, batch in read_piece(piece, job.options):
+                for table, batch in read_split(Split((piece,)), job.options):
                     cluster_id = batch.column("cluster_id")[0].as_py()
                     for day, rows in by_day(batch.drop_columns(["cluster_id"])):
                         schema = marked_schema(rows.schema, show_secrets=job.options.show_secrets)
