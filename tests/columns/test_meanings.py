@@ -10,10 +10,11 @@ import pytest
 
 from metashell.columns.meanings.comments import commented, spark_row_metadata
 from metashell.columns.meanings.companions import meaning_of
-from metashell.columns.meanings.fields import NO_UNIT, TIME, all_fields, rows
+from metashell.columns.meanings.fields import NO_UNIT, TIME, all_fields, field_of, rows
 from metashell.columns.names import STATE_TABLES
 from metashell.columns.schemas import tables
 from metashell.columns.state.schemas import SCHEMAS
+from metashell.columns.typed.tables import typed_schema
 from metashell.reports.catalog import REPORTS
 
 UNITS = {
@@ -35,10 +36,11 @@ UNITS = {
     "faults",
     "per key",
 }
-ALL = {**tables(), **SCHEMAS}
+OLD = {**tables(), **SCHEMAS}
+ALL = {**{name: typed_schema(name) for name in tables()}, **SCHEMAS}
 
 
-def columns(table: str) -> Iterator[tuple[str, pa.Field, frozenset[str]]]:
+def columns(table: str, schema: pa.Schema | None = None) -> Iterator[tuple[str, pa.Field, frozenset[str]]]:
     """Every column of a table and every field of its structs: its path, itself, and the names beside it."""
 
     def walk(fields: list[pa.Field], prefix: str) -> Iterator[tuple[str, pa.Field, frozenset[str]]]:
@@ -51,12 +53,13 @@ def columns(table: str) -> Iterator[tuple[str, pa.Field, frozenset[str]]]:
             if pa.types.is_struct(kind):
                 yield from walk(list(kind), f"{prefix}{field.name}.")
 
-    return walk(list(ALL[table]), "")
+    return walk(list(ALL[table] if schema is None else schema), "")
 
 
 @pytest.mark.parametrize("table", ALL)
 def test_every_column_has_a_meaning(table: str) -> None:
-    assert [path for path, _, beside in columns(table) if meaning_of(table, path, beside) is None] == []
+    for schema in (ALL[table], OLD[table]):
+        assert [path for path, _, beside in columns(table, schema) if meaning_of(table, path, beside) is None] == []
 
 
 @pytest.mark.parametrize("report", REPORTS)
@@ -76,8 +79,8 @@ def test_every_line_has_a_unit_and_a_meaning_and_is_of_use() -> None:
     lines = all_fields()
     assert all(line.meaning and line.meaning == line.meaning.strip() for line in lines)
     assert {line.unit for line in lines} <= UNITS
-    used = {meaning_of(table, path, beside) for table in ALL for path, _, beside in columns(table)}
-    used |= {meaning_of(report.name, name, ()) for report in REPORTS.values() for name in report.columns}
+    used = {field_of(table, path) for table in ALL for schema in (ALL, OLD) for path, _, _ in columns(table, schema[table])}
+    used |= {field_of(report.name, name) for report in REPORTS.values() for name in report.columns}
     assert [line.pattern for line in lines if line not in used] == []
     assert len(rows("fields.tsv")) == len(lines), "two lines about the same"
 
@@ -109,7 +112,7 @@ def test_schemas_carry_the_meanings_and_are_else_the_same() -> None:
         made = commented(table, schema)
         assert made.equals(schema, check_metadata=False)
         assert all(b"comment" in field.metadata for field in made)
-    ports = commented("register_broker", ALL["register_broker"]).field("end_points").type.value_type.field("port")
+    ports = commented("register_broker", ALL["register_broker"]).field("end_points").type.item_type.field("port")
     assert ports.metadata[b"comment"] == b"advertised port"
 
 
