@@ -8,13 +8,28 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
+from metashell.codec.metadata_version import (
+    CORDONED_DIRECTORIES_LEVEL,
+    DELEGATION_TOKEN_LEVEL,
+    DIRECTORY_ASSIGNMENT_LEVEL,
+    ELR_LEVEL,
+    IN_CONTROLLED_SHUTDOWN_LEVEL,
+    REGISTER_CONTROLLER_LEVEL,
+    SCRAM_LEVEL,
+    ZK_MIGRATION_LEVEL,
+    metadata_version_name,
+    record_versions,
+)
 from metashell.columns.meanings.comments import commented, spark_row_metadata
 from metashell.columns.meanings.companions import meaning_of
+from metashell.columns.meanings.dictionary import listed_columns, listed_tables
 from metashell.columns.meanings.fields import NO_UNIT, TIME, all_fields, field_of, rows
 from metashell.columns.names import STATE_TABLES
-from metashell.columns.schemas import tables
+from metashell.columns.schemas import tables, tables_of_log
 from metashell.columns.state.schemas import SCHEMAS
 from metashell.columns.typed.tables import typed_schema
+from metashell.controller.records import NEWEST_CONTROLLER_LEVEL, TRANSACTIONS_LEVEL, partition_version
+from metashell.log.kinds import KNOWN_LOGS, LogKind
 from metashell.reports.catalog import REPORTS
 
 UNITS = {
@@ -37,6 +52,12 @@ UNITS = {
     "per key",
 }
 OLD = {**tables(), **SCHEMAS}
+WITHOUT_ROWS = {
+    *("abort_transaction", "access_control", "fence_broker", "unfence_broker", "zk_migration_state", "faults"),
+    *("consumer_group_partition_metadata", "legacy_offset_commit", "remote_partition_delete_metadata"),
+    *("remote_log_segment_metadata", "remote_log_segment_metadata_update", "remote_log_segment_metadata_snapshot"),
+}
+"""Kafka 4.3 writes no such record, or has nothing to write it about in the clusters that the examples are from."""
 ALL = {**{name: typed_schema(name) for name in tables()}, **SCHEMAS}
 
 
@@ -107,6 +128,12 @@ def test_what_counts_or_lasts_or_is_a_time_has_a_unit() -> None:
                 assert line.unit == TIME, f"{table}.{path}"
 
 
+def test_every_table_has_examples_but_those_of_which_no_real_log_has_a_row() -> None:
+    """`tests/test_generated.py` holds each example, so that none is missing where a log has one."""
+    assert {table for table, columns in listed_columns().items() if not any(column.example for column in columns)} == WITHOUT_ROWS
+    assert set(listed_columns()) == set(listed_tables())
+
+
 def test_schemas_carry_the_meanings_and_are_else_the_same() -> None:
     for table, schema in ALL.items():
         made = commented(table, schema)
@@ -127,3 +154,31 @@ def test_sparks_schema_in_a_footer_has_uuids_as_binary_and_the_comments() -> Non
     assert [field["type"] for field in element["fields"]] == ["binary", "timestamp"]
     assert fields[2]["type"] == {"type": "map", "keyType": "string", "valueType": "short", "valueContainsNull": True}
     assert all(json.loads(spark_row_metadata(schema)) for schema in ALL.values())
+
+
+def test_since_follows_the_versions_that_a_metadata_version_writes() -> None:
+    """`codec/metadata_version` says it to the controller; the dictionary says the same to readers."""
+    releases = {name: since.split(" ") for name, since, _ in rows("tables.tsv")}
+    levels = range(1, NEWEST_CONTROLLER_LEVEL + 1)
+    for table, version_of in (("register_broker", lambda level: record_versions(level).register_broker), ("partition", partition_version)):
+        first = {version_of(level): level for level in reversed(levels)}
+        assert releases[table] == [metadata_version_name(first[version]) for version in range(len(first))]
+    assert releases["partition_change"] == releases["partition"]
+    gates = {
+        "broker_registration_change": (6, IN_CONTROLLED_SHUTDOWN_LEVEL, DIRECTORY_ASSIGNMENT_LEVEL, CORDONED_DIRECTORIES_LEVEL),
+        "user_scram_credential": (SCRAM_LEVEL,),
+        "delegation_token": (DELEGATION_TOKEN_LEVEL,),
+        "register_controller": (REGISTER_CONTROLLER_LEVEL,),
+        "begin_transaction": (TRANSACTIONS_LEVEL,),
+        "clear_elr": (ELR_LEVEL,),
+        "zk_migration_state": (ZK_MIGRATION_LEVEL,),
+    }
+    for table, found in gates.items():
+        assert releases[table] == list(map(metadata_version_name, found)), table
+
+
+@pytest.mark.parametrize("log", KNOWN_LOGS)
+def test_each_version_of_a_record_says_since_when_it_is_written(log: LogKind) -> None:
+    releases = {name: since.split(" ") for name, since, _ in rows("tables.tsv")}
+    for table in tables_of_log(log).values():
+        assert len(releases[table.name]) == table.value.schema.versions.high + 1, table.name
