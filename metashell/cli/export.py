@@ -22,8 +22,10 @@ def _export(values: SimpleNamespace) -> int:
     from metashell.columns.export.run import export
     from metashell.columns.packages import require_packages
     from metashell.errors import LogCorruptError
+    from metashell.stores import open_store
 
     require_packages("arrow", "pyarrow", "numpy")
+    open_store(values.out, sources=values.paths)
     options = ExportOptions(
         paths=tuple(values.paths),
         out=values.out,

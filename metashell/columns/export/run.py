@@ -34,7 +34,7 @@ def export(options: ExportOptions, progress: Progress | None = None, planned: Ca
     Errors: LogCorruptError for the first fault, unless faults are skipped, UsageError for what cannot be opened; then no table
     has appeared or changed. OSError where the output cannot be written; NotADirectoryError for an output that is a file.
     """
-    store = open_store(options.out, sources=options.paths)
+    store = open_store(options.out)
     with Workers(options.jobs or len(os.sched_getaffinity(0)), _load, partial(_prepare_worker, store)) as workers:
         if not store.is_local:
             from metashell.columns.export.to_store import export_to_store
