@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import SimpleNamespace
 
-    from metashell.columns.export.run import ExportReport
+    from metashell.columns.export.plan import ExportReport
 
 NAME = "metashell export"
 
@@ -22,11 +22,11 @@ def _export(values: SimpleNamespace) -> int:
     from metashell.columns.export.run import export
     from metashell.columns.packages import one_blas_thread, require_packages
     from metashell.errors import LogCorruptError
-    from metashell.log.outputs import refuse_folder_of_logs
+    from metashell.stores import open_store
 
     require_packages("arrow", "pyarrow", "numpy")
     one_blas_thread()
-    refuse_folder_of_logs(values.out, values.paths)
+    open_store(values.out, sources=values.paths)
     options = ExportOptions(
         paths=tuple(values.paths),
         out=values.out,

@@ -46,6 +46,14 @@ ACL_PERMISSION_TYPES = {0: "UNKNOWN", 1: "ANY", 2: "DENY", 3: "ALLOW"}
 
 SCRAM_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 
+RECOVERY_STATES = {0: "RECOVERED", 1: "RECOVERING"}
+
+ZK_MIGRATION_STATES = {0: "NONE", 1: "MIGRATION", 2: "PRE_MIGRATION", 3: "POST_MIGRATION"}
+
+FENCING_CHANGES = {-1: "UNFENCE", 0: "NONE", 1: "FENCE"}
+
+SHUTDOWN_CHANGES = {0: "NONE", 1: "IN_CONTROLLED_SHUTDOWN"}
+
 
 def code_name(names: dict[int, str], code: int) -> str:
     """The word for a code, `UNKNOWN` for one that Java has no word for either."""

@@ -7,7 +7,8 @@ There is a table for each record type, with all its versions merged, and four th
 text), `control`, `batches` and `faults`. All share an envelope (`schemas.ENVELOPE`). A field that a version does not have is at its
 schema's default, as in objects; uuids are 16 bytes.
 
-Rooms: `inputs` finds files and cuts them into splits, `decode` makes tables of a split, `state` makes tables of an image, `export`
+Rooms: `inputs` finds files and cuts them into splits, `decode` makes tables of a split, `typed` gives them columns that say what they
+are, `state` makes tables of an image, `export`
 writes tables to files, and `sql` asks them questions. `inputs`, `decode` and `state` import neither `export` nor `sql`, which do not
 import each other.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from metashell.codec.code_words import ZK_MIGRATION_STATES, code_name
 from metashell.codec.metadata_version import metadata_version_name
 from metashell.nodes.java_text import optional_text
 from metashell.nodes.names import sorted_names
@@ -12,8 +13,6 @@ from metashell.nodes.node import Directory, Node, ValueLeaf
 from metashell.nodes.tree import Tree
 
 FEATURE_PREFIX = "finalized_"
-_ZK_MIGRATION_STATES = {1: "MIGRATION", 2: "PRE_MIGRATION", 3: "POST_MIGRATION"}
-"""The obsolete state that clusters once migrated still carry; Kafka's tree lost it in 4.2, our own voice keeps it."""
 
 
 class FeaturesNode(Directory):
@@ -40,7 +39,7 @@ class FeaturesNode(Directory):
         if name == "metadataVersion":
             return metadata_version_leaf(name, features.metadata_version)
         if name == "zkMigrationState" and self._tree.is_own and features.zk_migration_state:
-            state = _ZK_MIGRATION_STATES.get(features.zk_migration_state, "UNKNOWN")
+            state = code_name(ZK_MIGRATION_STATES, features.zk_migration_state)
             return ValueLeaf(name, state, type="feature", info={"zk_migration_state": features.zk_migration_state})
         text = self._tree.names.parse(name)
         if not text.startswith(FEATURE_PREFIX):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from metashell.codec.code_words import RECOVERY_STATES, code_name
 from metashell.nodes.java_text import list_text, parse_int
 from metashell.nodes.names import sorted_names
 from metashell.nodes.node import (
@@ -24,8 +25,6 @@ from metashell.values import uuid_text
 
 if TYPE_CHECKING:
     from metashell.image import PartitionRegistration, TopicImage
-
-_RECOVERY_STATES = {0: "RECOVERED", 1: "RECOVERING"}
 
 
 def topics_node(name: str, tree: Tree) -> FixedDirectory:
@@ -147,7 +146,7 @@ def partition_text(partition: PartitionRegistration) -> str:
         f", elr={list_text(partition.elr)}"
         f", lastKnownElr={list_text(partition.last_known_elr)}"
         f", leader={partition.leader}"
-        f", leaderRecoveryState={_RECOVERY_STATES.get(partition.leader_recovery_state, 'UNKNOWN')}"
+        f", leaderRecoveryState={code_name(RECOVERY_STATES, partition.leader_recovery_state)}"
         f", leaderEpoch={partition.leader_epoch}"
         f", partitionEpoch={partition.partition_epoch})"
     )

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from io import StringIO
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from metashell.columns.folders import require_folder
-from metashell.forms import Display, counted, write_rows
+from metashell.forms import counted
 from metashell.log.identity import name_of
+from metashell.progress import tell
 from metashell.reports.catalog import Report
 from metashell.reports.index import render_index
 from metashell.reports.page import INDEX, render_page
 from metashell.reports.today import Judged
-from metashell.reports.words import plain_rows, time_text, unix_ms
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from metashell.stores import Store
 
 
 def left_out(fault_count: int) -> str:
@@ -45,26 +43,26 @@ def left_out_lines(reports: Sequence[Report]) -> list[str]:
 def write_answer(
     report: Report,
     answer: pa.Table,
-    folder: str,
+    store: Store,
     forms: Sequence[str],
     *,
     sources: str,
     notes: tuple[str, ...] = (),
     has_index: bool = False,
 ) -> list[str]:
-    """Write `folder/NAME.FORM` for each form and give the paths. Errors: OSError, with the file's name."""
-    require_folder(folder)
-    os.makedirs(folder, exist_ok=True)
+    """Write `NAME.FORM` for each form and give the paths or URIs. Errors: MetashellError, with the file's name."""
     written = []
     for form in forms:
-        path = os.path.join(folder, f"{report.name}.{form}")
-        write_whole(path, answer_bytes(report, answer, form, sources=sources, notes=notes, has_index=has_index))
-        written.append(path)
+        name = f"{report.name}.{form}"
+        tell(f"writing {name}")
+        with store.create(name, durable=True) as file:
+            file.writelines(answer_parts(report, answer, form, sources=sources, notes=notes, has_index=has_index))
+        written.append(store.shown_name(name))
     return written
 
 
 def write_index(
-    folder: str,
+    store: Store,
     answers: Mapping[str, pa.Table],
     left_out: Sequence[Report],
     judged: Judged,
@@ -73,62 +71,43 @@ def write_index(
     notes: tuple[str, ...] = (),
     fault_count: int = 0,
 ) -> str:
-    """Write the page over the reports in a folder and give its path. Errors: OSError, with the file's name."""
-    path = os.path.join(folder, INDEX)
+    """Write the page over the reports in a folder and give its path or URI. Errors: MetashellError, with the file's name."""
     page = render_index(answers, left_out, judged, sources=sources, notes=notes, fault_count=fault_count)
-    write_whole(path, page.encode())
-    return path
+    store.put(INDEX, page.encode(), durable=True)
+    return store.shown_name(INDEX)
 
 
-def answer_bytes(
+def answer_parts(
     report: Report, answer: pa.Table, form: str, *, sources: str, notes: tuple[str, ...] = (), has_index: bool = False
-) -> bytes:
-    """An answer in a form, with what a reader must know of it where the form has room for that."""
+) -> Iterator[bytes]:
+    """An answer in a form, piece by piece, with what a reader must know of it where the form has room for that."""
     if form == "html":
-        return render_page(report, answer, sources=sources, notes=notes, has_index=has_index).encode()
+        return iter([render_page(report, answer, sources=sources, notes=notes, has_index=has_index).encode()])
     return WRITERS[form](answer.replace_schema_metadata({"notes": " ".join(notes)}) if notes else answer)
 
 
-def write_whole(path: str, data: bytes) -> None:
-    """Put a file under its name at once: a reader sees the one before, or all of this one."""
-    partial = f"{path}.part"
-    try:
-        with open(partial, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except OSError:
-        if os.path.exists(partial):
-            os.unlink(partial)
-        raise
-
-
-def as_parquet(answer: pa.Table) -> bytes:
+def as_parquet(answer: pa.Table) -> Iterator[bytes]:
     import pyarrow as pa
     from pyarrow import parquet
 
     sink = pa.BufferOutputStream()
     parquet.write_table(answer, sink, compression="zstd")
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    yield sink.getvalue().to_pybytes()
 
 
-def as_csv(answer: pa.Table) -> bytes:
+def as_csv(answer: pa.Table) -> Iterator[bytes]:
     """CSV; times are text in UTC."""
-    return _text("csv", answer, time_text)
+    from metashell.reports.columnar import csv_parts
+
+    return csv_parts(answer)
 
 
-def as_json(answer: pa.Table) -> bytes:
+def as_json(answer: pa.Table) -> Iterator[bytes]:
     """One array of objects, a row a line; times are Unix milliseconds, as in all JSON of ours."""
-    return _text("json", answer, unix_ms)
+    from metashell.reports.columnar import json_parts
+
+    return json_parts(answer)
 
 
-def _text(form: str, answer: pa.Table, convert: Callable[[datetime], object]) -> bytes:
-    out = StringIO()
-    write_rows(Display(out), form, answer.column_names, plain_rows(answer, convert))
-    return out.getvalue().encode()
-
-
-WRITERS: Final[dict[str, Callable[[pa.Table], bytes]]] = {"parquet": as_parquet, "csv": as_csv, "json": as_json}
+WRITERS: Final[dict[str, Callable[[pa.Table], Iterator[bytes]]]] = {"parquet": as_parquet, "csv": as_csv, "json": as_json}
 FORMS: Final = ("parquet", "csv", "json", "html")

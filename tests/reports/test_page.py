@@ -17,6 +17,7 @@ from metashell.reports import REPORTS
 from metashell.reports.answer import declared_schema
 from metashell.reports.forms import WRITERS, notes_on, write_answer
 from metashell.reports.page import ROWS_MAX, render_page
+from metashell.stores import open_store
 
 HOSTILE = '"><script>alert(1)</script>&\x1b]0;x\x07\u202e</svg></style>'
 AT = datetime(2026, 11, 21, 0, 21, 31, 549_000, UTC)
@@ -93,19 +94,21 @@ def test_an_empty_answer_is_a_page_too(name: str) -> None:
 
 def test_the_other_forms_hold_the_same_rows() -> None:
     answer = hostile_answer("under_replicated", 1)
-    row = json.loads(WRITERS["json"](answer))[0]
+    row = json.loads(b"".join(WRITERS["json"](answer)))[0]
     assert (row["topic"], row["started_at"], row["missing_at_start"]) == (HOSTILE, 1795220491549, [4, 5])
-    cells = next(csv.DictReader(StringIO(WRITERS["csv"](answer).decode())))
+    cells = next(csv.DictReader(StringIO(b"".join(WRITERS["csv"](answer)).decode())))
     assert (cells["topic"], cells["started_at"], cells["missing_at_start"]) == (HOSTILE, "2026-11-21T00:21:31.549Z", "[4,5]")
     from pyarrow import parquet
 
-    assert parquet.read_table(pa.BufferReader(WRITERS["parquet"](answer))).equals(answer)
+    assert parquet.read_table(pa.BufferReader(b"".join(WRITERS["parquet"](answer)))).equals(answer)
 
 
 def test_files_appear_whole_and_tell_what_was_left_out_and_shown(tmp_path: Path) -> None:
     notes = notes_on(2, show_secrets=True)
     report = REPORTS["broker_sessions"]
-    paths = write_answer(report, hostile_answer(report.name), str(tmp_path / "a/b"), ("html", "parquet"), sources="x", notes=notes)
+    paths = write_answer(
+        report, hostile_answer(report.name), open_store(str(tmp_path / "a/b")), ("html", "parquet"), sources="x", notes=notes
+    )
     assert sorted(path.name for path in (tmp_path / "a/b").iterdir()) == ["broker_sessions.html", "broker_sessions.parquet"]
     assert "Secrets were asked for" in Path(paths[0]).read_text()
     from pyarrow import parquet
