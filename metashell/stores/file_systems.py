@@ -12,6 +12,7 @@ from pyarrow.fs import FileSystem
 
 from metashell.codec.uris import URI_MARK, shown_uri, without_credentials
 from metashell.errors import PathError, UsageError
+from metashell.stores.retrying import again
 
 TROUBLE = (OSError, ValueError, ArrowException)
 """What pyarrow's file systems raise when credentials or the network are missing: each has its own."""
@@ -32,10 +33,12 @@ def file_system(uri: str) -> tuple[Any, str]:
     scheme, mark, rest = uri.partition(URI_MARK)
     plain = f"{_SCHEMES.get(scheme.lower(), scheme)}{mark}{rest}"
     try:
-        return _found(plain)
+        return again(lambda: _found(plain))
     except TROUBLE as error:
         if scheme.lower() in ("hdfs", "viewfs"):
             raise PathError(f"{shown_uri(uri)}: {_NO_HDFS}{_cause(uri, error)}", shown_uri(uri)) from error
+        if isinstance(error, OSError):
+            raise store_error(uri, error) from error
         raise UsageError(str(store_error(uri, error)), shown_uri(uri)) from error
 
 
