@@ -20,11 +20,12 @@ def _export(values: SimpleNamespace) -> int:
     from metashell.columns.export.options import ExportOptions
     from metashell.columns.export.progress import progress_bar
     from metashell.columns.export.run import export
-    from metashell.columns.packages import require_packages
+    from metashell.columns.packages import one_blas_thread, require_packages
     from metashell.errors import LogCorruptError
     from metashell.stores import open_store
 
     require_packages("arrow", "pyarrow", "numpy")
+    one_blas_thread()
     open_store(values.out, sources=values.paths)
     options = ExportOptions(
         paths=tuple(values.paths),

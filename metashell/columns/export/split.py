@@ -15,7 +15,7 @@ from metashell.columns.inputs.splits import Split
 from metashell.columns.schemas import FAULTS, tables
 from metashell.errors import LogCorruptError, MetashellError, UsageError
 
-_HELD_BYTES_MAX = 96 << 20
+_HELD_BYTES_MAX = 128 << 20
 _STORE_THREADS = 8
 
 
