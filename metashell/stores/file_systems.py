@@ -22,6 +22,8 @@ writes a small object by one request instead of three, where pyarrow knows that 
 _SCHEMES = {"s3a": "s3", "gcs": "gs"}
 _NO_HDFS = "hdfs:// needs Hadoop and Java on this machine: set HADOOP_HOME, JAVA_HOME and CLASSPATH=$(hadoop classpath --glob)"
 _AWS = re.compile(r"AWS Error (\w+)(?: \(HTTP status \d+\))? during (\w+) operation: (.*)", re.DOTALL)
+_UNKNOWN = re.compile(r"Unable to parse ExceptionName: (\w+) Message: (.*)", re.DOTALL)
+"""What its client says of a code that it has no name for."""
 _REQUEST_ID = re.compile(r" ?\(Request ID: [^)]*\)?")
 
 
@@ -77,6 +79,8 @@ def store_error(uri: str, error: Exception) -> PathError:
     said = _AWS.search(str(error))
     if said is not None:
         code, operation, text = said.groups()
+        if (named := _UNKNOWN.match(text)) is not None:
+            code, text = named.groups()
         reason = f"{operation}: {code}: {_REQUEST_ID.sub('', text)}"
     else:
         reason = str(error)
