@@ -53,9 +53,9 @@ class LocalStore:
 
     def require_writable(self) -> None:
         """A folder that is not there yet is not made: what lies above it is asked."""
-        path = os.path.abspath(self._folder)
+        path = self._folder
         while not os.path.lexists(path):
-            path = os.path.dirname(path)
+            path = os.path.dirname(path.rstrip("/")) or "."
         if not os.path.isdir(path):
             raise PathError(f"{path}: Not a directory", path)
         unfinished = os.path.join(path, _unfinished("probe"))
@@ -107,6 +107,10 @@ class LocalStore:
             os.replace(path, target)
             if durable:
                 _sync_folder(os.path.dirname(target))
+
+    def put_files(self, files: Iterable[tuple[str, str]]) -> None:
+        for name, path in files:
+            self.put_file(name, path)
 
     def read(self, name: str) -> bytes | None:
         path = self._path(name)
