@@ -64,11 +64,12 @@ LAYERS["cli"] = set(LAYERS)
 # row "".
 ROOMS: dict[str, dict[str, set[str]]] = {
     "columns": {
+        "meanings": set(),
         "inputs": set(),
-        "typed": set(),
+        "typed": {"meanings"},
         "decode": {"inputs", "typed"},
         "state": {"decode", "typed"},
-        "export": {"inputs", "decode", "typed"},
+        "export": {"meanings", "inputs", "decode", "typed"},
         "sql": {"inputs", "decode", "state", "typed"},
     },
     "dump": {"own": set(), "kafka": set()},
@@ -174,12 +175,12 @@ LATE_MODULES = {
 OWNERS = {
     "prompt_toolkit": {"shell"},
     "typer": {"options"},
-    "numpy": {"columns"},
+    "numpy": {"columns", "reports"},
     "pyarrow": {"columns", "reports", "stores"},
     "duckdb": {"columns"},
 }
 # Nothing of the base install imports these packages, so their modules may need what they are about.
-LATE_PACKAGES = {"columns": {"numpy", "pyarrow"}, "reports": {"pyarrow"}}
+LATE_PACKAGES = {"columns": {"numpy", "pyarrow"}, "reports": {"numpy", "pyarrow"}}
 
 LINES_MAX = 500
 MACHINE_PATH = re.compile(r"/(?:work|tmp|root|home/[a-z]+)/[A-Za-z0-9_.]")

@@ -84,7 +84,7 @@ def _file_forms(forms: list[str]) -> list[str]:
 def _print(answers: LocalAnswers, form: str, values: SimpleNamespace, notes: tuple[str, ...]) -> None:
     from metashell.forms import standard_output
     from metashell.reports import REPORTS
-    from metashell.reports.forms import answer_bytes
+    from metashell.reports.forms import answer_parts
     from metashell.reports.printed import TEXT_FORMS, print_answers
 
     found = [(REPORTS[name], answer) for name, answer in answers.tables.items()]
@@ -93,7 +93,7 @@ def _print(answers: LocalAnswers, form: str, values: SimpleNamespace, notes: tup
         return
     report, answer = found[0]
     sys.stdout.flush()
-    sys.stdout.buffer.write(answer_bytes(report, answer, form, sources=_sources(values), notes=notes))
+    sys.stdout.buffer.writelines(answer_parts(report, answer, form, sources=_sources(values), notes=notes))
 
 
 def _write(answers: LocalAnswers, forms: list[str], values: SimpleNamespace, notes: tuple[str, ...]) -> None:

@@ -13,14 +13,14 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.page import shown
 from metashell.reports.axis import axis, time_form
 from metashell.reports.catalog import Chart
+from metashell.reports.chart_rows import COUNT, longest_rows, rows_of_chart, summed_rows, times_of
 from metashell.reports.lanes import lanes
-from metashell.reports.words import heading, moment, number_text, unix_ms
+from metashell.reports.words import heading, moment, number_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,19 +41,17 @@ Points = dict[str, dict[Any, float]]
 
 def draw(chart: Chart, table: pa.Table) -> str | None:
     """The HTML of a chart; None where no row takes part."""
-    rows = [row for row in table.to_pylist() if chart.where is None or row[chart.where[0]] == chart.where[1]]
-    if chart.kind != "lanes":
-        rows = [row for row in rows if row[chart.x[0]] is not None]
-    drawn = "".join(_DRAWERS[chart.kind](chart, rows)) if rows else ""
+    table = rows_of_chart(chart, table)
+    drawn = "".join(_DRAWERS[chart.kind](chart, table)) if table.num_rows else ""
     return f"<figure>\n<figcaption>{shown(chart.title)}</figcaption>\n{drawn}</figure>\n" if drawn else None
 
 
 # ---- bars beside each other
 
 
-def _longest(chart: Chart, rows: list[Row]) -> Iterator[str]:
+def _longest(chart: Chart, table: pa.Table) -> Iterator[str]:
     column = chart.values[0]
-    ranked = sorted((row for row in rows if row[column]), key=lambda row: (not _is_open(chart, row), -row[column]))[:_LONGEST_MAX]
+    ranked = longest_rows(chart, table, _LONGEST_MAX)
     bars = []
     for row in ranked:
         name = _short(_name(chart.x, row))
@@ -68,7 +66,8 @@ def _is_open(chart: Chart, row: Row) -> bool:
     return chart.open is not None and row[chart.open[0]] == chart.open[1]
 
 
-def _stacked(chart: Chart, rows: list[Row]) -> Iterator[str]:
+def _stacked(chart: Chart, table: pa.Table) -> Iterator[str]:
+    rows = summed_rows(chart, table)
     points = _summed(chart, rows, _short_key)
     series = _largest(points)
     keys = sorted({(row[chart.x[0]]) for row in rows})[-_LONGEST_MAX:]
@@ -96,14 +95,15 @@ def _bars(column: str, bars: Iterable[tuple[str, list[tuple[str, float]]]]) -> I
 # ---- over time
 
 
-def _over_time(chart: Chart, rows: list[Row]) -> Iterator[str]:
-    labels, bucket = _buckets([row[chart.x[0]] for row in rows], step_min=3600 if chart.x[0] == "hour" else 1)
+def _over_time(chart: Chart, table: pa.Table) -> Iterator[str]:
+    first_ms, last_ms = times_of(chart, table)
+    labels, start_s, step_s = _steps(first_ms // 1000, last_ms // 1000, step_min=3600 if chart.x[0] == "hour" else 1)
     is_line = chart.kind == "lines over time"
-    points = _summed(chart, rows, bucket, largest=is_line)
+    points = _summed(chart, summed_rows(chart, table, start_s, step_s, largest=is_line), int, largest=is_line)
     series = _ranked(points)[:COLORS] if is_line else _largest(points)
     if not series:
         return
-    yield f'<p class="when">{_days(rows, chart.x[0])}</p>\n'
+    yield f'<p class="when">{_days(first_ms, last_ms)}</p>\n'
     column = chart.values[0] if chart.values else ""
     top = max(max(found.values()) for _, found in series) if is_line else _highest_stack(points)
     ticks = _ticks(top)
@@ -119,10 +119,9 @@ def _over_time(chart: Chart, rows: list[Row]) -> Iterator[str]:
         yield f'<p class="when">and {len(points) - len(series)} more, which are lower, are not drawn</p>\n'
 
 
-def _days(rows: list[Row], column: str) -> str:
+def _days(first_ms: int, last_ms: int) -> str:
     """The days that a chart is about, which its axis may not tell."""
-    times = [row[column] for row in rows]
-    first, last = min(times).strftime("%Y-%m-%d"), max(times).strftime("%Y-%m-%d")
+    first, last = moment(first_ms).strftime("%Y-%m-%d"), moment(last_ms).strftime("%Y-%m-%d")
     return f"{first}, UTC" if first == last else f"{first} to {last}, UTC"
 
 
@@ -158,7 +157,7 @@ def _legend(names: list[str], classes: list[str] | None = None) -> str:
 
 
 def _summed(chart: Chart, rows: list[Row], key: Callable[[Any], Any], *, largest: bool = False) -> Points:
-    """The values of each series by key: their sums, or the largest of each."""
+    """The values of each series by key: their sums, or the largest of each; `rows` are those of `summed_rows`."""
     points: Points = defaultdict(lambda: defaultdict(float))
     for row in rows:
         at = key(row[chart.x[0]])
@@ -171,7 +170,7 @@ def _values(chart: Chart, row: Row) -> list[tuple[str, float]]:
     """The series that a row adds to, and how much; a chart without values counts rows."""
     if chart.series:
         name = _name(chart.series, row)
-        return [(name, row[chart.values[0]] or 0 if chart.values else 1)]
+        return [(name, row[chart.values[0]] or 0 if chart.values else row[COUNT])]
     return [(heading(value), row[value] or 0) for value in chart.values]
 
 
@@ -217,14 +216,13 @@ def _ticks(top: float) -> list[float]:
         unit *= 10
 
 
-def _buckets(found: list[datetime], step_min: int) -> tuple[list[str], Callable[[datetime], int]]:
-    """The labels of equal steps of time, and what gives the step that a time falls into."""
-    first, last = unix_ms(min(found)) // 1000, unix_ms(max(found)) // 1000
+def _steps(first: int, last: int, step_min: int) -> tuple[list[str], int, int]:
+    """The labels of equal steps of time, the second that the first begins with, and the seconds of each."""
     step = next((size for size in _STEPS_S if size >= step_min and (last - first) / size < BARS_MAX), _STEPS_S[-1])
     start = first // step * step
     form = time_form(first, last, step)
     labels = [moment(1000 * (start + step * number)).strftime(form) for number in range((last - start) // step + 1)]
-    return labels, lambda value: (unix_ms(value) // 1000 - start) // step
+    return labels, start, step
 
 
 _STEPS_S: Final = (1, 5, 10, 30, 60, 300, 900, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400, 365 * 86400)
@@ -242,11 +240,11 @@ def _short(text: str) -> str:
     return text if len(text) <= _LABEL_MAX else f"{text[:half]}…{text[-half:]}"
 
 
-def _lanes(_: Chart, rows: list[Row]) -> Iterator[str]:
-    return lanes(rows)
+def _lanes(_: Chart, table: pa.Table) -> Iterator[str]:
+    return lanes(table.to_pylist())
 
 
-_DRAWERS: Final[dict[str, Callable[[Chart, list[Row]], Iterator[str]]]] = {
+_DRAWERS: Final[dict[str, Callable[[Chart, pa.Table], Iterator[str]]]] = {
     "bars over time": _over_time,
     "lines over time": _over_time,
     "longest bars": _longest,

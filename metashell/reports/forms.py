@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from io import StringIO
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from metashell.columns.folders import require_folder
-from metashell.forms import Display, counted, write_rows
+from metashell.forms import counted
 from metashell.log.identity import name_of
+from metashell.progress import tell
 from metashell.reports.catalog import Report
 from metashell.reports.index import render_index
 from metashell.reports.page import INDEX, render_page
 from metashell.reports.today import Judged
-from metashell.reports.words import plain_rows, time_text, unix_ms
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,7 +56,8 @@ def write_answer(
     written = []
     for form in forms:
         path = os.path.join(folder, f"{report.name}.{form}")
-        write_whole(path, answer_bytes(report, answer, form, sources=sources, notes=notes, has_index=has_index))
+        tell(f"writing {report.name}.{form}")
+        write_whole(path, answer_parts(report, answer, form, sources=sources, notes=notes, has_index=has_index))
         written.append(path)
     return written
 
@@ -76,25 +75,25 @@ def write_index(
     """Write the page over the reports in a folder and give its path. Errors: OSError, with the file's name."""
     path = os.path.join(folder, INDEX)
     page = render_index(answers, left_out, judged, sources=sources, notes=notes, fault_count=fault_count)
-    write_whole(path, page.encode())
+    write_whole(path, [page.encode()])
     return path
 
 
-def answer_bytes(
+def answer_parts(
     report: Report, answer: pa.Table, form: str, *, sources: str, notes: tuple[str, ...] = (), has_index: bool = False
-) -> bytes:
-    """An answer in a form, with what a reader must know of it where the form has room for that."""
+) -> Iterator[bytes]:
+    """An answer in a form, piece by piece, with what a reader must know of it where the form has room for that."""
     if form == "html":
-        return render_page(report, answer, sources=sources, notes=notes, has_index=has_index).encode()
+        return iter([render_page(report, answer, sources=sources, notes=notes, has_index=has_index).encode()])
     return WRITERS[form](answer.replace_schema_metadata({"notes": " ".join(notes)}) if notes else answer)
 
 
-def write_whole(path: str, data: bytes) -> None:
+def write_whole(path: str, parts: Iterable[bytes]) -> None:
     """Put a file under its name at once: a reader sees the one before, or all of this one."""
     partial = f"{path}.part"
     try:
         with open(partial, "wb") as file:
-            file.write(data)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
@@ -104,31 +103,28 @@ def write_whole(path: str, data: bytes) -> None:
         raise
 
 
-def as_parquet(answer: pa.Table) -> bytes:
+def as_parquet(answer: pa.Table) -> Iterator[bytes]:
     import pyarrow as pa
     from pyarrow import parquet
 
     sink = pa.BufferOutputStream()
     parquet.write_table(answer, sink, compression="zstd")
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    yield sink.getvalue().to_pybytes()
 
 
-def as_csv(answer: pa.Table) -> bytes:
+def as_csv(answer: pa.Table) -> Iterator[bytes]:
     """CSV; times are text in UTC."""
-    return _text("csv", answer, time_text)
+    from metashell.reports.columnar import csv_parts
+
+    return csv_parts(answer)
 
 
-def as_json(answer: pa.Table) -> bytes:
+def as_json(answer: pa.Table) -> Iterator[bytes]:
     """One array of objects, a row a line; times are Unix milliseconds, as in all JSON of ours."""
-    return _text("json", answer, unix_ms)
+    from metashell.reports.columnar import json_parts
+
+    return json_parts(answer)
 
 
-def _text(form: str, answer: pa.Table, convert: Callable[[datetime], object]) -> bytes:
-    out = StringIO()
-    write_rows(Display(out), form, answer.column_names, plain_rows(answer, convert))
-    return out.getvalue().encode()
-
-
-WRITERS: Final[dict[str, Callable[[pa.Table], bytes]]] = {"parquet": as_parquet, "csv": as_csv, "json": as_json}
+WRITERS: Final[dict[str, Callable[[pa.Table], Iterator[bytes]]]] = {"parquet": as_parquet, "csv": as_csv, "json": as_json}
 FORMS: Final = ("parquet", "csv", "json", "html")

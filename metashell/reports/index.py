@@ -84,7 +84,7 @@ def _entries(answers: Answers, left_out: Sequence[Report], fault_count: int) -> 
 
 
 def _answered(report: Report, answer: pa.Table, fault_count: int) -> str:
-    opened = len(open_rows(report, answer))
+    opened = open_rows(report, answer).num_rows
     words = counted(answer.num_rows, "row")
     words += f", <b>{opened} open</b>" if opened else ""
     return words + (f', <b class="unusual">{counted(fault_count, "place")} left out</b>' if fault_count else "")

@@ -57,11 +57,12 @@ def run_local(reports: Sequence[Report], paths: Sequence[str], *, on_error: Any 
     found, fault_count = read_tables(splits, options, partial(base_batches, base_tables))
     tables = {table: found[table] if table in found else base_schema(table).empty_table() for table in base_tables}
     database = Database(tables, DUCKDB_MACROS)
-    return LocalAnswers({report.name: ask(database, report) for report in reports}, fault_count, tuple(left_out))
+    made: set[str] = set()
+    return LocalAnswers({report.name: ask(database, report, made) for report in reports}, fault_count, tuple(left_out))
 
 
-def ask(database: Database, report: Report) -> pa.Table:
-    """The answer of a report from a database that has its base tables.
+def ask(database: Database, report: Report, made: set[str]) -> pa.Table:
+    """The answer of a report from a database that has its base tables, and the views that are `made` already.
 
     Errors: MetashellError, with what DuckDB says: memory that does not suffice, offsets that no log can reach.
     """
@@ -72,7 +73,9 @@ def ask(database: Database, report: Report) -> pa.Table:
     tell(f"answering {report.name}")
     try:
         for view in report.views:
-            database.define(view, view_text(view))
+            if view not in made:
+                database.define(view, view_text(view))
+                made.add(view)
         schema, batches = database.ask(report.sql)
         return as_declared(report, pa.Table.from_batches(batches, schema))
     except RefusedError as error:

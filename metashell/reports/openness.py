@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from metashell.amounts import duration_text
 from metashell.forms import counted
 from metashell.reports.catalog import Report
-from metashell.reports.words import cell_text, moment, second_text, unix_ms
+from metashell.reports.words import cell_text, moment, second_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,24 +26,30 @@ def openness(report: Report, row: Mapping[str, Any]) -> str:
     return "open" if is_open(report, row) else "" if value is None or isinstance(value, bool) else cell_text(report.open[0], value)
 
 
-def open_rows(report: Report, answer: pa.Table) -> list[dict[str, Any]]:
+def open_rows(report: Report, answer: pa.Table) -> pa.Table:
     """The rows of what had not ended."""
     if report.open is None:
-        return []
+        return answer.slice(0, 0)
     from pyarrow import compute
 
     column, value = report.open
-    rows: list[dict[str, Any]] = answer.filter(compute.equal(answer.column(column), value)).to_pylist()
-    return rows
+    return answer.filter(compute.equal(answer.column(column), value))
 
 
 def open_words(report: Report, answer: pa.Table) -> str:
     """How many had not ended, when that was, and how long the longest had lasted by then; the empty text where all had."""
-    rows = [row for row in open_rows(report, answer) if row["lasted_ms"] is not None and row[report.open_since] is not None]
-    if not rows:
+    if report.open is None:
         return ""
-    longest = max(rows, key=lambda row: row["lasted_ms"])
-    end_ms = max(unix_ms(row[report.open_since]) + row["lasted_ms"] for row in rows)
+    import pyarrow as pa
+    from pyarrow import compute
+
+    rows = open_rows(report, answer).select(["lasted_ms", report.open_since])
+    rows = rows.filter(compute.and_(rows.column(0).is_valid(), rows.column(1).is_valid()))
+    if not rows.num_rows:
+        return ""
+    lasted = rows.column(0)
+    since_ms = rows.column(1).cast(pa.timestamp("ms", "UTC")).cast(pa.int64())
+    end_ms = compute.max(compute.add(since_ms, lasted)).as_py()
     at = second_text(moment(end_ms))
-    were = f"{counted(len(rows), 'row')} {'was' if len(rows) == 1 else 'were'} open"
-    return f"{were} at {at}, the end of the log; the longest for {duration_text(longest['lasted_ms'])} by then."
+    were = f"{counted(rows.num_rows, 'row')} {'was' if rows.num_rows == 1 else 'were'} open"
+    return f"{were} at {at}, the end of the log; the longest for {duration_text(compute.max(lasted).as_py())} by then."

@@ -10,7 +10,7 @@ from metashell.errors import UsageError
 from metashell.forms import Display, write_objects, write_rows
 from metashell.reports.catalog import Report
 from metashell.reports.openness import is_open, open_words, openness
-from metashell.reports.words import CLUSTER, cell_text, plain_rows, short_name, shown_columns, time_text, unix_ms
+from metashell.reports.words import CLUSTER, cell_text, plain_rows, python_rows, short_name, shown_columns, time_text, unix_ms
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,7 +62,7 @@ def _print_table(display: Display, report: Report, answer: pa.Table) -> None:
     if not answer.num_rows:
         display.line("no rows")
         return
-    write_rows(display, TABLE, list(map(short_name, names)), _rows(display, report, names, answer.to_pylist()))
+    write_rows(display, TABLE, list(map(short_name, names)), _rows(display, report, names, python_rows(answer)))
     if words := open_words(report, answer):
         display.line(words)
 

@@ -17,6 +17,7 @@ CLUSTER: Final = "cluster_id"
 _DURATION: Final = "_ms"
 _SIZE: Final = "bytes"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_ROWS_AT_ONCE: Final = 4096
 EARLIEST_MS: Final = -62_135_596_800_000
 LATEST_MS: Final = 253_402_300_799_999
 """The first and last millisecond of the years 1 to 9999: a log may claim other times, which no calendar and no difference can hold."""
@@ -40,7 +41,12 @@ def shown_columns(answer: pa.Table) -> list[str]:
 
 def plain_rows(answer: pa.Table, convert: Callable[[datetime], object]) -> Iterator[list[object]]:
     """The rows of an answer, its times converted."""
-    return ([convert(value) if isinstance(value, datetime) else value for value in row.values()] for row in answer.to_pylist())
+    return ([convert(value) if isinstance(value, datetime) else value for value in row.values()] for row in python_rows(answer))
+
+
+def python_rows(answer: pa.Table) -> Iterator[dict[str, Any]]:
+    """The rows of an answer, of which few are Python's objects at one time."""
+    return (row for batch in answer.to_batches(max_chunksize=_ROWS_AT_ONCE) for row in batch.to_pylist())
 
 
 def cell_text(column: str, value: Any) -> str:

@@ -93,13 +93,13 @@ def test_an_empty_answer_is_a_page_too(name: str) -> None:
 
 def test_the_other_forms_hold_the_same_rows() -> None:
     answer = hostile_answer("under_replicated", 1)
-    row = json.loads(WRITERS["json"](answer))[0]
+    row = json.loads(b"".join(WRITERS["json"](answer)))[0]
     assert (row["topic"], row["started_at"], row["missing_at_start"]) == (HOSTILE, 1795220491549, [4, 5])
-    cells = next(csv.DictReader(StringIO(WRITERS["csv"](answer).decode())))
+    cells = next(csv.DictReader(StringIO(b"".join(WRITERS["csv"](answer)).decode())))
     assert (cells["topic"], cells["started_at"], cells["missing_at_start"]) == (HOSTILE, "2026-11-21T00:21:31.549Z", "[4,5]")
     from pyarrow import parquet
 
-    assert parquet.read_table(pa.BufferReader(WRITERS["parquet"](answer))).equals(answer)
+    assert parquet.read_table(pa.BufferReader(b"".join(WRITERS["parquet"](answer)))).equals(answer)
 
 
 def test_files_appear_whole_and_tell_what_was_left_out_and_shown(tmp_path: Path) -> None:

@@ -1,0 +1,81 @@
+"""What a column means: the line of `fields.tsv` that is about it.
+
+A line is about `TABLE:COLUMN` or, without a table, about every column of that name; `TABLE` and `COLUMN` may have `*`. A field of a
+struct has the names of all around it, `end_points.port`, and a line about `port` is about it too. Of several lines that fit, one with a
+table wins over one without, one without `*` over one with, then the longer name, then the earlier line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+NO_UNIT: Final = "-"
+TIME: Final = "UTC"
+"""Stands where others have a unit: the column is a time."""
+
+
+class Field(NamedTuple):
+    """One line: `since` is empty where the version of the record says it, and `@TABLE.COLUMN` where another column does."""
+
+    pattern: str
+    unit: str
+    since: str
+    meaning: str
+
+    @property
+    def comment(self) -> str:
+        """The meaning with its unit, for schemas."""
+        return self.meaning if self.unit in (NO_UNIT, TIME) else f"{self.meaning} ({self.unit})"
+
+
+class _Fields(NamedTuple):
+    scoped: dict[str, Field]
+    globs: tuple[Field, ...]
+    shared: dict[str, Field]
+
+
+@cache
+def field_of(table: str, path: str) -> Field | None:
+    """The line about a column of a table, None where there is none. `path` is `end_points.port` for a field of a struct."""
+    lines = _fields()
+    place = f"{table}:{path}"
+    if place in lines.scoped:
+        return lines.scoped[place]
+    for line in lines.globs:
+        if fnmatchcase(place, line.pattern):
+            return line
+    for name in _endings(path):
+        if name in lines.shared:
+            return lines.shared[name]
+    return None
+
+
+def _endings(path: str) -> Iterator[str]:
+    """`a.b.c`, `b.c`, `c`."""
+    while path:
+        yield path
+        path = path.partition(".")[2]
+
+
+def all_fields() -> list[Field]:
+    """Every line, in order."""
+    lines = _fields()
+    return [*lines.scoped.values(), *lines.globs, *lines.shared.values()]
+
+
+@cache
+def _fields() -> _Fields:
+    lines = [Field(*line) for line in rows("fields.tsv")]
+    scoped = {line.pattern: line for line in lines if ":" in line.pattern and "*" not in line.pattern}
+    shared = {line.pattern: line for line in lines if ":" not in line.pattern}
+    return _Fields(scoped, tuple(line for line in lines if "*" in line.pattern), shared)
+
+
+def rows(name: str) -> list[list[str]]:
+    """The lines of one of the dictionary's files, without its heading."""
+    text = (files("metashell.columns.meanings") / name).read_text(encoding="utf-8")
+    return [line.split("\t") for line in text.splitlines()[1:]]
