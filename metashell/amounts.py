@@ -69,7 +69,7 @@ def time_text(ms: int) -> str:
     from datetime import datetime, timedelta
 
     try:
-        moment = datetime(1970, 1, 1) + timedelta(milliseconds=ms)  # noqa: DTZ001 - in UTC, which the Z says
+        moment = datetime(1970, 1, 1) + timedelta(milliseconds=ms)
     except OverflowError:
         return str(ms)
     return f"{moment.isoformat(timespec='milliseconds')}Z"

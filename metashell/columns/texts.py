@@ -10,6 +10,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def _values(array: pa.Array, are_ids: bool) -> Values:
 
 def _lists(array: pa.Array, items: Values) -> Values:
     ends = array.offsets.to_pylist()
-    return _with_nulls(array, [items[start:end] for start, end in zip(ends, ends[1:], strict=False)])
+    return _with_nulls(array, [items[start:end] for start, end in pairwise(ends)])
 
 
 def _maps(array: pa.MapArray, are_ids: bool) -> Values:
