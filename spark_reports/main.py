@@ -24,12 +24,12 @@ _OUR_ERROR = re.compile(r"^\s*metashell\.errors\.(\w+): (.*)$", re.MULTILINE)
 
 def run(values: SimpleNamespace) -> int:
     """Do the job that the command line names."""
-    from metashell.log.outputs import refuse_folder_of_logs
     from metashell.reports.forms import left_out
+    from metashell.stores import open_store
     from spark_reports.session import open_session, require_parts
 
     require_parts()
-    refuse_folder_of_logs(values.out, values.paths)
+    open_store(values.out, sources=values.paths).require_writable()
     # A stream runs for days.
     gc.enable()
     require_inputs(values.paths, may_be_empty=values.job == "stream" and not values.once, is_whole=values.once)
@@ -91,6 +91,7 @@ def _report(spark: Any, values: SimpleNamespace) -> int:
     from metashell.reports.forms import left_out_lines, notes_on, write_answer, write_index
     from metashell.reports.inputs import answerable, logs_at
     from metashell.reports.today import judge
+    from metashell.stores import open_store
     from spark_reports.report_job import count_faults, run_on_spark
 
     wanted = list(REPORTS.values()) if values.job == ALL else [REPORTS[values.job]]
@@ -102,14 +103,15 @@ def _report(spark: Any, values: SimpleNamespace) -> int:
     forms = values.format or FORMS
     has_index = values.job == ALL and "html" in forms
     answers = {}
+    store = open_store(values.out, sources=values.paths)
     for report, answer in run_on_spark(spark, reports, values.paths, options=options):
         if has_index:
             answers[report.name] = answer
-        written = write_answer(report, answer, values.out, forms, sources=sources, notes=notes, has_index=has_index)
+        written = write_answer(report, answer, store, forms, sources=sources, notes=notes, has_index=has_index)
         sys.stdout.write("".join(f"{path}\n" for path in written))
     if has_index:
         judged = judge(values.paths, on_error=values.on_error)
-        index = write_index(values.out, answers, left_out, judged, sources=sources, notes=notes, fault_count=fault_count)
+        index = write_index(store, answers, left_out, judged, sources=sources, notes=notes, fault_count=fault_count)
         sys.stdout.write(f"{index}\n")
     for line in left_out_lines(left_out):
         complain(NAME, line)

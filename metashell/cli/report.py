@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.reports.local import LocalAnswers
+    from metashell.stores import Store
 
 NAME = "metashell report"
 
@@ -27,7 +28,6 @@ def _answered(values: SimpleNamespace) -> int:
     """Print the answer, or write files and print their names."""
     from metashell.columns.packages import require_packages
     from metashell.errors import LogCorruptError
-    from metashell.log.outputs import refuse_folder_of_logs
     from metashell.options.report_tools import ALL, STANDARD_OUTPUT
     from metashell.progress import shown_while
     from metashell.reports import REPORTS
@@ -39,8 +39,7 @@ def _answered(values: SimpleNamespace) -> int:
     is_printed = values.out in (None, STANDARD_OUTPUT)
     form = _printed_form(values.format, is_all) if is_printed else ""
     forms = [] if is_printed else _file_forms(values.format)
-    if not is_printed:
-        refuse_folder_of_logs(values.out, values.paths)
+    store = None if is_printed else _output(values)
     wanted = [REPORTS[name] for name in (REPORTS if is_all else (values.report,))]
     try:
         with shown_while("reading the logs"):
@@ -48,16 +47,25 @@ def _answered(values: SimpleNamespace) -> int:
     except LogCorruptError as error:
         raise with_way_out(error) from error
     notes = notes_on(answers.fault_count, show_secrets=values.show_secrets)
-    if is_printed:
+    if store is None:
         _print(answers, form, values, notes)
     else:
-        _write(answers, forms, values, notes)
+        _write(answers, forms, values, notes, store)
     for line in left_out_lines(answers.left_out):
         complain(NAME, line)
     if answers.fault_count:
         complain(NAME, left_out(answers.fault_count))
         return STATUS_FAILED
     return STATUS_OK
+
+
+def _output(values: SimpleNamespace) -> Store:
+    """Where answers go, which was asked whether it takes them. Errors: UsageError, before anything is read."""
+    from metashell.stores import open_store
+
+    store = open_store(values.out, sources=values.paths)
+    store.require_writable()
+    return store
 
 
 def _printed_form(forms: list[str], is_all: bool) -> str:
@@ -96,7 +104,7 @@ def _print(answers: LocalAnswers, form: str, values: SimpleNamespace, notes: tup
     sys.stdout.buffer.writelines(answer_parts(report, answer, form, sources=_sources(values), notes=notes))
 
 
-def _write(answers: LocalAnswers, forms: list[str], values: SimpleNamespace, notes: tuple[str, ...]) -> None:
+def _write(answers: LocalAnswers, forms: list[str], values: SimpleNamespace, notes: tuple[str, ...], store: Store) -> None:
     from metashell.options.report_tools import ALL
     from metashell.progress import shown_while
     from metashell.reports import REPORTS
@@ -106,13 +114,13 @@ def _write(answers: LocalAnswers, forms: list[str], values: SimpleNamespace, not
     sources = _sources(values)
     has_index = values.report == ALL and "html" in forms
     for name, answer in answers.tables.items():
-        written = write_answer(REPORTS[name], answer, values.out, forms, sources=sources, notes=notes, has_index=has_index)
+        written = write_answer(REPORTS[name], answer, store, forms, sources=sources, notes=notes, has_index=has_index)
         sys.stdout.write("".join(f"{path}\n" for path in written))
     if has_index:
         with shown_while("judging the state"):
             judged = judge(values.paths, on_error=values.on_error)
         found, faults = answers.tables, answers.fault_count
-        index = write_index(values.out, found, answers.left_out, judged, sources=sources, notes=notes, fault_count=faults)
+        index = write_index(store, found, answers.left_out, judged, sources=sources, notes=notes, fault_count=faults)
         sys.stdout.write(f"{index}\n")
 
 

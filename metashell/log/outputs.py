@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from stat import S_ISDIR, S_ISREG
 
-from metashell.errors import PathError
+from metashell.codec.uris import is_uri, shown_uri
+from metashell.errors import PathError, UsageError
 from metashell.log.names import META_PROPERTIES, PARTITION_METADATA, QUORUM_STATE
 
 TYPE_CHECKING = False
@@ -52,7 +53,12 @@ def open_output(path: str, *, append: bool = False, sources: Iterable[str] = ())
 
 
 def refuse_beside_logs(path: str, sources: Iterable[str]) -> None:
-    """Errors: PathError for a file that lies, or would lie, in one of the sources or in any other directory of logs."""
+    """Errors: PathError for a file that lies, or would lie, in one of the sources or in any other directory of logs.
+
+    UsageError for the URI of a store, which this machine's files are not in.
+    """
+    if is_uri(path):
+        raise UsageError(f"{shown_uri(path)}: this can be written to a file of this machine only, not to a store", shown_uri(path))
     real = os.path.realpath(path)
     if _is_beside_logs(os.path.dirname(real), list(sources)) and not _is_special(real):
         raise PathError(f"{path}: lies in a metadata directory, which is only read", path)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from metashell.columns.folders import require_folder
 from metashell.forms import counted
 from metashell.log.identity import name_of
 from metashell.progress import tell
@@ -17,6 +15,8 @@ from metashell.reports.today import Judged
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from metashell.stores import Store
 
 
 def left_out(fault_count: int) -> str:
@@ -43,27 +43,26 @@ def left_out_lines(reports: Sequence[Report]) -> list[str]:
 def write_answer(
     report: Report,
     answer: pa.Table,
-    folder: str,
+    store: Store,
     forms: Sequence[str],
     *,
     sources: str,
     notes: tuple[str, ...] = (),
     has_index: bool = False,
 ) -> list[str]:
-    """Write `folder/NAME.FORM` for each form and give the paths. Errors: OSError, with the file's name."""
-    require_folder(folder)
-    os.makedirs(folder, exist_ok=True)
+    """Write `NAME.FORM` for each form and give the paths or URIs. Errors: MetashellError, with the file's name."""
     written = []
     for form in forms:
-        path = os.path.join(folder, f"{report.name}.{form}")
-        tell(f"writing {report.name}.{form}")
-        write_whole(path, answer_parts(report, answer, form, sources=sources, notes=notes, has_index=has_index))
-        written.append(path)
+        name = f"{report.name}.{form}"
+        tell(f"writing {name}")
+        with store.create(name, durable=True) as file:
+            file.writelines(answer_parts(report, answer, form, sources=sources, notes=notes, has_index=has_index))
+        written.append(store.shown_name(name))
     return written
 
 
 def write_index(
-    folder: str,
+    store: Store,
     answers: Mapping[str, pa.Table],
     left_out: Sequence[Report],
     judged: Judged,
@@ -72,11 +71,10 @@ def write_index(
     notes: tuple[str, ...] = (),
     fault_count: int = 0,
 ) -> str:
-    """Write the page over the reports in a folder and give its path. Errors: OSError, with the file's name."""
-    path = os.path.join(folder, INDEX)
+    """Write the page over the reports in a folder and give its path or URI. Errors: MetashellError, with the file's name."""
     page = render_index(answers, left_out, judged, sources=sources, notes=notes, fault_count=fault_count)
-    write_whole(path, [page.encode()])
-    return path
+    store.put(INDEX, page.encode(), durable=True)
+    return store.shown_name(INDEX)
 
 
 def answer_parts(
@@ -86,21 +84,6 @@ def answer_parts(
     if form == "html":
         return iter([render_page(report, answer, sources=sources, notes=notes, has_index=has_index).encode()])
     return WRITERS[form](answer.replace_schema_metadata({"notes": " ".join(notes)}) if notes else answer)
-
-
-def write_whole(path: str, parts: Iterable[bytes]) -> None:
-    """Put a file under its name at once: a reader sees the one before, or all of this one."""
-    partial = f"{path}.part"
-    try:
-        with open(partial, "wb") as file:
-            file.writelines(parts)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except OSError:
-        if os.path.exists(partial):
-            os.unlink(partial)
-        raise
 
 
 def as_parquet(answer: pa.Table) -> Iterator[bytes]:

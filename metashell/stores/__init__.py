@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Held", "Store", "StoreFile", "open_store", "refuse_uri"]
+__all__ = ["Held", "Store", "StoreFile", "open_store"]
 
 _ONE_SLASH = re.compile(r"(?:s3a?|s3n|gs|gcs|abfss?|wasbs?|hdfs|viewfs|file):(?!//)", re.IGNORECASE)
 
@@ -56,12 +56,3 @@ def open_store(place: str, *, sources: Iterable[str] = ()) -> Store:
     from metashell.stores.remote import RemoteStore
 
     return RemoteStore(place)
-
-
-def refuse_uri(place: str, option: str) -> None:
-    """Errors: UsageError for a URI where only a path of this machine will do; `option` is what it was given to."""
-    from metashell.codec.uris import is_uri, shown_uri
-
-    if is_uri(place) or _ONE_SLASH.match(place):
-        shown = shown_uri(place)
-        raise UsageError(f"{option}: {shown}: this is written to a folder of this machine only, not to a store", shown)

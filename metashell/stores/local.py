@@ -108,6 +108,10 @@ class LocalStore:
             if durable:
                 _sync_folder(os.path.dirname(target))
 
+    def put_files(self, files: Iterable[tuple[str, str]]) -> None:
+        for name, path in files:
+            self.put_file(name, path)
+
     def read(self, name: str) -> bytes | None:
         path = self._path(name)
         try:

@@ -1,4 +1,8 @@
-"""A lock on a folder of this machine: the operating system lets go of it when its process ends, however it ends."""
+"""A lock on a folder of this machine: the operating system lets go of it when its process ends, however it ends.
+
+It is one of POSIX, which children do not inherit: a worker that outlives its killed parent by a moment does not keep the next run out.
+Such a lock keeps no other out of the same process, and is gone when any descriptor of its file is closed there, so `_OURS` comes first.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _TRIES = 10
+_OURS: set[str] = set()
+"""The folders that this process has locked, by their real paths."""
 
 
 class FolderLock:
@@ -28,49 +34,62 @@ def folder_lock(folder: str, name: str, purpose: str) -> Iterator[FolderLock]:
 
     Errors: UsageError where another process has it; PathError where the folder cannot be written to.
     """
-    had_folder = os.path.isdir(folder)
-    path = os.path.join(folder, name)
-    try:
-        os.makedirs(folder, exist_ok=True)
-        descriptor = _locked(folder, path)
-    except OSError as error:
-        raise PathError.of(folder, error) from error
-    try:
-        from metashell.stores.holder import holder_text
+    from metashell.stores.holder import holder_text
 
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, holder_text(purpose), 0)
-        yield FolderLock()
+    real = os.path.realpath(folder)
+    if real in _OURS:
+        raise in_use(folder, holder_text("this process"))
+    had_folder = os.path.isdir(folder)
+    path = os.path.join(real, name)
+    _OURS.add(real)
+    try:
+        descriptor = _held(folder, real, path)
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, holder_text(purpose), 0)
+            yield FolderLock()
+        finally:
+            # While it is still held: whoever opens the file after this makes another.
+            with suppress(OSError):
+                os.unlink(path)
+            os.close(descriptor)
     finally:
-        # While it is still held: whoever opens the file after this makes another.
-        with suppress(OSError):
-            os.unlink(path)
-        _let_go(descriptor)
+        _OURS.discard(real)
         if not had_folder:
             with suppress(OSError):
-                os.rmdir(folder)
+                os.rmdir(real)
 
 
-def _locked(folder: str, path: str) -> int:
+def _held(folder: str, real: str, path: str) -> int:
+    """The descriptor of the locked file."""
+    try:
+        os.makedirs(real, exist_ok=True)
+        for _ in range(_TRIES):
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+            if not _is_free(descriptor):
+                said = os.pread(descriptor, 4096, 0)
+                os.close(descriptor)
+                raise in_use(folder, said)
+            if _is_still(path, descriptor):
+                return descriptor
+            os.close(descriptor)
+    except OSError as error:
+        raise PathError.of(folder, error) from error
+    raise UsageError(f"{folder}: is in use", folder)
+
+
+def _is_free(descriptor: int) -> bool:
+    """Lock the file, unless another process has it."""
     import fcntl
 
-    for _ in range(_TRIES):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            try:
-                said = os.pread(descriptor, 4096, 0)
-            finally:
-                os.close(descriptor)
-            raise in_use(folder, said) from None
-        except OSError:
-            os.close(descriptor)
-            raise
-        if _is_still(path, descriptor):
-            return descriptor
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:
         os.close(descriptor)
-    raise UsageError(f"{folder}: is in use", folder)
+        raise
+    return True
 
 
 def _is_still(path: str, descriptor: int) -> bool:
@@ -81,15 +100,6 @@ def _is_still(path: str, descriptor: int) -> bool:
         return False
     own = os.fstat(descriptor)
     return (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino)
-
-
-def _let_go(descriptor: int) -> None:
-    import fcntl
-
-    # A child that was forked meanwhile has the same open file: closing ours alone would not let go.
-    with suppress(OSError):
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
-    os.close(descriptor)
 
 
 def in_use(shown: str, said: bytes) -> UsageError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from os import unlink
-from os.path import dirname
+from os.path import dirname, splitext
 from tempfile import NamedTemporaryFile
 from typing import Any, BinaryIO, Final, TypeVar, cast
 from urllib.parse import quote
@@ -28,7 +28,10 @@ from metashell.stores.store import Held, StoreFile, checked_name
 
 T = TypeVar("T")
 _AT_ONCE: Final = 8
-"""How many files are moved at the same time: each is a request that waits."""
+"""How many requests wait for the store at the same time."""
+_TYPES: Final = {".html": "text/html; charset=utf-8", ".json": "application/json", ".csv": "text/csv; charset=utf-8"}
+_BYTES: Final = "application/octet-stream"
+"""What a browser is told that a file is."""
 _RENAMES = frozenset(("hdfs", "viewfs"))
 """Where a file is renamed, but not onto another."""
 
@@ -115,6 +118,9 @@ class RemoteStore:
         self._upload(name, path)
         unlink(path)
 
+    def put_files(self, files: Iterable[tuple[str, str]]) -> None:
+        _several(lambda one: self.put_file(*one), files)
+
     def _upload(self, name: str, local: str) -> None:
         path = self._path(name)
         with memory_map(local) as file:
@@ -126,7 +132,7 @@ class RemoteStore:
         if self._system.type_name in _RENAMES:
             self._write_and_rename(path, data)
             return
-        stream = self._system.open_output_stream(path)
+        stream = self._system.open_output_stream(path, metadata={"Content-Type": _TYPES.get(splitext(path)[1], _BYTES)})
         stream.write(data)
         stream.close()
 
@@ -191,11 +197,7 @@ class RemoteStore:
         self._ask(source, work)
 
     def move_all(self, moves: Iterable[tuple[str, str, int | None]]) -> None:
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            for _ in pool.map(lambda one: self.move(*one), moves):
-                pass
+        _several(lambda one: self.move(*one), moves)
 
     def remove(self, name: str) -> None:
         path = self._path(name)
@@ -221,6 +223,15 @@ class RemoteStore:
         from metashell.stores.store_lock import store_lock
 
         return store_lock(self, purpose)
+
+
+def _several(work: Callable[[T], None], items: Iterable[T]) -> None:
+    """Do it for each, a few at a time: each is a request that waits. Errors: the first, when none is running any more."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for running in [pool.submit(work, item) for item in items]:
+            running.result()
 
 
 def _without(system: Any, path: str) -> None:

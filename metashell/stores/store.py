@@ -65,6 +65,10 @@ class Store(Protocol):
         """The same for a file of this machine, which is gone afterwards."""
         ...
 
+    def put_files(self, files: Iterable[tuple[str, str]]) -> None:
+        """The same for many (name, path), several at a time where that pays."""
+        ...
+
     def read(self, name: str) -> bytes | None:
         """A whole file; None where there is none."""
         ...

@@ -46,7 +46,7 @@ def test_hops_land_on_frames(folder: Path, window: int, seed: int) -> None:
     frames, stop = frames_of(data)
     starts = [start for start, _ in frames] + [stop.position]
     with open_file(str(path)) as file, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chain, "_WINDOW", window)
+        patch.setattr(chain, "WINDOW", window)
         patch.setattr(chain, "resync", lambda *_: None)
         walk = Chain(file, len(data))
         for place in sorted(chance.randrange(len(data) + 2) for _ in range(5)):

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from metashell.cli import kafka_dump_log, kafka_metadata_shell
 from metashell.cli.bundle import main
+from metashell.codec.batches import RecordBatch
 from metashell.codec.frame import UnknownRecord, write_metadata_record
 from metashell.demo import demo_directory
+from metashell.log.files import open_file
+from metashell.log.segment import read_batches
 from tests.bundle.unpacking import unpacked
 from tests.dump.making import LOG_NAME, batch, topic
-from tests.java import kafka
-from tests.running import run_main
+from tests.java import kafka, kafka_command
+from tests.running import no_longer_than, run_main
 
 pytestmark = pytest.mark.slow
 METADATA = "__cluster_metadata-0"
 DUMP = ("--cluster-metadata-decoder", "--files")
+PATHS = ("/image/topics/byName", "/image/cluster/brokers", "/image/acls/byId")
+PROMPT = ">> "
+LIMIT_S = 120
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +43,55 @@ def test_kafkas_dump_log_prints_every_file_as_ours_does_and_ends_well(case: Path
     assert b"isvalid: true" in real.stdout and b"isvalid: false" not in real.stdout
 
 
-@pytest.mark.parametrize("path", ["/image/topics/byName", "/image/cluster/brokers", "/image/acls/byId"])
-def test_kafkas_shell_lists_the_same_as_ours(case: Path, path: str) -> None:
-    checkpoint = str(max((case / METADATA).glob("*.checkpoint")))
-    words = ("--snapshot", checkpoint, "ls", path)
-    real = kafka("4.3.1", "shell", *words)
-    assert real.returncode == 0 and real.stdout
-    assert real.stdout == run_main(kafka_metadata_shell.main, words, cwd=case).stdout
+@pytest.fixture(scope="module")
+def answers(case: Path) -> dict[str, str]:
+    """What Kafka's shell lists below each path, once it has read the whole file.
+
+    It answers before: a command on its command line then sees an empty image, or a part, with status 0 (tools.md 2.2). So the commands come
+    by standard input, after the shell has shown the offset at which the file ends.
+    """
+    checkpoint = newest(case)
+    end = last_offset(checkpoint)
+    command = kafka_command("4.3.1", "shell", "--snapshot", str(checkpoint))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as shell:
+        try:
+            with no_longer_than(LIMIT_S):
+                before, *found, after = listed(shell, end).split(PROMPT)
+                assert before == after == "" and shell.wait() == 0
+        finally:
+            shell.kill()
+    return dict(zip(PATHS, found, strict=True))
+
+
+def listed(shell: subprocess.Popen[str], end: int) -> str:
+    """What it prints from the moment on when it has come to that offset."""
+    assert shell.stdin is not None and shell.stdout is not None
+    line = ""
+    while f"offset {end}, " not in line:
+        shell.stdin.write("cat /image/provenance\n")
+        shell.stdin.flush()
+        while "offset " not in (line := shell.stdout.readline()):
+            assert line, "the shell has ended"
+    shell.stdin.write("".join(f"ls {path}\n" for path in PATHS))
+    shell.stdin.close()
+    return shell.stdout.read()
+
+
+def newest(case: Path) -> Path:
+    return max((case / METADATA).glob("*.checkpoint"))
+
+
+def last_offset(checkpoint: Path) -> int:
+    """Of the records inside the file, which a checkpoint numbers from 0; what ends it is a control record."""
+    with open_file(str(checkpoint)) as file:
+        headers = [found.header for found in read_batches(file) if isinstance(found, RecordBatch)]
+    return max(header.last_offset for header in headers if not header.is_control)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_kafkas_shell_lists_the_same_as_ours(case: Path, answers: dict[str, str], path: str) -> None:
+    ours = run_main(kafka_metadata_shell.main, ("--snapshot", str(newest(case)), "ls", path), cwd=case)
+    assert answers[path] and ours.stdout.decode() == answers[path]
 
 
 def test_kafka_finds_what_follows_a_record_that_was_left_out_at_its_own_offset(tmp_path: Path) -> None:

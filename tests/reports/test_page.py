@@ -17,6 +17,7 @@ from metashell.reports import REPORTS
 from metashell.reports.answer import declared_schema
 from metashell.reports.forms import WRITERS, notes_on, write_answer
 from metashell.reports.page import ROWS_MAX, render_page
+from metashell.stores import open_store
 
 HOSTILE = '"><script>alert(1)</script>&\x1b]0;x\x07\u202e</svg></style>'
 AT = datetime(2026, 11, 21, 0, 21, 31, 549_000, UTC)
@@ -105,7 +106,9 @@ def test_the_other_forms_hold_the_same_rows() -> None:
 def test_files_appear_whole_and_tell_what_was_left_out_and_shown(tmp_path: Path) -> None:
     notes = notes_on(2, show_secrets=True)
     report = REPORTS["broker_sessions"]
-    paths = write_answer(report, hostile_answer(report.name), str(tmp_path / "a/b"), ("html", "parquet"), sources="x", notes=notes)
+    paths = write_answer(
+        report, hostile_answer(report.name), open_store(str(tmp_path / "a/b")), ("html", "parquet"), sources="x", notes=notes
+    )
     assert sorted(path.name for path in (tmp_path / "a/b").iterdir()) == ["broker_sessions.html", "broker_sessions.parquet"]
     assert "Secrets were asked for" in Path(paths[0]).read_text()
     from pyarrow import parquet

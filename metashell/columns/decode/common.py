@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,10 @@ def _batch(name: str, arrays: list[Any]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(typed, schema=schema)
 
 
-def records_table(records: ChunkRecords, texts: Texts, payloads: bool) -> pa.RecordBatch:
-    """All records of a chunk with their JSON text."""
+def records_table(records: ChunkRecords, texts: Texts, payloads: bool, payload_types: Collection[str] | None) -> pa.RecordBatch:
+    """All records of a chunk with their JSON text, or with that of some types."""
     rows = records.rows
-    kind, name, version, payload, fault = text_columns(records, texts, with_payloads=payloads)
+    kind, name, version, payload, fault = text_columns(records, texts, with_payloads=payloads, payload_types=payload_types)
     size = pa.array(np.maximum(rows.value_size, 0).astype(np.int32))
     return _batch(RECORDS, [*records.envelope(rows), kind, name, version, size, payload, fault, *records.place.kind_arrays(len(rows))])
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from metashell.codec.compression import MAX_DECOMPRESSED
+from metashell.columns.bounds import Bounds
 from metashell.log.kinds import LogKind
 
 OnError = Literal["fail", "skip"]
@@ -19,6 +20,11 @@ class ReadOptions:
 
     `tables_by_log` names the tables for each kind of log instead; a log that it does not name is not read.
 
+    `only` bounds the rows: those of records outside are left out, and batches that hold none are not read; of `batches` all that may
+    hold one are given. What is damaged in what is passed over is not reported.
+
+    `payload_types` names the types of records whose payload is wanted, None for all.
+
     `columns` is "raw" for what bytes hold, numbers and 16 bytes for ids, or "typed" for what they say (`columns/typed`).
 
     `payloads` off leaves the JSON text of `records` null, which is nearly all of its cost; bodies are not looked into then.
@@ -29,6 +35,8 @@ class ReadOptions:
     on_error: OnError = "fail"
     show_secrets: bool = False
     payloads: bool = True
+    only: Bounds | None = None
+    payload_types: frozenset[str] | None = None
     columns: Form = "raw"
     max_decompressed: int = MAX_DECOMPRESSED
 

@@ -5,6 +5,7 @@ Records of one type and version share all but the text, which codec writes strai
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -68,8 +69,10 @@ class _Columns:
         ]
 
 
-def text_columns(records: ChunkRecords, texts: Texts, *, with_payloads: bool) -> list[pa.Array]:
-    """The columns kind, type, version, payload and fault of all records.
+def text_columns(
+    records: ChunkRecords, texts: Texts, *, with_payloads: bool, payload_types: Collection[str] | None = None
+) -> list[pa.Array]:
+    """The columns kind, type, version, payload and fault of all records; the payload only of those types, None for all.
 
     Without payloads the bodies of records are not looked into, so that only what stands before them can be at fault.
     """
@@ -86,12 +89,12 @@ def text_columns(records: ChunkRecords, texts: Texts, *, with_payloads: bool) ->
         of_group = numbers[chosen]
         if isinstance(texts, CoordinatorTexts):
             columns.put_all(of_group, texts.names[type_id], _NO_VERSION if version == NULL else version, None)
-            if with_payloads:
+            if with_payloads and (payload_types is None or texts.names[type_id] in payload_types):
                 careful += _write_pairs(columns.payloads, buffer.data, texts, typed, type_id, version, chosen, of_group)
             continue
         name, fault, write = texts.usual(type_id, version)
         columns.put_all(of_group, name, version, fault)
-        if with_payloads:
+        if with_payloads and (payload_types is None or name in payload_types):
             payloads, data = columns.payloads, buffer.data
             for row, start, end in zip(of_group.tolist(), typed.starts[chosen].tolist(), typed.ends[chosen].tolist(), strict=True):
                 try:

@@ -7,19 +7,25 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
 
+import numpy as np
 import pyarrow as pa
 
 from metashell.codec.batches import RecordBatch
+from metashell.columns.bounds import Bounds
 from metashell.columns.decode.chunks import Chunk, read_chunks, read_stream_chunks
 from metashell.columns.decode.common import batches_table, control_table, faults_table
 from metashell.columns.decode.faults import Fault, fault_of_file, fault_of_item, fault_of_records
+from metashell.columns.decode.headers import Headers
 from metashell.columns.decode.options import ReadOptions
 from metashell.columns.decode.order import HeaderOrder
 from metashell.columns.decode.place import Place
 from metashell.columns.decode.records import RecordTables
+from metashell.columns.decode.rows import Rows
+from metashell.columns.decode.vectors import Mask
 from metashell.columns.inputs.chain import resync
 from metashell.columns.inputs.files import Excerpt, open_input
 from metashell.columns.inputs.splits import Piece, Split
+from metashell.columns.inputs.wanted import wanted_parts
 from metashell.columns.schemas import BATCHES, CONTROL, FAULTS
 from metashell.columns.typed.tables import typed_batch
 from metashell.errors import LogCorruptError, PathError, UsageError
@@ -60,9 +66,9 @@ def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.Rec
             yield from _tables_of_faults([fault_of_file(passed_over)], Place(replace(piece, path=passed_over.file)), options)
         place = Place(piece)
         records = RecordTables(piece.log, options)
-        # Of other logs compaction leaves gaps.
-        order = HeaderOrder(piece.begins_by) if piece.log == METADATA else None
-        for item in _items(file, items, piece, options.max_decompressed):
+        # Of other logs compaction leaves gaps, and so does what is passed over.
+        order = HeaderOrder(piece.begins_by) if piece.log == METADATA and options.only is None else None
+        for item in _wanted_items(file, items, piece, options):
             if isinstance(item, Chunk):
                 yield from _tables_of(item, place, records, order, options)
                 continue
@@ -96,6 +102,8 @@ def _tables_of(
     chunk: Chunk, place: Place, records: RecordTables, order: HeaderOrder | None, options: ReadOptions
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     headers, buffer, rows = chunk.read()
+    if options.only is not None:
+        rows = rows.part(_wanted_rows(headers, rows, options.only))
     found, faults = records.read(headers, buffer, rows, place)
     if options.wants(CONTROL):
         found += [(CONTROL, table) for table in control_table(headers, buffer, rows, place, options.show_secrets)]
@@ -120,6 +128,32 @@ def _tables_of_faults(faults: list[Fault], place: Place, options: ReadOptions) -
         offset = serious.offset if serious.offset is not None else serious.position
         raise LogCorruptError(place.file, offset, f"{serious.reason} (byte {serious.position})")
     yield FAULTS, faults_table(faults, place, show_secrets=options.show_secrets)
+
+
+def _wanted_rows(headers: Headers, rows: Rows, only: Bounds) -> Mask:
+    """Which rows lie within the bounds."""
+    found = np.ones(len(rows), np.bool_)
+    for (least, most), column in (
+        (only.offset, rows.offset),
+        (only.epoch, headers.leader_epoch[rows.batch]),
+        (only.timestamp, rows.timestamp),
+    ):
+        if least is not None:
+            found &= column >= least
+        if most is not None:
+            found &= column <= most
+    return found
+
+
+def _wanted_items(
+    file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Piece, options: ReadOptions
+) -> Iterator[Chunk | BatchFault]:
+    """The batches and faults of a range, but for the batches whose headers show that they hold no wanted row."""
+    if options.only is None or piece.end < 0 or (piece.is_narrowed and options.only.timestamp.is_open):
+        yield from _items(file, items, piece, options.max_decompressed)
+        return
+    for start, end in wanted_parts(file, piece.start, piece.end, options.only):
+        yield from _items(file, items, replace(piece, start=start, end=end), options.max_decompressed)
 
 
 def _items(file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Piece, max_decompressed: int) -> Iterator[Chunk | BatchFault]:

@@ -92,7 +92,7 @@ class RecordTables:
                     found.append((table.name, part if self.options.show_secrets else redact_columns(table, part)))
                 faults += [_fault(records, row, reason, True) for row, reason in bad]
         if self.options.wants(RECORDS):
-            found.append((RECORDS, records_table(records, self._texts, self.options.payloads)))
+            found.append((RECORDS, records_table(records, self._texts, self.options.payloads, self.options.payload_types)))
         return found, faults
 
     def _read_group(self, group: _Group) -> tuple[pa.RecordBatch | None, list[tuple[int, str]]]:

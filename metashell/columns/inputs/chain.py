@@ -7,9 +7,12 @@ from typing import Final
 from metashell.codec.batches import CRC_START, HEADER_SIZE, LEAD_SIZE, MAGIC_END, read_batch_header
 from metashell.codec.crc32c import crc32c
 from metashell.codec.framing import FRAME_SIZE_MIN, MAGIC_MAX, unpack_length
+from metashell.columns.inputs.files import is_far
 from metashell.log.files import OpenFile
 
-_WINDOW: Final = 1 << 20
+WINDOW: Final = 1 << 20
+_LARGE: Final = 1 << 14
+"""Of batches above this only the headers are read, where a read costs little."""
 _MAGIC_AT: Final = MAGIC_END - 1
 
 
@@ -22,6 +25,7 @@ class Chain:
         self.position = 0
         self._base = 0
         self._window = b""
+        self._reach = WINDOW
 
     def jump(self, position: int) -> None:
         """Continue at a place that is known to be on the chain."""
@@ -42,16 +46,18 @@ class Chain:
         """As many batches as the window shows, at least one; None where no batch is. As `find_frames` walks, for headers alone."""
         at = self.position - self._base
         if not 0 <= at <= len(self._window) - MAGIC_END:
-            self._base, self._window, at = self.position, self.file.read_at(self.position, min(_WINDOW, self.size - self.position)), 0
+            self._base, self._window, at = self.position, self.file.read_at(self.position, min(self._reach, self.size - self.position)), 0
         window, base, size = self._window, self._base, self.size
         last = len(window) - MAGIC_END
+        length: int = 0
         while at <= last:
-            length: int = unpack_length(window, at + 8)[0] + LEAD_SIZE
+            length = unpack_length(window, at + 8)[0] + LEAD_SIZE
             if length < FRAME_SIZE_MIN or base + at + length > size:
                 break
             at += length
             if base + at >= place:
                 return base + at
+        self._reach = next_reach(self.file, self._reach, length)
         reached = base + at
         return reached if reached > self.position else None
 
@@ -78,10 +84,20 @@ class Chain:
         if len(header) < HEADER_SIZE or header[_MAGIC_AT] != MAGIC_MAX:
             return False
         known = read_batch_header(header)
-        return known.last_offset == last_offset and _is_good(self.file.read_at(position, known.size_bytes), known.size_bytes)
+        return known.last_offset == last_offset and is_good(self.file.read_at(position, known.size_bytes), known.size_bytes)
 
 
-def _is_good(data: bytes, size: int) -> bool:
+def next_reach(file: OpenFile, reach: int, batch_size: int) -> int:
+    """How much to read at once of what follows a batch: only a header of large ones, more and more of small ones.
+
+    In a store a read costs more than a megabyte does.
+    """
+    if is_far(file):
+        return WINDOW
+    return HEADER_SIZE if batch_size > _LARGE else min(max(2 * reach, 1 << 12), WINDOW)
+
+
+def is_good(data: bytes, size: int) -> bool:
     """Whether that is one whole batch of version 2 with the right checksum."""
     if len(data) < HEADER_SIZE or len(data) != size:
         return False
@@ -98,13 +114,13 @@ def resync(file: OpenFile, broken: int, end: int) -> int | None:
     base = broken + 1
     led_nowhere: set[int] = set()
     while base < end:
-        window = file.read_at(base, min(_WINDOW, end - base))
+        window = file.read_at(base, min(WINDOW, end - base))
         if not window:
             return None
         at = window.find(b"\x02", _MAGIC_AT)
         while at >= 0:
             start = base + at - _MAGIC_AT
-            if _could_start(window, at - _MAGIC_AT, end - start) and _leads_to(file, start, end, led_nowhere):
+            if could_start(window, at - _MAGIC_AT, end - start) and _leads_to(file, start, end, led_nowhere):
                 return start
             at = window.find(b"\x02", at + 1)
         base += max(len(window) - HEADER_SIZE, 1)
@@ -113,7 +129,7 @@ def resync(file: OpenFile, broken: int, end: int) -> int | None:
     return None
 
 
-def _could_start(window: bytes, at: int, left: int) -> bool:
+def could_start(window: bytes, at: int, left: int) -> bool:
     """A cheap look at what might be a header: a length that fits, and record counts that do."""
     if at + HEADER_SIZE > len(window):
         return False
@@ -136,7 +152,7 @@ def _leads_to(file: OpenFile, start: int, end: int, led_nowhere: set[int]) -> bo
                 return True
             break
         size = unpack_length(head, 8)[0] + LEAD_SIZE
-        if not HEADER_SIZE <= size <= end - position or not _is_good(file.read_at(position, size), size):
+        if not HEADER_SIZE <= size <= end - position or not is_good(file.read_at(position, size), size):
             break
         position += size
     if position == end:
@@ -147,7 +163,7 @@ def _leads_to(file: OpenFile, start: int, end: int, led_nowhere: set[int]) -> bo
 
 def _is_zero(file: OpenFile, position: int, end: int) -> bool:
     while position < end:
-        data = file.read_at(position, min(_WINDOW, end - position))
+        data = file.read_at(position, min(WINDOW, end - position))
         if not data or data.strip(b"\0"):
             return False
         position += len(data)

@@ -96,6 +96,11 @@ def _is_wanted(found: LogKind | None, log: LogKind | None) -> bool:
     return found is None or log is not None
 
 
+def is_far(file: OpenFile) -> bool:
+    """Whether a file lies in a store, where each read is a request."""
+    return bool(getattr(file, "is_far", False))
+
+
 def is_read_once(path: str) -> bool:
     """Whether a path can be read only once: standard input, a pipe or the like."""
     return not is_uri(path) and is_stream(path)
@@ -117,6 +122,7 @@ class Excerpt(Closing):
         self.file = file
         self.name = file.name
         self.batch_size_max = file.batch_size_max
+        self.is_far = is_far(file)
         self.end = end
 
     @property

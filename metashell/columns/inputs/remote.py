@@ -84,6 +84,7 @@ class RemoteFile(Closing):
     """A file of a pyarrow file system in the form of our opened files."""
 
     batch_size_max = (1 << 31) + 11
+    is_far = True
 
     def __init__(self, name: str, file: Any) -> None:
         self.name = shown_uri(name)

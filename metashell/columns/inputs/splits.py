@@ -16,14 +16,17 @@ from dataclasses import dataclass
 from itertools import chain
 
 from metashell.codec.uris import is_uri, shown_uri
+from metashell.columns.bounds import Bounds
 from metashell.columns.inputs.chain import Chain
 from metashell.columns.inputs.files import input_files, is_read_once, open_input
+from metashell.columns.inputs.wanted import narrowed
 from metashell.columns.names import log_of_table
 from metashell.errors import PathError, UsageError
 from metashell.log.files import OpenFile
 from metashell.log.identity import name_of
 from metashell.log.inputs import InputFile
 from metashell.log.kinds import METADATA, LogKind
+from metashell.log.names import parse_name
 from metashell.log.source_fault import SourceFault
 
 TARGET_BYTES = 32 << 20
@@ -39,7 +42,8 @@ class Piece:
 
     `log` is the kind of log it lies in, None where only reading shows it; `checkpoint` names the checkpoint that the file is. `size` is
     that of the file when it was planned. What follows the last whole batch of the file is no fault where `may_end_early`.
-    `begins_by`, `next_path` and `passed_over` are those of `InputFile`, for its first and its last piece.
+    `begins_by`, `next_path` and `passed_over` are those of `InputFile`, for its first and its last piece. `is_narrowed`: what lies outside
+    of the wanted offsets and epochs was cut off.
     """
 
     path: str
@@ -53,6 +57,7 @@ class Piece:
     begins_by: int | None = None
     next_path: str = ""
     passed_over: tuple[SourceFault, ...] = ()
+    is_narrowed: bool = False
 
     @property
     def is_last(self) -> bool:
@@ -77,13 +82,16 @@ def plan_splits(
     *,
     log: LogKind | None = None,
     every_checkpoint: bool = False,
+    only: Bounds | None = None,
+    logs: set[LogKind | None] | None = None,
 ) -> list[Split]:
     """The splits of all files that `paths` stand for, of about `target_bytes` each: large files are cut, small ones put together.
 
     `log` names the kind of log where nothing else does; other logs are left out then. `every_checkpoint`: see `input_files`.
+    With `only`, what cannot hold a wanted row is in no split; the kinds of all logs that were found go into `logs`.
     Errors: UsageError for a path that cannot be opened, or stands for no log.
     """
-    return list(iter_splits(paths, target_bytes, log=log, every_checkpoint=every_checkpoint))
+    return list(iter_splits(paths, target_bytes, log=log, every_checkpoint=every_checkpoint, only=only, logs=logs))
 
 
 def iter_splits(
@@ -92,13 +100,17 @@ def iter_splits(
     *,
     log: LogKind | None = None,
     every_checkpoint: bool = False,
+    only: Bounds | None = None,
+    logs: set[LogKind | None] | None = None,
 ) -> Iterator[Split]:
     """The same, each as soon as it is known."""
     listed = [paths] if isinstance(paths, str) else paths
     gathered: list[Piece] = []
     weight = 0
     for file in (file for path in listed for file in input_files(path, log, every_checkpoint=every_checkpoint)):
-        pieces = file_pieces(file, target_bytes)
+        if logs is not None:
+            logs.add(_log_of(file))
+        pieces = file_pieces(file, target_bytes, only)
         first, second = next(pieces, None), next(pieces, None)
         if first is not None and second is not None:
             for piece in chain((first, second), pieces):
@@ -138,29 +150,47 @@ def absent_log(paths: str | Sequence[str], table: str) -> UsageError:
     return PathError(f"{where}: no {name_of(log).removeprefix('the ')} here, which the table {table} is made from", table)
 
 
-def file_pieces(file: InputFile, target_bytes: int) -> Iterator[Piece]:
-    """The pieces of one file, each as soon as it is known; a stream, or a file below the size of two pieces, is one."""
+def file_pieces(file: InputFile, target_bytes: int, only: Bounds | None = None) -> Iterator[Piece]:
+    """The pieces of one file, each as soon as it is known; a stream, or a file below the size of two pieces, is one.
+
+    With `only` there are none of what lies before and behind all wanted rows.
+    """
     if is_read_once(file.path):
         # Looking into it would consume it.
         yield _piece(file, 0, -1, -1)
+        return
+    if only is not None and _ends_before(file, only):
         return
     with open_input(file.path) as opened:
         size = opened.size()
         if size is None:
             yield _piece(file, 0, -1, -1)
             return
-        start = 0
-        for cut in chain(cut_points(opened, size, target_bytes, file.path), (size,)):
+        start, end = (0, size) if only is None or size == 0 else narrowed(opened, size, only)
+        if start == end and only is not None:
+            return
+        for cut in chain(cut_points(opened, size, target_bytes, file.path, start, end), (end,)):
             if cut > start or size == 0:
-                yield _piece(file, start, cut, size)
+                yield _piece(file, start, cut, size, is_narrowed=only is not None)
             start = cut
 
 
-def _piece(file: InputFile, start: int, end: int, size: int) -> Piece:
-    log = file.log if file.log is not None or is_read_once(file.path) else METADATA
+def _ends_before(file: InputFile, only: Bounds) -> bool:
+    """Whether the name of the next segment shows that all of this one lies before the wanted offsets."""
+    name = parse_name(os.path.basename(file.next_path.partition("?")[0])) if file.next_path else None
+    if name is None or name.base_offset is None or only.offset.least is None:
+        return False
+    return name.base_offset <= only.offset.least
+
+
+def _log_of(file: InputFile) -> LogKind | None:
+    return file.log if file.log is not None or is_read_once(file.path) else METADATA
+
+
+def _piece(file: InputFile, start: int, end: int, size: int, *, is_narrowed: bool = False) -> Piece:
     return Piece(
         path=file.path,
-        log=log,
+        log=_log_of(file),
         cluster_id=file.cluster_id,
         start=start,
         end=end,
@@ -170,24 +200,32 @@ def _piece(file: InputFile, start: int, end: int, size: int) -> Piece:
         begins_by=file.begins_by if start == 0 else None,
         next_path=file.next_path if end in (size, -1) else "",
         passed_over=file.passed_over if start == 0 else (),
+        is_narrowed=is_narrowed,
     )
 
 
-def cut_points(opened: OpenFile, size: int, target_bytes: int, path: str | None = None) -> Iterator[int]:
-    """Places on the chain of batches of a file, near every `target_bytes`; `path` lets the index beside it help."""
-    wanted = _wanted_places(size, target_bytes)
+def cut_points(
+    opened: OpenFile, size: int, target_bytes: int, path: str | None = None, start: int = 0, end: int | None = None
+) -> Iterator[int]:
+    """Places on the chain of batches of a file, near every `target_bytes` from `start` to `end`, which lie on it.
+
+    `path` lets the index beside it help.
+    """
+    end = size if end is None else end
+    wanted = [start + place for place in _wanted_places(end - start, target_bytes)]
     if not wanted:
         return
     walk = Chain(opened, size)
+    walk.jump(start)
     hints = _index_hints(path, wanted) if path is not None else {}
-    last = 0
+    last = start
     for place in wanted:
         hint = hints.get(place)
         if hint is not None and hint[0] > walk.position and walk.confirms(*hint):
             walk.jump(hint[0])
         if walk.advance(place) is None:
             return
-        if last < walk.position < size:
+        if last < walk.position < end:
             yield walk.position
             last = walk.position
 
@@ -203,8 +241,6 @@ def _wanted_places(size: int, target_bytes: int) -> list[int]:
 
 def _index_hints(path: str, wanted: Iterable[int]) -> dict[int, tuple[int, int, int, int]]:
     """For each wanted place two neighbouring entries of the offset index before it: position and last offset, twice."""
-    from metashell.log.names import parse_name
-
     name = parse_name(os.path.basename(path))
     if name is None or name.base_offset is None or name.is_compressed or is_uri(path):
         return {}

@@ -19,9 +19,41 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  *
  * Each callback, and what was done, is a line `NAME EVENT PARTITIONS OWNED GENERATION`: numbers of partitions that the callback was told,
  * and that were owned during it.
+ *
+ * Cooperative members give partitions up after a round and begin the next one. A member whose SyncGroup comes after that is told
+ * REBALANCE_IN_PROGRESS, never hears of the round that ended, and claims what it had before: with a broker too, whichever is quicker.
+ * So here they give partitions up together: such a callback returns when all members of the group have come to its generation.
  */
 public class Members {
     private static final Duration POLL = Duration.ofMillis(20);
+
+    private static final Map<String, Map<String, Integer>> ROUNDS = new HashMap<>();
+
+    private static void reach(String group, String member, int generation) {
+        synchronized (ROUNDS) {
+            ROUNDS.computeIfAbsent(group, name -> new HashMap<>()).merge(member, generation, Math::max);
+            ROUNDS.notifyAll();
+        }
+    }
+
+    private static void leave(String group, String member) {
+        synchronized (ROUNDS) {
+            ROUNDS.get(group).remove(member);
+            ROUNDS.notifyAll();
+        }
+    }
+
+    private static void awaitOthers(String group, int generation) {
+        synchronized (ROUNDS) {
+            while (ROUNDS.get(group).values().stream().anyMatch(reached -> reached < generation)) {
+                try {
+                    ROUNDS.wait();
+                } catch (InterruptedException error) {
+                    throw new IllegalStateException(error);
+                }
+            }
+        }
+    }
 
     private static synchronized void say(Object... words) {
         StringBuilder line = new StringBuilder();
@@ -34,16 +66,23 @@ public class Members {
 
     private static class Member implements Runnable, ConsumerRebalanceListener {
         private final String name;
+        private final String group;
+        private final boolean isCooperative;
         private final KafkaConsumer<byte[], byte[]> consumer;
         private final ConcurrentLinkedQueue<String[]> orders = new ConcurrentLinkedQueue<>();
 
         Member(String name, Properties settings) {
             this.name = name;
+            group = settings.getProperty("group.id");
+            isCooperative = settings.getProperty("partition.assignment.strategy", "").endsWith(".CooperativeStickyAssignor");
+            reach(group, name, -1);
             consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
         }
 
         private void tell(String event, Collection<TopicPartition> partitions) {
-            say(name, event, partitions.size(), consumer.assignment().size(), consumer.groupMetadata().generationId());
+            int generation = consumer.groupMetadata().generationId();
+            say(name, event, partitions.size(), consumer.assignment().size(), generation);
+            reach(group, name, generation);
         }
 
         @Override
@@ -54,6 +93,9 @@ public class Members {
         @Override
         public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
             tell("revoked", partitions);
+            if (isCooperative) {
+                awaitOthers(group, consumer.groupMetadata().generationId());
+            }
         }
 
         @Override
@@ -76,6 +118,7 @@ public class Members {
                             }
                             default -> {
                                 consumer.close();
+                                leave(group, name);
                                 say(name, "closed");
                                 return;
                             }
@@ -84,6 +127,7 @@ public class Members {
                     consumer.poll(POLL);
                 }
             } catch (Throwable error) {
+                leave(group, name);
                 say(name, "failed", error.getClass().getSimpleName());
             }
         }
