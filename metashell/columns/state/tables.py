@@ -18,6 +18,7 @@ from metashell.columns.state.rows import MAKERS, Row, config_rows, source_row
 from metashell.columns.state.schemas import PARTITIONS, SCHEMAS
 from metashell.columns.typed import ids
 from metashell.columns.typed.shapes import shaped_batch, shaped_schema, spark_type, with_children
+from metashell.columns.typed.tables import sql_batch
 from metashell.columns.typed.times import times
 from metashell.values import directory_text, uuid_text
 
@@ -36,9 +37,10 @@ def spark_state_schema(name: str, columns: Form = "typed") -> pa.Schema:
 
 
 def state_table(name: str, clusters: Sequence[Cluster], *, show_secrets: bool = False, columns: Form = "typed") -> pa.Table:
-    """One table with the rows of all clusters."""
-    batches = [batch for cluster in clusters for batch in state_batches(name, cluster, show_secrets=show_secrets, columns=columns)]
-    return pa.Table.from_batches(batches) if batches else state_schemas(columns)[name].empty_table()
+    """One table with the rows of all clusters, as DuckDB takes it."""
+    made = (batch for cluster in clusters for batch in state_batches(name, cluster, show_secrets=show_secrets, columns=columns))
+    batches = list(map(sql_batch, made))
+    return pa.Table.from_batches(batches, None if batches else state_schemas(columns)[name])
 
 
 def state_batches(name: str, cluster: Cluster, *, show_secrets: bool = False, columns: Form = "typed") -> Iterator[pa.RecordBatch]:

@@ -72,7 +72,7 @@ def plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def sql_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A typed batch as DuckDB takes it: it does not read dictionaries within lists where all lists of a batch are empty."""
+    """A typed batch as DuckDB takes it: without dictionaries in lists, which stop it where 2 048 rows in a row are empty (2.0)."""
     for at, field in enumerate(batch.schema):
         if pa.types.is_list(field.type) and pa.types.is_dictionary(field.type.value_type):
             made = shaped_field(field, plain_type)
