@@ -64,9 +64,9 @@ LAYERS["cli"] = set(LAYERS)
 # row "".
 ROOMS: dict[str, dict[str, set[str]]] = {
     "columns": {
-        "meanings": set(),
+        "meanings": {"typed"},
         "inputs": set(),
-        "typed": {"meanings"},
+        "typed": set(),
         "decode": {"inputs", "typed"},
         "state": {"decode", "typed"},
         "export": {"meanings", "inputs", "decode", "typed"},
