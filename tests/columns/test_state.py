@@ -110,7 +110,7 @@ def partition_records(draw: st.DrawFn) -> tuple[int, bytes]:
     message = message_type("metadata", "PartitionRecord")
     replicas = draw(ids)
     fields: Row = {"replicas": replicas, "isr": draw(ids), "leader": draw(st.integers(-1, 9)), "leader_epoch": draw(st.integers(0, 9))}
-    fields["leader_recovery_state"] = draw(st.integers(0, 1) | st.integers(-128, 127))
+    fields["leader_recovery_state"] = draw(st.integers(0, 1))
     if version >= 1:
         fields["directories"] = draw(st.sampled_from([(), tuple(bytes([number % 256]) * 16 for number in replicas)]))
     if version >= 2:
