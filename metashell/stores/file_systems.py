@@ -37,7 +37,7 @@ def file_system(uri: str) -> tuple[Any, str]:
     Errors: UsageError for a URI that pyarrow does not understand, PathError where the store's client cannot start.
     """
     scheme, mark, rest = uri.partition(URI_MARK)
-    plain = f"{_SCHEMES.get(scheme.lower(), scheme)}{mark}{rest}"
+    plain = f"{_SCHEMES.get(scheme.lower(), scheme.lower())}{mark}{rest}"
     try:
         return again(lambda: _found(plain))
     except TROUBLE as error:
