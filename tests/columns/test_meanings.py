@@ -140,7 +140,7 @@ def test_schemas_carry_the_meanings_and_are_else_the_same() -> None:
         assert made.equals(schema, check_metadata=False)
         assert all(b"comment" in field.metadata for field in made)
     ports = commented("register_broker", ALL["register_broker"]).field("end_points").type.item_type.field("port")
-    assert ports.metadata[b"comment"] == b"advertised port"
+    assert ports.metadata[b"comment"] == b"port under which it is reached"
 
 
 def test_sparks_schema_in_a_footer_has_uuids_as_binary_and_the_comments() -> None:
