@@ -37,7 +37,14 @@ def _run(values: SimpleNamespace) -> int:
     text = None if is_typed else _text(question, values.file, paths)
     image_at = None if values.at is None else _image_as_of(values.at)
     with left_in_order():
-        session = Session(paths, on_error=values.on_error, show_secrets=values.show_secrets, log=values.log, image_at=image_at)
+        session = Session(
+            paths,
+            on_error=values.on_error,
+            show_secrets=values.show_secrets,
+            log=values.log,
+            image_at=image_at,
+            columns="raw" if values.old_columns else "typed",
+        )
         if text is None:
             return _prompt(session, values.output, paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more")
         if question is not None:
