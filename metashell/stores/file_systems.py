@@ -25,9 +25,6 @@ _SCHEMES = {"s3a": "s3", "gcs": "gs"}
 _ANONYMOUS = re.compile(r"[?&](?P<word>anonymous=true(?:&|$))(?P<rest>.*)")
 _KEPT = ("s3",)
 _AWS_VARIABLES = (
-    "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION",
-)
-"""What a client reads when it is made."""
     "AWS_ENDPOINT_URL",
     "AWS_ENDPOINT_URL_S3",
     "AWS_PROFILE",
@@ -36,6 +33,7 @@ _AWS_VARIABLES = (
     "AWS_REGION",
     "AWS_DEFAULT_REGION",
 )
+"""What a client reads when it is made."""
 _SYSTEMS: dict[tuple[object, ...], Any] = {}
 _NO_HDFS = "hdfs:// needs Hadoop and Java on this machine: set HADOOP_HOME, JAVA_HOME and CLASSPATH=$(hadoop classpath --glob)"
 _AWS = re.compile(r"AWS Error (\w+)(?: \(HTTP status \d+\))? during (\w+) operation: (.*)", re.DOTALL)
