@@ -38,7 +38,7 @@ def export_split(number: int, split: Split, options: ExportOptions, folder: str)
     """Write the tables of a split below `folder`; never raises for what files hold."""
     result = SplitResult()
     parts: dict[str, PartFile] = {}
-    reading = ReadOptions(tables=options.tables, on_error=options.on_error, show_secrets=options.show_secrets)
+    reading = ReadOptions(tables=options.tables, on_error=options.on_error, show_secrets=options.show_secrets, joins_files=True)
     try:
         for table, batch in read_split(split, reading):
             part = parts.get(table)
