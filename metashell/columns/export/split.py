@@ -12,7 +12,8 @@ from metashell.columns.decode.redacting import marked_schema
 from metashell.columns.export.options import ExportOptions, part_path
 from metashell.columns.export.writers import PartFile
 from metashell.columns.inputs.splits import Split
-from metashell.columns.schemas import FAULTS, tables
+from metashell.columns.schemas import FAULTS
+from metashell.columns.typed.tables import schema_of
 from metashell.errors import LogCorruptError, MetashellError, UsageError
 
 _HELD_BYTES_MAX = 128 << 20
@@ -38,7 +39,9 @@ def export_split(number: int, split: Split, options: ExportOptions, folder: str)
     """Write the tables of a split below `folder`; never raises for what files hold."""
     result = SplitResult()
     parts: dict[str, PartFile] = {}
-    reading = ReadOptions(tables=options.tables, on_error=options.on_error, show_secrets=options.show_secrets, joins_files=True)
+    reading = ReadOptions(
+        tables=options.tables, on_error=options.on_error, show_secrets=options.show_secrets, columns=options.columns, joins_files=True
+    )
     try:
         for table, batch in read_split(split, reading):
             part = parts.get(table)
@@ -63,5 +66,5 @@ def export_split(number: int, split: Split, options: ExportOptions, folder: str)
 def write_empty(folder: str, table: str, options: ExportOptions) -> str:
     """Write a table without rows below `folder`, so that its columns can be found; returns its path."""
     path = part_path(folder, table, 0, options.form)
-    PartFile(path, marked_schema(tables()[table], show_secrets=options.show_secrets), options.form).finish()
+    PartFile(path, marked_schema(schema_of(table, options.columns), show_secrets=options.show_secrets), options.form).finish()
     return path
