@@ -40,7 +40,9 @@ def export_split(number: int, split: Split, options: ExportOptions, folder: str)
     """Write the tables of a split below `folder`; never raises for what files hold."""
     result = SplitResult()
     parts: dict[str, PartFile] = {}
-    reading = ReadOptions(tables=options.tables, on_error=options.on_error, show_secrets=options.show_secrets, columns=options.columns)
+    reading = ReadOptions(
+        tables=options.tables, on_error=options.on_error, show_secrets=options.show_secrets, columns=options.columns, joins_files=True
+    )
     try:
         for table, batch in read_split(split, reading):
             part = parts.get(table)
