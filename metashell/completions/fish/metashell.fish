@@ -1398,7 +1398,7 @@ complete -c metashell-sql -l version -d 'print the version and exit'
 complete -c metashell-sql -l help -s h -d 'show the help and exit'
 complete -c metashell-sql -n '__metashell_words_are_at_least 1' -F
 complete -c metashell-report -f
-complete -c metashell-report -l out -r -F -d 'directory or s3://bucket/folder to write to, made if it does not exist; without it, or with -, the answer goes to standard output'
+complete -c metashell-report -l out -r -F -d 'directory or s3://bucket/folder to write to, made if it is not there; without it, or with -, the answer goes to standard output'
 complete -c metashell-report -l format -l output -s o -x -a 'table csv json jsonl parquet html' -d 'form of the answer; on standard output a table, and with --out all of parquet, csv, json and html, by default'
 complete -c metashell-report -l on-error -x -a 'fail skip' -d 'at a corrupt batch or record: end the run, or skip it and list it among the faults'
 complete -c metashell-report -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
