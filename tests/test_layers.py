@@ -69,7 +69,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "typed": set(),
         "decode": {"inputs", "typed"},
         "state": {"decode", "typed"},
-        "export": {"meanings", "inputs", "decode", "typed"},
+        "export": {"meanings", "inputs", "decode", "typed", "meanings"},
         "sql": {"inputs", "decode", "state", "typed"},
     },
     "dump": {"own": set(), "kafka": set()},

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyarrow.parquet import ParquetWriter
 
 from metashell.columns.decode.place import SAME_IN_A_FILE, with_names_once
+from metashell.columns.meanings.comments import SPARK_ROW_METADATA, spark_row_metadata
 from metashell.columns.typed.ids import UUID
 from metashell.columns.typed.shapes import plain_type, shaped_schema
 
@@ -27,7 +28,8 @@ _HAS_PAGE_ROWS = "max_rows_per_page" in signature(ParquetWriter).parameters
 class ParquetTable:
     """A table that is written to one file. Each call of `write` makes a row group; the rows of a batch are of one log file.
 
-    The names of cluster and file are passed once per batch, and so may be other texts; readers still find plain text.
+    The names of cluster and file are passed once per batch, and so may be other texts; readers still find plain text. Spark needs its own
+    schema in every file: it refuses ids otherwise.
     """
 
     def __init__(self, where: Any, schema: pa.Schema, filesystem: Any = None) -> None:
@@ -39,7 +41,8 @@ class ParquetTable:
         # Readers see the schema of the table, not the one with dictionaries.
         metadata = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
         plain = shaped_schema(schema, plain_type)
-        self._writer.add_key_value_metadata({**metadata, "ARROW:schema": b64encode(plain.serialize()).decode()})
+        schemas = {"ARROW:schema": b64encode(plain.serialize()).decode(), SPARK_ROW_METADATA: spark_row_metadata(plain)}
+        self._writer.add_key_value_metadata({**metadata, **schemas})
 
     def write(self, batches: Sequence[pa.RecordBatch]) -> None:
         row_count = sum(batch.num_rows for batch in batches)

@@ -12,6 +12,7 @@ from metashell.columns.decode.redacting import marked_schema
 from metashell.columns.export.options import ExportOptions, part_path
 from metashell.columns.export.writers import PartFile
 from metashell.columns.inputs.splits import Split
+from metashell.columns.meanings.comments import commented
 from metashell.columns.schemas import FAULTS
 from metashell.columns.typed.tables import schema_of
 from metashell.errors import LogCorruptError, MetashellError, UsageError
@@ -44,9 +45,9 @@ def export_split(number: int, split: Split, options: ExportOptions, folder: str)
         for table, batch in read_split(split, reading):
             part = parts.get(table)
             if part is None:
-                schema = marked_schema(batch.schema, show_secrets=options.show_secrets)
+                schema = _file_schema(table, batch.schema, options)
                 part = parts[table] = PartFile(part_path(folder, table, number, options.form), schema, options.form)
-            part.add(batch.replace_schema_metadata(marked_schema(batch.schema, show_secrets=options.show_secrets).metadata))
+            part.add(batch)
             if sum(one.held_bytes for one in parts.values()) > _HELD_BYTES_MAX:
                 for one in parts.values():
                     one.flush()
@@ -64,5 +65,10 @@ def export_split(number: int, split: Split, options: ExportOptions, folder: str)
 def write_empty(folder: str, table: str, options: ExportOptions) -> str:
     """Write a table without rows below `folder`, so that its columns can be found; returns its path."""
     path = part_path(folder, table, 0, options.form)
-    PartFile(path, marked_schema(schema_of(table, options.columns), show_secrets=options.show_secrets), options.form).finish()
+    PartFile(path, _file_schema(table, schema_of(table, options.columns), options), options.form).finish()
     return path
+
+
+def _file_schema(table: str, schema: pa.Schema, options: ExportOptions) -> pa.Schema:
+    """What a file says of itself: what its columns mean, and whether secrets are in it."""
+    return marked_schema(commented(table, schema), show_secrets=options.show_secrets)
