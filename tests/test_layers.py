@@ -69,7 +69,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "typed": set(),
         "decode": {"inputs", "typed"},
         "state": {"decode", "typed"},
-        "export": {"meanings", "inputs", "decode", "typed", "meanings"},
+        "export": {"meanings", "inputs", "decode", "typed"},
         "sql": {"inputs", "decode", "state", "typed"},
     },
     "dump": {"own": set(), "kafka": set()},

@@ -28,8 +28,7 @@ _HAS_PAGE_ROWS = "max_rows_per_page" in signature(ParquetWriter).parameters
 class ParquetTable:
     """A table that is written to one file. Each call of `write` makes a row group; the rows of a batch are of one log file.
 
-    The names of cluster and file are passed once per batch, and so may be other texts; readers still find plain text. Spark needs its own
-    schema in every file: it refuses ids otherwise.
+    The names of cluster and file are passed once per batch, and so may be other texts; readers still find plain text.
     """
 
     def __init__(self, where: Any, schema: pa.Schema, filesystem: Any = None) -> None:
@@ -41,8 +40,8 @@ class ParquetTable:
         # Readers see the schema of the table, not the one with dictionaries.
         metadata = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
         plain = shaped_schema(schema, plain_type)
-        schemas = {"ARROW:schema": b64encode(plain.serialize()).decode(), SPARK_ROW_METADATA: spark_row_metadata(plain)}
-        self._writer.add_key_value_metadata({**metadata, **schemas})
+        for_spark = {SPARK_ROW_METADATA: spark_row_metadata(plain)}
+        self._writer.add_key_value_metadata({**metadata, **for_spark, "ARROW:schema": b64encode(plain.serialize()).decode()})
 
     def write(self, batches: Sequence[pa.RecordBatch]) -> None:
         row_count = sum(batch.num_rows for batch in batches)

@@ -40,14 +40,16 @@ def export_split(number: int, split: Split, options: ExportOptions, folder: str)
     """Write the tables of a split below `folder`; never raises for what files hold."""
     result = SplitResult()
     parts: dict[str, PartFile] = {}
-    reading = ReadOptions(tables=options.tables, on_error=options.on_error, show_secrets=options.show_secrets, columns=options.columns)
+    reading = ReadOptions(
+        tables=options.tables, on_error=options.on_error, show_secrets=options.show_secrets, columns=options.columns, joins_files=True
+    )
     try:
         for table, batch in read_split(split, reading):
             part = parts.get(table)
             if part is None:
-                schema = _file_schema(table, batch.schema, options)
+                schema = marked_schema(commented(table, batch.schema), show_secrets=options.show_secrets)
                 part = parts[table] = PartFile(part_path(folder, table, number, options.form), schema, options.form)
-            part.add(batch)
+            part.add(batch.replace_schema_metadata(marked_schema(batch.schema, show_secrets=options.show_secrets).metadata))
             if sum(one.held_bytes for one in parts.values()) > _HELD_BYTES_MAX:
                 for one in parts.values():
                     one.flush()
@@ -65,10 +67,6 @@ def export_split(number: int, split: Split, options: ExportOptions, folder: str)
 def write_empty(folder: str, table: str, options: ExportOptions) -> str:
     """Write a table without rows below `folder`, so that its columns can be found; returns its path."""
     path = part_path(folder, table, 0, options.form)
-    PartFile(path, _file_schema(table, schema_of(table, options.columns), options), options.form).finish()
+    schema = marked_schema(commented(table, schema_of(table, options.columns)), show_secrets=options.show_secrets)
+    PartFile(path, schema, options.form).finish()
     return path
-
-
-def _file_schema(table: str, schema: pa.Schema, options: ExportOptions) -> pa.Schema:
-    """What a file says of itself: what its columns mean, and whether secrets are in it."""
-    return marked_schema(commented(table, schema), show_secrets=options.show_secrets)
