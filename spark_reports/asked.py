@@ -15,7 +15,7 @@ from metashell.columns import ReadOptions, tables
 from metashell.columns.decode.options import Form, OnError
 from metashell.columns.meanings.comments import commented
 from metashell.columns.names import STATE_TABLES
-from metashell.columns.state.schemas import SCHEMAS
+from metashell.columns.state.tables import spark_state_schema
 from metashell.columns.typed.tables import spark_schema
 from metashell.errors import UsageError
 from metashell.log.kinds import KNOWN_LOGS, LogKind
@@ -151,11 +151,11 @@ def table_schema(table: str, form: Form = "typed") -> pa.Schema:
         return SPLITS_SCHEMA
     if table in TABLES:
         return commented(table, TABLES[table].schema)
-    if table in SCHEMAS:
-        return commented(table, SCHEMAS[table])
+    if table in STATE_TABLES:
+        return commented(table, spark_state_schema(table, form))
     known = tables()
     if table not in known:
-        raise UsageError(f"unknown table {table}{_near(table, [*SCHEMAS, *known, *TABLES], 'there are')}", table)
+        raise UsageError(f"unknown table {table}{_near(table, [*STATE_TABLES, *known, *TABLES], 'there are')}", table)
     return commented(table, known[table] if form == "raw" else spark_schema(table))
 
 

@@ -74,7 +74,8 @@ class KafkaMetadataSource(DataSource):
         if asked.is_state:
             from spark_reports.state import StateReader
 
-            return StateReader(asked)
+            rows = Rows(asked, schema)
+            return StateReader(rows.asked, rows.schema)
         return PushingReader(asked, schema) if asked.pushes and KNOWS_FILTERS else SplitReader(asked, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name

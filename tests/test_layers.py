@@ -73,6 +73,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "sql": {"inputs", "decode", "state", "typed"},
     },
     "dump": {"own": set(), "kafka": set()},
+    "reports": {"": {"partitions"}, "partitions": set()},
     "rehearse": {"words": set(), "answers": {"words"}},
     "shell": {
         "": {"lines", "search", "commands"},

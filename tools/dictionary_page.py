@@ -22,7 +22,8 @@ Every table and column, as `metashell tables` shows them too: `metashell tables 
 Arrow files and in Spark (`DESCRIBE`). [tables.md](tables.md) says how to ask and to export.
 
 *Since* is the metadata.version that first wrote the column; for the logs of coordinators and of remote storage it is the release of Kafka.
-Rows that are older have its default. Examples are real: most are from the directory that ships with the package.
+Rows that are older have its default. With `--old-columns` -1 (or 0) stands where a time is null here. Examples are real: most are from the
+directory that ships with the package.
 
 A field of a struct is written `end_points.port`. In a list of structs DuckDB finds it by `unnest(topic_partitions).topic_id`, in a map by
 the key, `end_points['PLAIN'].port`.
@@ -52,7 +53,7 @@ def _parts() -> Iterator[str]:
             yield from map(_table, of_kind[kind])
             continue
         yield _SHARED
-        shared = {column.name: column for name in ("topic", "offset_commit") for column in reversed(listed_columns()[name])}
+        shared = {column.name: column for name in ("offset_commit", "topic") for column in listed_columns()[name]}
         yield "\n" + _columns(shared[name] for name in SHARED)
         for log in (None, *KNOWN_LOGS):
             yield f"\n### {_log_title(log)}\n"

@@ -5,6 +5,7 @@ With `--check` it only says what is out of date.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -88,7 +89,20 @@ def type_text(kind: pa.DataType) -> str:
 
 
 def since(table: str, path: str) -> str:
-    """The metadata.version or the release that first wrote a column; empty for those that every record has, and outside of events."""
+    """The metadata.version or the release that first wrote a column; empty for those that every record has, and outside of events.
+
+    A field of a struct is no older than the struct.
+    """
+    above = path.rpartition(".")[0]
+    return max(since(table, above) if above else "", _own_since(table, path), key=_order)
+
+
+def _order(release: str) -> list[int]:
+    """`3.7-IV2` after `3.7-IV0`, `4.1` before `4.10`."""
+    return list(map(int, re.findall("[0-9]+", release)))
+
+
+def _own_since(table: str, path: str) -> str:
     beside = {name.rpartition(".")[2] for name, _ in paths(schemas()[table])}
     meaning = meaning_of(table, path, beside)
     assert meaning is not None, f"{table}.{path} has no line in {FOLDER}/fields.tsv"
@@ -113,7 +127,7 @@ def _first_version(table: str, path: str) -> int | None:
     if log is None:
         return None
     (found,) = (one for one in tables_of_log(log).values() if one.name == table)
-    name, *inner = path.removesuffix("_bytes").split(".")
+    name, *inner = path.split(".")
     column = next((one for one in found.columns if one.name == name), None)
     if column is None:
         return None

@@ -15,6 +15,7 @@ from metashell.columns.decode.place import with_names_once
 from metashell.columns.decode.reader import read_split
 from metashell.columns.inputs.splits import Split
 from metashell.columns.schemas import FAULTS
+from metashell.columns.typed.tables import sql_batch
 from metashell.progress import tell
 
 Kept = Callable[[str, pa.RecordBatch], Iterable[tuple[str, pa.RecordBatch]]]
@@ -29,7 +30,7 @@ class Spool:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Write rows of one log file. Errors: OSError where the disk is full."""
-        slim = with_names_once(batch)
+        slim = sql_batch(with_names_once(batch))
         if self._writer is None:
             self._writer = pa.ipc.new_stream(self._file, slim.schema)
         self._writer.write_batch(slim)
