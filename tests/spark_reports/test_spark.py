@@ -11,7 +11,7 @@ import pytest
 
 from metashell.columns import ReadOptions, plan_splits, read_split, tables
 from metashell.columns.state.reading import read_state
-from metashell.columns.state.tables import state_table
+from metashell.columns.state.tables import spark_state_schema, state_table
 from metashell.columns.typed.tables import spark_batch, spark_schema, typed_schema
 from metashell.errors import UsageError
 from metashell.reports import REPORTS
@@ -69,12 +69,13 @@ def test_many_small_files_share_few_tasks(spark: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("table", ["partitions", "brokers", "voters"])
 def test_the_state_has_each_thing_once_on_spark_as_on_duckdb(spark: Any, table: str) -> None:
-    frame = spark.read.format("kafka_metadata").option("table", table).load(str(STOPPED))
+    frame = spark.read.format("kafka_metadata").option("table", table).option("oldColumns", "true").load(str(STOPPED))
     here = state_table(table, read_state([str(STOPPED)]), columns="raw")
     assert frame.columns == here.column_names
     assert in_order(frame.toArrow()) == in_order(here)
-    some = spark.read.format("kafka_metadata").option("table", table).option("columns", frame.columns[1]).load(str(STOPPED))
-    assert (some.columns, some.count()) == (frame.columns[1:2], here.num_rows)
+    some = spark.read.format("kafka_metadata").option("table", table).schema(f"{frame.columns[0]} string").load(str(STOPPED))
+    assert (some.columns, some.count()) == (frame.columns[:1], here.num_rows)
+    assert spark.read.format("kafka_metadata").option("table", table).load(str(STOPPED)).columns == spark_state_schema(table).names
 
 
 def test_only_the_columns_that_are_asked_for_come(spark: Any) -> None:
