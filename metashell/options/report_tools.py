@@ -33,7 +33,7 @@ _REPORTS = ("REPORTS", shared.listed({**REPORT_SUMMARIES, ALL: "each report that
 _OUT = file_option(
     "--out",
     metavar="DIR",
-    help="directory to write to, created if it does not exist; without it, or with -, the answer goes to standard output",
+    help="directory or s3://bucket/folder to write to, made if it is not there; without it, or with -, the answer goes to standard output",
 )
 _PRINTED = choice(
     "--format",
