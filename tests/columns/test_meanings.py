@@ -38,25 +38,9 @@ from metashell.log.kinds import KNOWN_LOGS, LogKind
 from metashell.reports.catalog import REPORTS
 
 UNITS = {
-    NO_UNIT,
-    TIME,
-    "ms",
-    "h",
-    "bytes",
-    "records",
-    "batches",
-    "partitions",
-    "replicas",
-    "members",
-    "changes",
-    "commits",
-    "deletions",
-} | {
-    "times",
-    "faults",
-    "per key",
+    *(NO_UNIT, TIME, "ms", "h", "%", "bytes", "records", "batches", "partitions", "replicas", "brokers", "members", "changes", "commits"),
+    *("deletions", "times", "iterations", "faults", "per key"),
 }
-OLD = {**tables(), **SCHEMAS}
 WITHOUT_ROWS = {
     *("abort_transaction", "access_control", "fence_broker", "unfence_broker", "zk_migration_state", "faults"),
     *("consumer_group_partition_metadata", "legacy_offset_commit", "remote_partition_delete_metadata"),
