@@ -23,6 +23,7 @@ from metashell.columns import ReadOptions, Split, read_split
 from metashell.columns.decode.redacting import marked_schema
 from metashell.columns.export.parquet import ParquetTable
 from metashell.columns.inputs.splits import logs_of, require_logs
+from metashell.columns.meanings.comments import commented
 from metashell.errors import UsageError
 from spark_reports.source import balanced_splits
 
@@ -63,7 +64,9 @@ class Task:
     def _write(self, storage: Any, folder: str, key: tuple[str, str], part: pa.RecordBatch) -> None:
         if key not in self.writers:
             path = _place(folder, len(self.writers))
-            self.writers[key] = ParquetTable(path, marked_schema(part.schema, show_secrets=self.options.show_secrets), storage)
+            self.writers[key] = ParquetTable(
+                path, marked_schema(commented(key[0], part.schema), show_secrets=self.options.show_secrets), storage
+            )
         self.writers[key].write([part])
         self.rows[key] += part.num_rows
 

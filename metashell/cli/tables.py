@@ -92,11 +92,11 @@ def _write_tables(display: Display) -> None:
         log = next((name for kind, name in LOG_NAMES.items() if kind == table.log), "every log")
         heading = f"events of {log}" if table.kind == EVENTS else headings[table.kind]
         groups.setdefault(heading, []).append((table.name, table.holds))
-    width = max(len(name) for name in listed_tables())
     for number, (heading, rows) in enumerate(groups.items()):
         if number:
             display.line("")
         display.line(display.paint(HEADING, heading))
+        width = max(len(name) for name, _ in rows)
         for name, holds in rows:
             _write_entry(display, f"  {name:<{width}}", holds)
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyarrow.parquet import ParquetWriter
 
 from metashell.columns.decode.place import SAME_IN_A_FILE, with_names_once
+from metashell.columns.meanings.comments import SPARK_ROW_METADATA, spark_row_metadata
 from metashell.columns.typed.ids import UUID
 from metashell.columns.typed.shapes import plain_type, shaped_schema
 
@@ -39,7 +40,8 @@ class ParquetTable:
         # Readers see the schema of the table, not the one with dictionaries.
         metadata = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
         plain = shaped_schema(schema, plain_type)
-        self._writer.add_key_value_metadata({**metadata, "ARROW:schema": b64encode(plain.serialize()).decode()})
+        for_spark = {SPARK_ROW_METADATA: spark_row_metadata(plain)}
+        self._writer.add_key_value_metadata({**metadata, **for_spark, "ARROW:schema": b64encode(plain.serialize()).decode()})
 
     def write(self, batches: Sequence[pa.RecordBatch]) -> None:
         row_count = sum(batch.num_rows for batch in batches)

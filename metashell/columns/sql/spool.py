@@ -29,8 +29,11 @@ class Spool:
         self._writer: Any = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Write rows of one log file. Errors: OSError where the disk is full."""
-        slim = sql_batch(with_names_once(batch))
+        """Write rows of one log file, whose names are stored once. Errors: OSError where the disk is full."""
+        self.add_as_is(sql_batch(with_names_once(batch)))
+
+    def add_as_is(self, slim: pa.RecordBatch) -> None:
+        """Write rows as they are. Errors: OSError where the disk is full."""
         if self._writer is None:
             self._writer = pa.ipc.new_stream(self._file, slim.schema)
         self._writer.write_batch(slim)
