@@ -64,15 +64,16 @@ LAYERS["cli"] = set(LAYERS)
 # row "".
 ROOMS: dict[str, dict[str, set[str]]] = {
     "columns": {
-        "meanings": set(),
+        "meanings": {"typed"},
         "inputs": set(),
-        "typed": {"meanings"},
+        "typed": set(),
         "decode": {"inputs", "typed"},
         "state": {"decode", "typed"},
         "export": {"meanings", "inputs", "decode", "typed"},
         "sql": {"inputs", "decode", "state", "typed"},
     },
     "dump": {"own": set(), "kafka": set()},
+    "reports": {"": {"partitions"}, "partitions": set()},
     "rehearse": {"words": set(), "answers": {"words"}},
     "shell": {
         "": {"lines", "search", "commands"},

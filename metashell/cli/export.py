@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import SimpleNamespace
 
-    from metashell.columns.export.run import ExportReport
+    from metashell.columns.export.plan import ExportReport
 
 NAME = "metashell export"
 
@@ -20,12 +20,13 @@ def _export(values: SimpleNamespace) -> int:
     from metashell.columns.export.options import ExportOptions
     from metashell.columns.export.progress import progress_bar
     from metashell.columns.export.run import export
-    from metashell.columns.packages import require_packages
+    from metashell.columns.packages import one_blas_thread, require_packages
     from metashell.errors import LogCorruptError
-    from metashell.log.outputs import refuse_folder_of_logs
+    from metashell.stores import open_store
 
     require_packages("arrow", "pyarrow", "numpy")
-    refuse_folder_of_logs(values.out, values.paths)
+    one_blas_thread()
+    open_store(values.out, sources=values.paths)
     options = ExportOptions(
         paths=tuple(values.paths),
         out=values.out,

@@ -25,10 +25,11 @@ _STDIN = "-"
 
 def _run(values: SimpleNamespace) -> int:
     """Answer the questions, wherever they come from."""
-    from metashell.columns.packages import require_packages
+    from metashell.columns.packages import one_blas_thread, require_packages
 
     question, paths = _question_and_paths(values)
     require_packages("sql", "duckdb", "pyarrow", "numpy")
+    one_blas_thread()
     from metashell.cli.stop_signals import left_in_order
     from metashell.columns.sql.query import Session
 

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 
 def declared_schema(report: Report) -> pa.Schema:
-    """The Arrow schema of a report's answer; times are microseconds in UTC, as Spark keeps them."""
+    """The Arrow schema of a report's answer, with what its columns mean; times are microseconds in UTC, as Spark keeps them."""
     import pyarrow as pa
+
+    from metashell.columns.meanings.comments import commented
 
     types = {
         "string": pa.string(),
@@ -23,7 +25,7 @@ def declared_schema(report: Report) -> pa.Schema:
         "time": pa.timestamp("us", "UTC"),
         "integers": pa.list_(pa.int64()),
     }
-    return pa.schema([(name, types[kind]) for name, kind in report.columns.items()])
+    return commented(report.name, pa.schema([(name, types[kind]) for name, kind in report.columns.items()]))
 
 
 def as_declared(report: Report, answer: pa.Table) -> pa.Table:

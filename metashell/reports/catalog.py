@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -125,6 +126,7 @@ VIEWS: Final = (
     "log_ends",
     "topic_names",
     "partition_states",
+    "unknown_changes",
     "elections",
     "registrations",
     "broker_changes",
@@ -141,13 +143,26 @@ def _report(name: str) -> Report:
     described = tomllib.loads(sql_text(f"{name}.toml"))
     charts = tuple(Chart(**{key: _as_tuple(value) for key, value in chart.items()}) for chart in described.pop("charts", ()))
     sql = sql_text(f"{name}.sql")
-    read = _names_read(sql)
-    for view in reversed(VIEWS):
-        if view in read:
-            read |= _names_read(view_text(view))
+    read = _all_read(sql)
     tables = tuple(table for table in (*BASES, *DERIVED) if table in read)
     described = {key: _as_tuple(value) for key, value in described.items()}
     return Report(name=name, sql=sql, tables=tables, views=tuple(view for view in VIEWS if view in read), charts=charts, **described)
+
+
+def _all_read(sql: str, *, folded: Collection[str] = ()) -> set[str]:
+    """The tables and views that a question needs, but for the tables of views that are `folded`, for which no SQL is asked."""
+    read = _names_read(sql)
+    for view in reversed(VIEWS):
+        if view in read:
+            found = _names_read(view_text(view))
+            read |= found & set(VIEWS) if view in folded else found
+    return read
+
+
+def tables_in_sql(reports: Iterable[Report], folded: Collection[str]) -> list[str]:
+    """The base tables that the SQL of these reports reads where some views are not made by SQL."""
+    read = {name for report in reports for name in _all_read(report.sql, folded=folded)}
+    return [table for table in (*BASES, *DERIVED) if table in read]
 
 
 def _names_read(sql: str) -> set[str]:

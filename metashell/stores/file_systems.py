@@ -12,6 +12,7 @@ from pyarrow.fs import FileSystem
 
 from metashell.codec.uris import URI_MARK, shown_uri, without_credentials
 from metashell.errors import PathError, UsageError
+from metashell.stores.retrying import again
 
 TROUBLE = (OSError, ValueError, ArrowException)
 """What pyarrow's file systems raise when credentials or the network are missing: each has its own."""
@@ -21,6 +22,8 @@ writes a small object by one request instead of three, where pyarrow knows that 
 _SCHEMES = {"s3a": "s3", "gcs": "gs"}
 _NO_HDFS = "hdfs:// needs Hadoop and Java on this machine: set HADOOP_HOME, JAVA_HOME and CLASSPATH=$(hadoop classpath --glob)"
 _AWS = re.compile(r"AWS Error (\w+)(?: \(HTTP status \d+\))? during (\w+) operation: (.*)", re.DOTALL)
+_UNKNOWN = re.compile(r"Unable to parse ExceptionName: (\w+) Message: (.*)", re.DOTALL)
+"""What its client says of a code that it has no name for."""
 _REQUEST_ID = re.compile(r" ?\(Request ID: [^)]*\)?")
 
 
@@ -32,10 +35,12 @@ def file_system(uri: str) -> tuple[Any, str]:
     scheme, mark, rest = uri.partition(URI_MARK)
     plain = f"{_SCHEMES.get(scheme.lower(), scheme)}{mark}{rest}"
     try:
-        return _found(plain)
+        return again(lambda: _found(plain))
     except TROUBLE as error:
         if scheme.lower() in ("hdfs", "viewfs"):
             raise PathError(f"{shown_uri(uri)}: {_NO_HDFS}{_cause(uri, error)}", shown_uri(uri)) from error
+        if isinstance(error, OSError):
+            raise store_error(uri, error) from error
         raise UsageError(str(store_error(uri, error)), shown_uri(uri)) from error
 
 
@@ -74,6 +79,8 @@ def store_error(uri: str, error: Exception) -> PathError:
     said = _AWS.search(str(error))
     if said is not None:
         code, operation, text = said.groups()
+        if (named := _UNKNOWN.match(text)) is not None:
+            code, text = named.groups()
         reason = f"{operation}: {code}: {_REQUEST_ID.sub('', text)}"
     else:
         reason = str(error)

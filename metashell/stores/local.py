@@ -53,9 +53,9 @@ class LocalStore:
 
     def require_writable(self) -> None:
         """A folder that is not there yet is not made: what lies above it is asked."""
-        path = os.path.abspath(self._folder)
+        path = self._folder
         while not os.path.lexists(path):
-            path = os.path.dirname(path)
+            path = os.path.dirname(path.rstrip("/")) or "."
         if not os.path.isdir(path):
             raise PathError(f"{path}: Not a directory", path)
         unfinished = os.path.join(path, _unfinished("probe"))

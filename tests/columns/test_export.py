@@ -24,7 +24,8 @@ from metashell.codec.registry import message_type
 from metashell.columns.export import run as export_module
 from metashell.columns.export.manifest import MANIFEST, WORK_FOLDER
 from metashell.columns.export.options import ExportOptions
-from metashell.columns.export.run import ExportReport, export
+from metashell.columns.export.plan import ExportReport
+from metashell.columns.export.run import export
 from metashell.columns.export.workers import Workers
 from metashell.errors import LogCorruptError, PathError, UsageError
 from tests.columns.logs import any_log

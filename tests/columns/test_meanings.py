@@ -8,12 +8,28 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
+from metashell.codec.metadata_version import (
+    CORDONED_DIRECTORIES_LEVEL,
+    DELEGATION_TOKEN_LEVEL,
+    DIRECTORY_ASSIGNMENT_LEVEL,
+    ELR_LEVEL,
+    IN_CONTROLLED_SHUTDOWN_LEVEL,
+    REGISTER_CONTROLLER_LEVEL,
+    SCRAM_LEVEL,
+    ZK_MIGRATION_LEVEL,
+    metadata_version_name,
+    record_versions,
+)
 from metashell.columns.meanings.comments import commented, spark_row_metadata
 from metashell.columns.meanings.companions import meaning_of
-from metashell.columns.meanings.fields import NO_UNIT, TIME, all_fields, rows
+from metashell.columns.meanings.dictionary import listed_columns, listed_tables
+from metashell.columns.meanings.fields import NO_UNIT, TIME, all_fields, field_of, rows
 from metashell.columns.names import STATE_TABLES
-from metashell.columns.schemas import tables
+from metashell.columns.schemas import tables, tables_of_log
 from metashell.columns.state.schemas import SCHEMAS
+from metashell.columns.typed.tables import typed_schema
+from metashell.controller.records import NEWEST_CONTROLLER_LEVEL, TRANSACTIONS_LEVEL, partition_version
+from metashell.log.kinds import KNOWN_LOGS, LogKind
 from metashell.reports.catalog import REPORTS
 
 UNITS = {
@@ -35,10 +51,17 @@ UNITS = {
     "faults",
     "per key",
 }
-ALL = {**tables(), **SCHEMAS}
+OLD = {**tables(), **SCHEMAS}
+WITHOUT_ROWS = {
+    *("abort_transaction", "access_control", "fence_broker", "unfence_broker", "zk_migration_state", "faults"),
+    *("consumer_group_partition_metadata", "legacy_offset_commit", "remote_partition_delete_metadata"),
+    *("remote_log_segment_metadata", "remote_log_segment_metadata_update", "remote_log_segment_metadata_snapshot"),
+}
+"""Kafka 4.3 writes no such record, or has nothing to write it about in the clusters that the examples are from."""
+ALL = {**{name: typed_schema(name) for name in tables()}, **SCHEMAS}
 
 
-def columns(table: str) -> Iterator[tuple[str, pa.Field, frozenset[str]]]:
+def columns(table: str, schema: pa.Schema | None = None) -> Iterator[tuple[str, pa.Field, frozenset[str]]]:
     """Every column of a table and every field of its structs: its path, itself, and the names beside it."""
 
     def walk(fields: list[pa.Field], prefix: str) -> Iterator[tuple[str, pa.Field, frozenset[str]]]:
@@ -51,12 +74,13 @@ def columns(table: str) -> Iterator[tuple[str, pa.Field, frozenset[str]]]:
             if pa.types.is_struct(kind):
                 yield from walk(list(kind), f"{prefix}{field.name}.")
 
-    return walk(list(ALL[table]), "")
+    return walk(list(ALL[table] if schema is None else schema), "")
 
 
 @pytest.mark.parametrize("table", ALL)
 def test_every_column_has_a_meaning(table: str) -> None:
-    assert [path for path, _, beside in columns(table) if meaning_of(table, path, beside) is None] == []
+    for schema in (ALL[table], OLD[table]):
+        assert [path for path, _, beside in columns(table, schema) if meaning_of(table, path, beside) is None] == []
 
 
 @pytest.mark.parametrize("report", REPORTS)
@@ -76,8 +100,8 @@ def test_every_line_has_a_unit_and_a_meaning_and_is_of_use() -> None:
     lines = all_fields()
     assert all(line.meaning and line.meaning == line.meaning.strip() for line in lines)
     assert {line.unit for line in lines} <= UNITS
-    used = {meaning_of(table, path, beside) for table in ALL for path, _, beside in columns(table)}
-    used |= {meaning_of(report.name, name, ()) for report in REPORTS.values() for name in report.columns}
+    used = {field_of(table, path) for table in ALL for schema in (ALL, OLD) for path, _, _ in columns(table, schema[table])}
+    used |= {field_of(report.name, name) for report in REPORTS.values() for name in report.columns}
     assert [line.pattern for line in lines if line not in used] == []
     assert len(rows("fields.tsv")) == len(lines), "two lines about the same"
 
@@ -104,13 +128,19 @@ def test_what_counts_or_lasts_or_is_a_time_has_a_unit() -> None:
                 assert line.unit == TIME, f"{table}.{path}"
 
 
+def test_every_table_has_examples_but_those_of_which_no_real_log_has_a_row() -> None:
+    """`tests/test_generated.py` holds each example, so that none is missing where a log has one."""
+    assert {table for table, columns in listed_columns().items() if not any(column.example for column in columns)} == WITHOUT_ROWS
+    assert set(listed_columns()) == set(listed_tables())
+
+
 def test_schemas_carry_the_meanings_and_are_else_the_same() -> None:
     for table, schema in ALL.items():
         made = commented(table, schema)
         assert made.equals(schema, check_metadata=False)
         assert all(b"comment" in field.metadata for field in made)
-    ports = commented("register_broker", ALL["register_broker"]).field("end_points").type.value_type.field("port")
-    assert ports.metadata[b"comment"] == b"advertised port"
+    ports = commented("register_broker", ALL["register_broker"]).field("end_points").type.item_type.field("port")
+    assert ports.metadata[b"comment"] == b"port under which it is reached"
 
 
 def test_sparks_schema_in_a_footer_has_uuids_as_binary_and_the_comments() -> None:
@@ -124,3 +154,31 @@ def test_sparks_schema_in_a_footer_has_uuids_as_binary_and_the_comments() -> Non
     assert [field["type"] for field in element["fields"]] == ["binary", "timestamp"]
     assert fields[2]["type"] == {"type": "map", "keyType": "string", "valueType": "short", "valueContainsNull": True}
     assert all(json.loads(spark_row_metadata(schema)) for schema in ALL.values())
+
+
+def test_since_follows_the_versions_that_a_metadata_version_writes() -> None:
+    """`codec/metadata_version` says it to the controller; the dictionary says the same to readers."""
+    releases = {name: since.split(" ") for name, since, _ in rows("tables.tsv")}
+    levels = range(1, NEWEST_CONTROLLER_LEVEL + 1)
+    for table, version_of in (("register_broker", lambda level: record_versions(level).register_broker), ("partition", partition_version)):
+        first = {version_of(level): level for level in reversed(levels)}
+        assert releases[table] == [metadata_version_name(first[version]) for version in range(len(first))]
+    assert releases["partition_change"] == releases["partition"]
+    gates = {
+        "broker_registration_change": (6, IN_CONTROLLED_SHUTDOWN_LEVEL, DIRECTORY_ASSIGNMENT_LEVEL, CORDONED_DIRECTORIES_LEVEL),
+        "user_scram_credential": (SCRAM_LEVEL,),
+        "delegation_token": (DELEGATION_TOKEN_LEVEL,),
+        "register_controller": (REGISTER_CONTROLLER_LEVEL,),
+        "begin_transaction": (TRANSACTIONS_LEVEL,),
+        "clear_elr": (ELR_LEVEL,),
+        "zk_migration_state": (ZK_MIGRATION_LEVEL,),
+    }
+    for table, found in gates.items():
+        assert releases[table] == list(map(metadata_version_name, found)), table
+
+
+@pytest.mark.parametrize("log", KNOWN_LOGS)
+def test_each_version_of_a_record_says_since_when_it_is_written(log: LogKind) -> None:
+    releases = {name: since.split(" ") for name, since, _ in rows("tables.tsv")}
+    for table in tables_of_log(log).values():
+        assert len(releases[table.name]) == table.value.schema.versions.high + 1, table.name

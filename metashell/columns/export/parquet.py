@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from inspect import signature
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,9 @@ _RISING = frozenset(("offset", "timestamp", "position", "last_offset", "max_time
 _PLAIN = frozenset(("payload", "crc", "bytes"))
 """Values that hardly repeat: a dictionary would cost more than it saves."""
 _LARGE_ROWS = 1000
+_PAGE_ROWS = 1 << 20
+"""Pages end by their size alone: with pyarrow's limit of 20 000 rows a file is 12 % larger, and no reader of ours skips pages."""
+_HAS_PAGE_ROWS = "max_rows_per_page" in signature(ParquetWriter).parameters
 
 
 class ParquetTable:
@@ -62,6 +66,7 @@ def parquet_settings(schema: pa.Schema) -> dict[str, Any]:
     """
     leaves = [(path, kind) for field in schema for path, kind in _leaves(field.name, field.type)]
     return {
+        **({"max_rows_per_page": _PAGE_ROWS} if _HAS_PAGE_ROWS else {}),
         "compression": "zstd",
         "compression_level": 1,
         "use_dictionary": [path for path, _ in leaves if path not in _RISING and path not in _PLAIN],

@@ -15,21 +15,23 @@ from metashell.columns.inputs.splits import Split
 from metashell.columns.schemas import FAULTS, tables
 from metashell.errors import LogCorruptError, MetashellError, UsageError
 
-_HELD_BYTES_MAX = 96 << 20
+_HELD_BYTES_MAX = 128 << 20
+_STORE_THREADS = 8
 
 
 @dataclass(slots=True)
 class SplitResult:
-    """The result of a split: rows by table, or the error that ended it."""
+    """The result of a split: rows by table, or the error that ended it; in a store also its files and their sizes."""
 
     rows: dict[str, int] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)
     error: MetashellError | None = None
 
 
-def prepare_worker() -> None:
-    """In a process of its own: one thread, since there is a process for each core."""
+def prepare_worker(*, is_local: bool) -> None:
+    """In a process of its own: one thread, since there is a process for each core; more where they wait for a store."""
     pa.set_cpu_count(1)
-    pa.set_io_thread_count(1)
+    pa.set_io_thread_count(1 if is_local else _STORE_THREADS)
 
 
 def export_split(number: int, split: Split, options: ExportOptions, folder: str) -> SplitResult:

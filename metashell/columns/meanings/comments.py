@@ -57,6 +57,11 @@ def _with_comments(table: str, kind: pa.DataType, path: str) -> pa.DataType:
     return kind
 
 
+def with_spark_metadata(schema: pa.Schema) -> pa.Schema:
+    """The schema of a Parquet file with what Spark looks for in its footer."""
+    return schema.with_metadata({**(schema.metadata or {}), SPARK_ROW_METADATA: spark_row_metadata(schema)})
+
+
 @cache
 def spark_row_metadata(schema: pa.Schema) -> str:
     """The schema as Spark writes it into the footer of a Parquet file, in JSON: uuids are binary; comments are those of the fields."""

@@ -26,11 +26,6 @@ class Field(NamedTuple):
     since: str
     meaning: str
 
-    @property
-    def comment(self) -> str:
-        """The meaning with its unit, for schemas."""
-        return self.meaning if self.unit in (NO_UNIT, TIME) else f"{self.meaning} ({self.unit})"
-
 
 class _Fields(NamedTuple):
     scoped: dict[str, Field]

@@ -161,6 +161,8 @@ function __metashell_valued
             string split ' ' -- '--file -f --at --output -o --on-error --log'
         case metashell-report
             string split ' ' -- '--out --format --output -o --on-error'
+        case metashell-tables
+            string split ' ' -- '--output -o'
         case spark-reports
             string split ' ' -- '--out --master --format --table --on-error --split-size'
     end
@@ -246,6 +248,8 @@ function __metashell_tool_of
             echo metashell-export
         case sql
             echo metashell-sql
+        case tables
+            echo metashell-tables
         case completion
             echo metashell-completion
         case kafka-metadata-shell
@@ -316,6 +320,7 @@ complete -c metashell -n '__metashell_words_are 0' -x -a groups -d 'what groups 
 complete -c metashell -n '__metashell_words_are 0' -x -a server -d 'run a controller from Kafka’s server.properties'
 complete -c metashell -n '__metashell_words_are 0' -x -a export -d 'write the records of logs as tables: Parquet, Arrow, CSV or JSON lines'
 complete -c metashell -n '__metashell_words_are 0' -x -a sql -d 'ask questions of logs in SQL: the current state, and the events that led to it'
+complete -c metashell -n '__metashell_words_are 0' -x -a tables -d 'what the tables of export, sql and reports are, and what each column means'
 complete -c metashell -n '__metashell_words_are 0' -x -a completion -d 'print the completions of all commands for bash, zsh or fish'
 complete -c metashell -n '__metashell_words_are 0' -x -a kafka-metadata-shell -d 'Kafka’s metadata shell: same options and output'
 complete -c metashell -n '__metashell_words_are 0' -x -a kafka-dump-log -d 'Kafka’s dump-log tool: same options and output'
@@ -1399,6 +1404,11 @@ complete -c metashell-report -l version -d 'print the version and exit'
 complete -c metashell-report -l help -s h -d 'show the help and exit'
 complete -c metashell-report -n '__metashell_words_are 0' -x -a 'timeline leadership_churn unclean_elections under_replicated topic_history broker_sessions controller_elections metadata_growth group_rebalances group_offsets group_expiring all'
 complete -c metashell-report -n '__metashell_words_are_at_least 1' -F
+complete -c metashell-tables -f
+complete -c metashell-tables -l output -s o -x -a 'text json jsonl csv table' -d 'form of the output'
+complete -c metashell-tables -l version -d 'print the version and exit'
+complete -c metashell-tables -l help -s h -d 'show the help and exit'
+complete -c metashell-tables -n '__metashell_words_are_at_least 0' -x -a '(__fish_append , all topics partitions brokers controllers configs acls quotas features voters sources records control batches faults register_broker unregister_broker topic partition config partition_change access_control fence_broker unfence_broker remove_topic delegation_token user_scram_credential feature_level client_quota producer_ids broker_registration_change access_control_entry remove_access_control_entry no_op zk_migration_state remove_user_scram_credential begin_transaction end_transaction abort_transaction remove_delegation_token register_controller clear_elr legacy_offset_commit offset_commit group_metadata consumer_group_metadata consumer_group_partition_metadata consumer_group_member_metadata consumer_group_target_assignment_metadata consumer_group_target_assignment_member consumer_group_current_member_assignment share_group_member_metadata share_group_metadata share_group_target_assignment_metadata share_group_target_assignment_member share_group_current_member_assignment share_group_state_partition_metadata consumer_group_regular_expression streams_group_metadata streams_group_member_metadata streams_group_target_assignment_metadata streams_group_target_assignment_member streams_group_current_member_assignment streams_group_topology transaction_log share_snapshot share_update remote_log_segment_metadata remote_log_segment_metadata_update remote_partition_delete_metadata remote_log_segment_metadata_snapshot timeline leadership_churn unclean_elections under_replicated topic_history broker_sessions controller_elections metadata_growth group_rebalances group_offsets group_expiring)'
 complete -c metashell-completion -f
 complete -c metashell-completion -l version -d 'print the version and exit'
 complete -c metashell-completion -l help -s h -d 'show the help and exit'
