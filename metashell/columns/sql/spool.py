@@ -15,6 +15,7 @@ from metashell.columns.decode.place import with_names_once
 from metashell.columns.decode.reader import read_split
 from metashell.columns.inputs.splits import Split
 from metashell.columns.schemas import FAULTS
+from metashell.log.outputs import temporary_files
 from metashell.progress import tell
 
 Kept = Callable[[str, pa.RecordBatch], Iterable[tuple[str, pa.RecordBatch]]]
@@ -24,21 +25,24 @@ class Spool:
     """One table. Its file is in the system's folder for temporary files and is gone with the process."""
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open until the table is whole
+        with temporary_files():
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open until the table is whole
         self._writer: Any = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Write rows of one log file. Errors: OSError where the disk is full."""
+        """Write rows of one log file. Errors: PathError where the disk is full."""
         slim = with_names_once(batch)
-        if self._writer is None:
-            self._writer = pa.ipc.new_stream(self._file, slim.schema)
-        self._writer.write_batch(slim)
+        with temporary_files():
+            if self._writer is None:
+                self._writer = pa.ipc.new_stream(self._file, slim.schema)
+            self._writer.write_batch(slim)
 
     def table(self) -> pa.Table:
         """All rows. Their pages are the file's, so the system can drop them from memory and read them again."""
         assert self._writer is not None, "a table without rows has no schema"
-        self._writer.close()
-        self._file.flush()
+        with temporary_files():
+            self._writer.close()
+            self._file.flush()
         whole = mmap.mmap(self._file.fileno(), 0, prot=mmap.PROT_READ)
         self.close()
         return pa.ipc.open_stream(pa.py_buffer(whole)).read_all()
