@@ -25,7 +25,7 @@ from metashell.columns import ReadOptions, Split, plan_splits, read_split, table
 from metashell.columns.decode.options import OnError
 from metashell.columns.inputs.splits import logs_of, require_logs
 from metashell.columns.names import STATE_TABLES
-from metashell.columns.state.schemas import SCHEMAS
+from metashell.columns.state.tables import state_schemas
 from metashell.errors import UsageError
 from metashell.log.kinds import KNOWN_LOGS, LogKind
 from metashell.reports.derived import TABLES
@@ -134,7 +134,7 @@ def table_schema(table: str) -> pa.Schema:
     """The schema of a table. Errors: UsageError for a name that none has."""
     if table in TABLES:
         return TABLES[table].schema
-    known = {**SCHEMAS, **tables()}
+    known = {**state_schemas("raw"), **tables()}
     if table not in known:
         raise UsageError(f"unknown table {table}; there are {', '.join([*known, *TABLES])}", table)
     return known[table]

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from metashell.columns.state.reading import copies_by_cluster, read_state
-from metashell.columns.state.tables import plain, state_batches
+from metashell.columns.state.tables import spark_state_batch, state_batches
 from metashell.history import parse_moment
 from metashell.history.openers import image_as_of
 
@@ -43,5 +43,6 @@ class StateReader(DataSourceReader):
         wanted = self.wanted
         image_at = None if self.moment is None else partial(image_as_of, moment=self.moment)
         for cluster in read_state(cast(ClusterPartition, partition).paths, on_error=wanted.options.on_error, image_at=image_at):
-            for batch in state_batches(wanted.table, cluster, show_secrets=wanted.options.show_secrets):
-                yield plain(wanted.table, batch).select(list(wanted.columns))
+            form = wanted.options.columns
+            for batch in state_batches(wanted.table, cluster, show_secrets=wanted.options.show_secrets, columns=form):
+                yield spark_state_batch(wanted.table, batch, form).select(list(wanted.columns))

@@ -11,17 +11,15 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import Any, Final
 
 import pyarrow as pa
 
-from metashell.amounts import time_text
 from metashell.columns import ReadOptions, plan_splits, read_split
 from metashell.columns.names import STATE_TABLES
 from metashell.columns.state.reading import read_state
 from metashell.columns.state.tables import state_table
-from metashell.columns.texts import bytes_value
+from metashell.columns.texts import row_values
 from metashell.columns.typed.tables import plain_batch
 from metashell.reports import REPORTS
 from metashell.reports.local import run_local
@@ -76,25 +74,7 @@ class _AllTables(frozenset[str]):
 
 
 def _rows(batch: pa.RecordBatch) -> list[Row]:
-    columns = [
-        [_value(value, field.type) for value in column.to_pylist()] for column, field in zip(batch.columns, batch.schema, strict=True)
-    ]
-    return [dict(zip(batch.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _value(value: Any, kind: pa.DataType) -> Any:
-    """A value for JSON."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if pa.types.is_list(kind):
-        return [_value(item, kind.value_type) for item in value]
-    if pa.types.is_map(kind):
-        return {key: _value(item, kind.item_type) for key, item in value}
-    if pa.types.is_struct(kind):
-        return {field.name: _value(value[field.name], field.type) for field in kind}
-    if isinstance(value, datetime):
-        return time_text(round(value.timestamp() * 1000))
-    return bytes_value(value) if isinstance(value, bytes) else str(value)
+    return [dict(zip(batch.schema.names, row, strict=True)) for row in row_values(batch)]
 
 
 def _of_rows(rows: Sequence[Row]) -> dict[str, str]:
@@ -134,6 +114,6 @@ def _text(value: Any) -> str:
     """JSON on one line, cut where it is long; the place of a golden file is left out."""
     if value is None:
         return ""
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = json.dumps(value, ensure_ascii=False)
     text = _ABOVE_LOG.sub("", text)
     return text if len(text) <= LENGTH_MAX else f"{text[: LENGTH_MAX - 1]}…"

@@ -36,6 +36,7 @@ def _export(values: SimpleNamespace) -> int:
         jobs=values.jobs,
         show_secrets=values.show_secrets,
         log=values.log,
+        columns="raw" if values.old_columns else "typed",
     )
     try:
         with progress_bar(sys.stderr, is_shown=sys.stderr.isatty() and not values.quiet) as bar:

@@ -22,22 +22,33 @@ _MEANING_MIN = 24
 
 def _show(values: SimpleNamespace) -> int:
     """Print the tables, or the columns that are asked for."""
-    from metashell.columns.meanings.dictionary import ListedColumn, ListedTable, listed_tables
-    from metashell.forms import standard_output, write_rows
+    from metashell.forms import standard_output
 
-    display = standard_output()
-    if not values.names:
-        if values.output == "text":
-            _write_tables(display)
-        else:
-            write_rows(display, values.output, ListedTable._fields, listed_tables().values())
-        return STATUS_OK
-    found = _columns(values.names)
-    if values.output == "text":
-        _write_columns(display, found)
-    else:
-        write_rows(display, values.output, ListedColumn._fields, found)
+    write_about(standard_output(), values.names, values.output)
     return STATUS_OK
+
+
+def write_about(display: Display, names: Sequence[str], form: str = "text") -> None:
+    """Write all tables, or what names are about. Errors: UsageError for a name that nothing has."""
+    from metashell.columns.meanings.dictionary import ListedColumn, ListedTable, listed_tables
+    from metashell.forms import write_rows
+
+    if not names and form == "text":
+        _write_tables(display)
+    elif not names:
+        write_rows(display, form, ListedTable._fields, listed_tables().values())
+    elif form == "text":
+        _write_columns(display, _columns(names))
+    else:
+        write_rows(display, form, ListedColumn._fields, _columns(names))
+
+
+def meanings() -> dict[str, str]:
+    """What each table and each TABLE.COLUMN means."""
+    from metashell.columns.meanings.dictionary import listed_columns, listed_tables
+
+    found = {table.name: table.holds for table in listed_tables().values()}
+    return {**found, **{f"{column.table}.{column.name}": column.meaning for columns in listed_columns().values() for column in columns}}
 
 
 def _columns(names: Sequence[str]) -> list[ListedColumn]:
@@ -81,11 +92,11 @@ def _write_tables(display: Display) -> None:
         log = next((name for kind, name in LOG_NAMES.items() if kind == table.log), "every log")
         heading = f"events of {log}" if table.kind == EVENTS else headings[table.kind]
         groups.setdefault(heading, []).append((table.name, table.holds))
-    width = max(len(name) for name in listed_tables())
     for number, (heading, rows) in enumerate(groups.items()):
         if number:
             display.line("")
         display.line(display.paint(HEADING, heading))
+        width = max(len(name) for name, _ in rows)
         for name, holds in rows:
             _write_entry(display, f"  {name:<{width}}", holds)
 

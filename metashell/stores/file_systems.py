@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ _ASKED_FOR = {"gs": "retry_limit_seconds=20", "gcs": "retry_limit_seconds=20", "
 """Parameters that a URI gets unless it has them. Google's client retries for a quarter of an hour when there are no credentials. S3's
 writes a small object by one request instead of three, where pyarrow knows that parameter."""
 _SCHEMES = {"s3a": "s3", "gcs": "gs"}
+_KEPT = ("s3",)
+_AWS_VARIABLES = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN", "AWS_REGION")
+_SYSTEMS: dict[tuple[object, ...], Any] = {}
 _NO_HDFS = "hdfs:// needs Hadoop and Java on this machine: set HADOOP_HOME, JAVA_HOME and CLASSPATH=$(hadoop classpath --glob)"
 _AWS = re.compile(r"AWS Error (\w+)(?: \(HTTP status \d+\))? during (\w+) operation: (.*)", re.DOTALL)
 _UNKNOWN = re.compile(r"Unable to parse ExceptionName: (\w+) Message: (.*)", re.DOTALL)
@@ -33,7 +37,7 @@ def file_system(uri: str) -> tuple[Any, str]:
     Errors: UsageError for a URI that pyarrow does not understand, PathError where the store's client cannot start.
     """
     scheme, mark, rest = uri.partition(URI_MARK)
-    plain = f"{_SCHEMES.get(scheme.lower(), scheme)}{mark}{rest}"
+    plain = f"{_SCHEMES.get(scheme.lower(), scheme.lower())}{mark}{rest}"
     try:
         return again(lambda: _found(plain))
     except TROUBLE as error:
@@ -57,7 +61,13 @@ def _found(uri: str) -> tuple[Any, str]:
 
 def _opened(uri: str) -> tuple[Any, str]:
     system, path = FileSystem.from_uri(uri)
-    return system, path
+    scheme, mark, rest = uri.partition(URI_MARK)
+    if scheme not in _KEPT:
+        return system, path
+    # A client's connections are worth keeping: thousands of files lie in one bucket.
+    place, _, query = rest.partition("?")
+    root = (os.getpid(), f"{scheme}{mark}{place.partition('/')[0]}?{query}", *map(os.environ.get, _AWS_VARIABLES))
+    return _SYSTEMS.setdefault(root, system), path
 
 
 def _cause(uri: str, error: Exception) -> str:

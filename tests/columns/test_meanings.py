@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyarrow.parquet import ParquetFile, read_schema
 
+from metashell.cli.export import main
 from metashell.codec.metadata_version import (
     CORDONED_DIRECTORIES_LEVEL,
     DELEGATION_TOKEN_LEVEL,
@@ -20,7 +23,7 @@ from metashell.codec.metadata_version import (
     metadata_version_name,
     record_versions,
 )
-from metashell.columns.meanings.comments import commented, spark_row_metadata
+from metashell.columns.meanings.comments import SPARK_ROW_METADATA, commented, spark_row_metadata
 from metashell.columns.meanings.companions import meaning_of
 from metashell.columns.meanings.dictionary import listed_columns, listed_tables
 from metashell.columns.meanings.fields import NO_UNIT, TIME, all_fields, field_of, rows
@@ -29,6 +32,7 @@ from metashell.columns.schemas import tables, tables_of_log
 from metashell.columns.state.schemas import SCHEMAS
 from metashell.columns.typed.tables import typed_schema
 from metashell.controller.records import NEWEST_CONTROLLER_LEVEL, TRANSACTIONS_LEVEL, partition_version
+from metashell.demo import demo_directory
 from metashell.log.kinds import KNOWN_LOGS, LogKind
 from metashell.reports.catalog import REPORTS
 
@@ -182,3 +186,27 @@ def test_each_version_of_a_record_says_since_when_it_is_written(log: LogKind) ->
     releases = {name: since.split(" ") for name, since, _ in rows("tables.tsv")}
     for table in tables_of_log(log).values():
         assert len(releases[table.name]) == table.value.schema.versions.high + 1, table.name
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_exported_files_say_what_their_columns_mean(form: str, tmp_path: Path) -> None:
+    """Tables of equal columns too, each in its own words, and whatever was exported before."""
+    wanted = ["--tables", "partition,fence_broker,topic,remove_topic", "--format", form, "-q"]
+    for more in (["--show-secrets"], []):
+        assert main([demo_directory(), "--out", str(tmp_path / str(len(more))), *wanted, *more]) == 0
+    path = tmp_path / "0" / f"topic.{form}"
+    schema = read_schema(path) if form == "parquet" else pa.ipc.open_file(path).schema
+    assert schema.field("name").metadata[b"comment"].startswith(b"name of the topic")
+    assert schema.metadata[b"metashell.show_secrets"] == b"false"
+    if form == "parquet":
+        spark = json.loads(ParquetFile(path).metadata.metadata[SPARK_ROW_METADATA.encode()])
+        types = {field["name"]: field["type"] for field in spark["fields"]}
+        assert (types["topic_id"], types["timestamp"]) == ("binary", "timestamp")
+        assert all(field["metadata"]["comment"] for field in spark["fields"])
+
+
+def test_tables_of_equal_columns_have_their_own_comments() -> None:
+    columns = pa.schema([("id", pa.uuid())])
+    texts = [commented(table, columns).field("id").metadata for table in ("access_control_entry", "remove_access_control_entry")]
+    assert texts[0] != texts[1]
+    assert spark_row_metadata(columns) != spark_row_metadata(commented("access_control_entry", columns))

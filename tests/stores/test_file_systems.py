@@ -16,3 +16,53 @@ def test_googles_client_is_told_to_give_up(monkeypatch: pytest.MonkeyPatch) -> N
         file_systems.file_system(uri)
     limit = "retry_limit_seconds=20"
     assert asked == [f"gs://bucket/x?{limit}", f"gs://bucket/x?scheme=http&{limit}", "gs://bucket/x?retry_limit_seconds=5", "file:///x"]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "When getting information for key 'k' in bucket 'b': AWS Error ACCESS_DENIED during HeadObject operation: No response body.",
+            "HeadObject: ACCESS_DENIED: No response body.",
+        ),
+        (
+            "When initiating: AWS Error NO_SUCH_BUCKET during CreateMultipartUpload operation: No bucket (Request ID: abc123)",
+            "CreateMultipartUpload: NO_SUCH_BUCKET: No bucket",
+        ),
+        (
+            "x: AWS Error UNKNOWN (HTTP status 403) during PutObject operation: Unable to parse ExceptionName: ExpiredToken Message: Over",
+            "PutObject: ExpiredToken: Over",
+        ),
+        ("Unable to load libjvm\ndlopen failed", "Unable to load libjvm"),
+        ("", "OSError"),
+        ("cannot sign s3://KEYKEY:SECRETSECRET@bucket/x", "cannot sign s3://bucket/x"),
+    ],
+)
+def test_what_a_store_says_is_one_line_without_credentials(said: str, told: str) -> None:
+    error = file_systems.store_error("s3://KEYKEY:SECRETSECRET@bucket/x", OSError(said))
+    assert str(error) == f"s3://bucket/x: {told}"
+
+
+def test_s3a_is_s3_and_gcs_is_gs(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(
+        file_systems, "FileSystem", type("Asked", (), {"from_uri": staticmethod(lambda uri: asked.append(uri) or (None, ""))})
+    )
+    for uri in ("s3a://bucket/x?region=eu", "S3://bucket/x", "gcs://bucket/x?retry_limit_seconds=5"):
+        file_systems.file_system(uri)
+    more = "allow_delayed_open=true"
+    assert asked == [f"s3://bucket/x?region=eu&{more}", f"s3://bucket/x?{more}", "gs://bucket/x?retry_limit_seconds=5"]
+
+
+def test_a_parameter_that_this_pyarrow_does_not_know_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def opened(uri: str) -> tuple[None, str]:
+        asked.append(uri)
+        if "allow_delayed_open" in uri:
+            raise ValueError("Unexpected query parameter in S3 URI: 'allow_delayed_open'")
+        return None, ""
+
+    monkeypatch.setattr(file_systems, "FileSystem", type("Older", (), {"from_uri": staticmethod(opened)}))
+    file_systems.file_system("s3://other/x")
+    assert asked == ["s3://other/x?allow_delayed_open=true", "s3://other/x"]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -155,6 +158,34 @@ def test_a_folder_that_was_made_for_its_lock_is_gone_again(tmp_path: Path) -> No
         assert [path.name for path in folder.iterdir()] == [".metashell-lock"]
         raise KeyError
     assert not folder.exists()
+
+
+HOLDING = """
+import os, sys, time
+from metashell.stores import open_store
+with open_store(sys.argv[1]).lock("metashell export"):
+    if os.fork() == 0:
+        print("held", flush=True)
+        time.sleep(60)
+        os._exit(0)
+    time.sleep(60)
+"""
+
+
+def test_a_killed_process_keeps_nobody_out_though_a_child_of_it_lives(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path))
+    argv = [sys.executable, "-c", HOLDING, str(tmp_path)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        with pytest.raises(UsageError, match=rf"in use by metashell export \(process {process.pid} on"), store.lock("x"):
+            pass
+        process.kill()
+        process.wait()
+        with store.lock("x"):
+            pass
+        os.killpg(process.pid, signal.SIGKILL)
+    assert store.files() == []
 
 
 def test_a_folder_that_takes_no_file_is_refused(tmp_path: Path) -> None:

@@ -172,6 +172,16 @@ def _fill(chunk: Chunk, window: bytes, max_decompressed: int) -> int:
         at = end
 
 
+def add_plain(chunk: Chunk, data: bytes) -> bool:
+    """Add the batches of a whole small file; False, and the chunk is of no use, where they are not plain and good up to its end."""
+    start = chunk.add_piece(data)
+    found: list[int] = []
+    if not data or _hop(found, data, 0) != len(data):
+        return False
+    chunk.header_at += [start + at for at in found]
+    return True
+
+
 def _hop(header_at: list[int], window: bytes, at: int) -> int:
     """The tight loop: adds batches that are not compressed and have the right checksum; returns where it stopped."""
     append, unpack = header_at.append, _unpack_usual

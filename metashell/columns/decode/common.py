@@ -33,7 +33,9 @@ def records_table(records: ChunkRecords, texts: Texts, payloads: bool, payload_t
     rows = records.rows
     kind, name, version, payload, fault = text_columns(records, texts, with_payloads=payloads, payload_types=payload_types)
     size = pa.array(np.maximum(rows.value_size, 0).astype(np.int32))
-    return _batch(RECORDS, [*records.envelope(rows), kind, name, version, size, payload, fault, *records.place.kind_arrays(len(rows))])
+    return _batch(
+        RECORDS, [*records.envelope(rows), kind, name, version, size, payload, fault, *records.place.kind_arrays(len(rows), rows.batch)]
+    )
 
 
 def control_table(headers: Headers, buffer: Buffer, rows: Rows, place: Place, show_secrets: bool) -> list[pa.RecordBatch]:
@@ -77,7 +79,7 @@ def batches_table(headers: Headers, place: Place) -> pa.RecordBatch:
     return _batch(
         BATCHES,
         [
-            *place.arrays(len(headers)),
+            *place.arrays(len(headers), np.arange(len(headers))),
             headers.base_offset,
             headers.leader_epoch,
             headers.max_timestamp,

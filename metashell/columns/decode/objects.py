@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -14,14 +15,13 @@ Convert = Callable[[Any], Any]
 
 
 def converter(field: FieldSchema, schema: MessageSchema) -> Convert:
-    """What makes a field's value into what pyarrow takes: structs become dictionaries, tuples of them lists."""
-    element = _struct_converter(field, schema) if field.is_struct else None
-    if not field.is_array:
-        return element if element is not None else _same
-    if element is None:
-        return lambda value: None if value is None else list(value)
-    convert = element
-    return lambda value: None if value is None else [convert(item) for item in value]
+    """What makes a field's value into what pyarrow takes: structs become tuples, tuples of them lists."""
+    if not field.is_struct:
+        return (lambda value: None if value is None else list(value)) if field.is_array else _same
+    element = _struct_converter(field, schema)
+    if field.is_array:
+        return lambda value: None if value is None else list(map(element, value))
+    return lambda value: None if value is None else element(value)
 
 
 def _same(value: Any) -> Any:
@@ -29,15 +29,11 @@ def _same(value: Any) -> Any:
 
 
 def _struct_converter(field: FieldSchema, schema: MessageSchema) -> Convert:
-    struct = schema.structs[field.type]
-    members = [(inner.attribute.rstrip("_"), inner.attribute, converter(inner, schema)) for inner in struct.fields]
-
-    def convert(value: Any) -> dict[str, Any] | None:
-        if value is None:
-            return None
-        return {name: make(getattr(value, attribute)) for name, attribute, make in members}
-
-    return convert
+    fields = schema.structs[field.type].fields
+    members = [(inner.attribute, converter(inner, schema)) for inner in fields]
+    if len(members) > 1 and all(make is _same for _, make in members):
+        return attrgetter(*(attribute for attribute, _ in members))
+    return lambda value: tuple(make(getattr(value, attribute)) for attribute, make in members)
 
 
 def column_of_objects(objects: Iterable[Any], field: FieldSchema, schema: MessageSchema) -> pa.Array:

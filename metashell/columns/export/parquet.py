@@ -11,6 +11,9 @@ import pyarrow as pa
 from pyarrow.parquet import ParquetWriter
 
 from metashell.columns.decode.place import SAME_IN_A_FILE, with_names_once
+from metashell.columns.meanings.comments import SPARK_ROW_METADATA, spark_row_metadata
+from metashell.columns.typed.ids import UUID
+from metashell.columns.typed.shapes import plain_type, shaped_schema
 
 _RISING = frozenset(("offset", "timestamp", "position", "last_offset", "max_timestamp", "base_timestamp"))
 """Numbers that mostly rise: Parquet stores their differences."""
@@ -25,7 +28,7 @@ _HAS_PAGE_ROWS = "max_rows_per_page" in signature(ParquetWriter).parameters
 class ParquetTable:
     """A table that is written to one file. Each call of `write` makes a row group; the rows of a batch are of one log file.
 
-    The names of cluster and file are passed once per batch; readers still find plain text.
+    The names of cluster and file are passed once per batch, and so may be other texts; readers still find plain text.
     """
 
     def __init__(self, where: Any, schema: pa.Schema, filesystem: Any = None) -> None:
@@ -36,7 +39,9 @@ class ParquetTable:
         self._writer = ParquetWriter(where, written, filesystem, store_schema=False, **parquet_settings(schema))
         # Readers see the schema of the table, not the one with dictionaries.
         metadata = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
-        self._writer.add_key_value_metadata({**metadata, "ARROW:schema": b64encode(schema.serialize()).decode()})
+        plain = shaped_schema(schema, plain_type)
+        for_spark = {SPARK_ROW_METADATA: spark_row_metadata(plain)}
+        self._writer.add_key_value_metadata({**metadata, **for_spark, "ARROW:schema": b64encode(plain.serialize()).decode()})
 
     def write(self, batches: Sequence[pa.RecordBatch]) -> None:
         row_count = sum(batch.num_rows for batch in batches)
@@ -71,14 +76,21 @@ def parquet_settings(schema: pa.Schema) -> dict[str, Any]:
         "compression_level": 1,
         "use_dictionary": [path for path, _ in leaves if path not in _RISING and path not in _PLAIN],
         "column_encoding": {path: "DELTA_BINARY_PACKED" for path, _ in leaves if path in _RISING},
-        "write_statistics": [path for path, kind in leaves if "." not in path and not pa.types.is_binary(kind)],
+        "write_statistics": [path for path, kind in leaves if "." not in path and not _is_id(path, kind)],
     }
+
+
+def _is_id(path: str, kind: pa.DataType) -> bool:
+    return pa.types.is_binary(kind) or kind == UUID or path.endswith("_id_text")
 
 
 def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
     """Parquet's columns of an Arrow column: one for each primitive in it, by path."""
     if pa.types.is_list(kind):
         yield from _leaves(f"{path}.list.element", kind.value_type)
+    elif pa.types.is_map(kind):
+        yield from _leaves(f"{path}.key_value.key", kind.key_type)
+        yield from _leaves(f"{path}.key_value.value", kind.item_type)
     elif pa.types.is_struct(kind):
         for field in kind:
             yield from _leaves(f"{path}.{field.name}", field.type)

@@ -12,7 +12,9 @@ from metashell.columns.decode.redacting import marked_schema
 from metashell.columns.export.options import ExportOptions, part_path
 from metashell.columns.export.writers import PartFile
 from metashell.columns.inputs.splits import Split
-from metashell.columns.schemas import FAULTS, tables
+from metashell.columns.meanings.comments import commented
+from metashell.columns.schemas import FAULTS
+from metashell.columns.typed.tables import schema_of
 from metashell.errors import LogCorruptError, MetashellError, UsageError
 
 _HELD_BYTES_MAX = 128 << 20
@@ -38,12 +40,14 @@ def export_split(number: int, split: Split, options: ExportOptions, folder: str)
     """Write the tables of a split below `folder`; never raises for what files hold."""
     result = SplitResult()
     parts: dict[str, PartFile] = {}
-    reading = ReadOptions(tables=options.tables, on_error=options.on_error, show_secrets=options.show_secrets)
+    reading = ReadOptions(
+        tables=options.tables, on_error=options.on_error, show_secrets=options.show_secrets, columns=options.columns, joins_files=True
+    )
     try:
         for table, batch in read_split(split, reading):
             part = parts.get(table)
             if part is None:
-                schema = marked_schema(batch.schema, show_secrets=options.show_secrets)
+                schema = marked_schema(commented(table, batch.schema), show_secrets=options.show_secrets)
                 part = parts[table] = PartFile(part_path(folder, table, number, options.form), schema, options.form)
             part.add(batch.replace_schema_metadata(marked_schema(batch.schema, show_secrets=options.show_secrets).metadata))
             if sum(one.held_bytes for one in parts.values()) > _HELD_BYTES_MAX:
@@ -63,5 +67,6 @@ def export_split(number: int, split: Split, options: ExportOptions, folder: str)
 def write_empty(folder: str, table: str, options: ExportOptions) -> str:
     """Write a table without rows below `folder`, so that its columns can be found; returns its path."""
     path = part_path(folder, table, 0, options.form)
-    PartFile(path, marked_schema(tables()[table], show_secrets=options.show_secrets), options.form).finish()
+    schema = marked_schema(commented(table, schema_of(table, options.columns)), show_secrets=options.show_secrets)
+    PartFile(path, schema, options.form).finish()
     return path

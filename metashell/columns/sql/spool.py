@@ -15,6 +15,7 @@ from metashell.columns.decode.place import with_names_once
 from metashell.columns.decode.reader import read_split
 from metashell.columns.inputs.splits import Split
 from metashell.columns.schemas import FAULTS
+from metashell.columns.typed.tables import sql_batch
 from metashell.log.outputs import temporary_files
 from metashell.progress import tell
 
@@ -31,7 +32,7 @@ class Spool:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Write rows of one log file. Errors: PathError where the disk is full."""
-        slim = with_names_once(batch)
+        slim = sql_batch(with_names_once(batch))
         with temporary_files():
             if self._writer is None:
                 self._writer = pa.ipc.new_stream(self._file, slim.schema)

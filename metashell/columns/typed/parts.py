@@ -60,14 +60,17 @@ class Time:
 
 @dataclass(frozen=True, slots=True)
 class Id:
+    """An id and its text; `text_of` makes it where it is not only Kafka's text."""
+
     name: str
+    text_of: ids.TextOf | None = None
 
     def fields(self) -> list[pa.Field]:
         return [pa.field(self.name, ids.UUID), pa.field(f"{self.name}_text", _REPEATED)]
 
     def arrays(self, raw: pa.Array, is_consumer: pa.Array | None) -> list[pa.Array]:
         stored = ids.stored(raw)
-        return [ids.as_uuids(stored), ids.texts(stored)]
+        return [ids.as_uuids(stored), ids.texts(stored, self.text_of)]
 
 
 class Code:
