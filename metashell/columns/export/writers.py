@@ -13,6 +13,7 @@ import pyarrow as pa
 from metashell.columns.schemas import PLACE
 from metashell.columns.texts import row_values
 from metashell.columns.typed.shapes import plain_type, shaped_batch, shaped_schema
+from metashell.errors import PathError
 from metashell.forms import compact_json, csv_cell
 from metashell.log.outputs import naming
 
@@ -68,7 +69,7 @@ class PartFile:
 
     def drop(self) -> None:
         """Close and remove an unfinished file; on a full disk closing fails, too."""
-        with suppress(OSError):
+        with suppress(OSError, PathError):
             self._writer.close()
         with suppress(OSError):
             os.unlink(self._unfinished)

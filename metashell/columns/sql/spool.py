@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from typing import Any
 
 import pyarrow as pa
@@ -49,7 +49,9 @@ class Spool:
         return pa.ipc.open_stream(pa.py_buffer(whole)).read_all()
 
     def close(self) -> None:
-        self._file.close()
+        # A table that is wanted is on disk by now; of another one the disk may have no room for the rest.
+        with suppress(OSError):
+            self._file.close()
 
 
 def read_tables(splits: Sequence[Split], options: ReadOptions, kept: Kept) -> tuple[dict[str, pa.Table], int]:
