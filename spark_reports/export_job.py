@@ -23,6 +23,7 @@ from metashell.columns import ReadOptions, Split, read_split
 from metashell.columns.decode.redacting import marked_schema
 from metashell.columns.export.parquet import ParquetTable
 from metashell.columns.inputs.splits import logs_of, require_logs
+from metashell.columns.meanings.comments import commented
 from metashell.errors import UsageError
 from spark_reports.source import balanced_splits
 
@@ -64,7 +65,7 @@ class Task:
         if key not in self.writers:
             path = _place(folder, len(self.writers))
             on_disk = isinstance(storage, fs.LocalFileSystem)
-            schema = marked_schema(part.schema, show_secrets=self.options.show_secrets)
+            schema = marked_schema(commented(key[0], part.schema), show_secrets=self.options.show_secrets)
             self.writers[key] = ParquetTable(path, schema, None if on_disk else storage)
         self.writers[key].write([part])
         self.rows[key] += part.num_rows

@@ -11,6 +11,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -125,9 +126,8 @@ def _export(spark: Any, values: SimpleNamespace) -> int:
 def _stream(spark: Any, values: SimpleNamespace) -> int:
     from spark_reports.stream_job import start_stream
 
-    if len(values.table) != 1 or len(values.paths) != 1:
-        raise UsageError("stream takes one --table and one PATH")
-    query = start_stream(spark, values.paths[0], values.out, values.table[0], options=reading_options(values))
+    say = partial(complain, NAME)
+    query = start_stream(spark, values.paths, values.out, values.table, options=reading_options(values), say=say)
     if values.once:
         query.processAllAvailable()
         query.stop()

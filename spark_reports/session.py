@@ -109,6 +109,28 @@ def java_trouble() -> str | None:
     return None
 
 
+def prepare_session(spark: Any) -> None:
+    """Set what the data source needs in a session that somebody else has made.
+
+    Filters are pushed down. Workers on this machine run this interpreter and find these packages, unless a setting names another: Spark
+    would start whatever `python3` is on the PATH. What runs on other machines is theirs.
+    """
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    if is_remote(spark):
+        return
+    context = spark.sparkContext
+    if not context.master.startswith("local"):
+        return
+    if "PYSPARK_PYTHON" not in os.environ and not context.getConf().contains("spark.pyspark.python"):
+        context.pythonExec = sys.executable
+    context.environment["PYTHONPATH"] = _with_our_root(context.environment.get("PYTHONPATH") or os.environ.get("PYTHONPATH", ""))
+
+
+def is_remote(spark: Any) -> bool:
+    """Whether a session is one of Spark Connect, which has no context here."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
 def prepare_workers() -> None:
     """Have workers run this interpreter and find these packages; Spark would start whatever `python3` is on the PATH.
 
@@ -116,7 +138,11 @@ def prepare_workers() -> None:
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    os.environ["PYTHONPATH"] = _with_our_root(os.environ.get("PYTHONPATH", ""))
+
+
+def _with_our_root(path: str) -> str:
+    """A PYTHONPATH on which these packages are."""
     root = str(Path(__file__).resolve().parents[1])
-    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    if root not in known:
-        os.environ["PYTHONPATH"] = os.pathsep.join([root, *filter(None, known)])
+    known = path.split(os.pathsep)
+    return path if root in known else os.pathsep.join([root, *filter(None, known)])

@@ -23,6 +23,7 @@ class Request(NamedTuple):
     number: int
     method: str
     path: str
+    is_signed: bool = True
 
 
 Fault = Callable[[Request], int | None]
@@ -45,7 +46,7 @@ class FaultyS3:
                 pass
 
             def answer(self) -> None:
-                request = Request(next(numbers), self.command, self.path)
+                request = Request(next(numbers), self.command, self.path, "Authorization" in self.headers)
                 proxy.seen.append(request)
                 body = self._body()
                 status = proxy.fault(request)

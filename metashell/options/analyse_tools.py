@@ -61,10 +61,11 @@ EXPORT = CommandSpec(
         ("metashell export /var/lib/kafka/__cluster_metadata-0 --out tables", "a node's metadata log as Parquet"),
         ("metashell export dumps/ --out tables --tables partition,partition_change", "two tables of all clusters below dumps"),
         ("metashell export FILE.log --out tables --on-error skip --tables all", "everything around a corrupt batch, with all JSON text"),
+        ("metashell export s3://dumps/today --out s3://tables/today", "from a store into a store, where every table is a folder of parts"),
     ),
     epilog=(("TABLES OF EVENTS", _TABLES), shared.EXIT_STATUS),
     files=(*shared.LOG_FILES, ("DIR/_manifest.json", "what an export has written, so that the next one reads only what is new")),
-    environment=shared.STORE_ENVIRONMENT,
+    environment=(*shared.TEMPORARY_ENVIRONMENT, *shared.STORE_ENVIRONMENT),
 )
 
 SQL_FORMS = ("text", "json", "jsonl", "csv", "table", "line")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,9 +27,10 @@ from metashell.codec.metadata_version import (
 from metashell.columns.meanings.comments import SPARK_ROW_METADATA, commented, spark_row_metadata
 from metashell.columns.meanings.companions import meaning_of
 from metashell.columns.meanings.dictionary import listed_columns, listed_tables
-from metashell.columns.meanings.fields import NO_UNIT, TIME, all_fields, field_of, rows
+from metashell.columns.meanings.fields import NO_UNIT, SAME, TIME, all_fields, lines_about, rows
 from metashell.columns.names import STATE_TABLES
 from metashell.columns.schemas import tables, tables_of_log
+from metashell.columns.state.old import OLD_SCHEMAS
 from metashell.columns.state.schemas import SCHEMAS
 from metashell.columns.typed.tables import typed_schema
 from metashell.controller.records import NEWEST_CONTROLLER_LEVEL, TRANSACTIONS_LEVEL, partition_version
@@ -37,31 +39,17 @@ from metashell.log.kinds import KNOWN_LOGS, LogKind
 from metashell.reports.catalog import REPORTS
 
 UNITS = {
-    NO_UNIT,
-    TIME,
-    "ms",
-    "h",
-    "bytes",
-    "records",
-    "batches",
-    "partitions",
-    "replicas",
-    "members",
-    "changes",
-    "commits",
-    "deletions",
-} | {
-    "times",
-    "faults",
-    "per key",
+    *(NO_UNIT, TIME, "ms", "h", "%", "bytes", "records", "batches", "partitions", "replicas", "brokers", "members", "changes", "commits"),
+    *("deletions", "times", "iterations", "faults", "per key"),
 }
-OLD = {**tables(), **SCHEMAS}
+OLD = {**tables(), **OLD_SCHEMAS}
 WITHOUT_ROWS = {
     *("abort_transaction", "access_control", "fence_broker", "unfence_broker", "zk_migration_state", "faults"),
     *("consumer_group_partition_metadata", "legacy_offset_commit", "remote_partition_delete_metadata"),
     *("remote_log_segment_metadata", "remote_log_segment_metadata_update", "remote_log_segment_metadata_snapshot"),
 }
 """Kafka 4.3 writes no such record, or has nothing to write it about in the clusters that the examples are from."""
+SETTINGS = {"group.id"}
 ALL = {**{name: typed_schema(name) for name in tables()}, **SCHEMAS}
 
 
@@ -103,11 +91,21 @@ def test_every_table_says_what_it_holds() -> None:
 def test_every_line_has_a_unit_and_a_meaning_and_is_of_use() -> None:
     lines = all_fields()
     assert all(line.meaning and line.meaning == line.meaning.strip() for line in lines)
-    assert {line.unit for line in lines} <= UNITS
-    used = {field_of(table, path) for table in ALL for schema in (ALL, OLD) for path, _, _ in columns(table, schema[table])}
-    used |= {field_of(report.name, name) for report in REPORTS.values() for name in report.columns}
+    assert {line.unit for line in lines} <= {*UNITS, SAME}
+    every = [(table, path) for table in ALL for schema in (ALL, OLD) for path, _, _ in columns(table, schema[table])]
+    every += [(report.name, name) for report in REPORTS.values() for name in report.columns]
+    used = {line for table, path in every for line in lines_about(table, path)}
     assert [line.pattern for line in lines if line not in used] == []
     assert len(rows("fields.tsv")) == len(lines), "two lines about the same"
+
+
+def test_a_meaning_that_names_another_column_names_one_that_is_there() -> None:
+    """`Joins brokers.broker_id`; what begins with another word than a table's name is a setting or a version."""
+    tables_of = {table: {path for path, _, _ in columns(table)} for table in ALL}
+    named = {pair for line in all_fields() for pair in re.findall(r"\b([a-z_]+)[.]([a-z_]+)\b", f"{line.since} {line.meaning}")}
+    named = {(table, column) for table, column in named if table in tables_of}
+    assert len(named) > 10
+    assert {f"{table}.{column}" for table, column in named if column not in tables_of[table]} <= SETTINGS
 
 
 def test_what_counts_or_lasts_or_is_a_time_has_a_unit() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.stores import file_systems
+from metashell.errors import PathError
+from metashell.stores import file_systems, open_store
+from tests.s3_faults import FaultyS3
 
 
 def test_googles_client_is_told_to_give_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,3 +68,14 @@ def test_a_parameter_that_this_pyarrow_does_not_know_is_left_out(monkeypatch: py
     monkeypatch.setattr(file_systems, "FileSystem", type("Older", (), {"from_uri": staticmethod(opened)}))
     file_systems.file_system("s3://other/x")
     assert asked == ["s3://other/x?allow_delayed_open=true", "s3://other/x"]
+
+
+@pytest.mark.parametrize("query", ["anonymous=true", "region=us-east-1&anonymous=true", "anonymous=true&region=us-east-1"])
+def test_a_public_bucket_is_read_without_a_signature(s3: str, s3_server: str, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_store(s3).put("x", b"private")
+    with FaultyS3(s3_server, lambda request: None) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
+        assert open_store(s3).read("x") == b"private"
+        with pytest.raises(PathError, match="HeadObject: ACCESS_DENIED"):
+            open_store(f"{s3}?{query}").read("x")
+    assert [request.is_signed for request in proxy.seen] == [True, True, False]

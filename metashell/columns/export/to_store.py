@@ -176,10 +176,7 @@ class _Run:
 
     def _remove(self, names: Iterable[str]) -> None:
         tables = set(table_names())
-        for name in names:
-            match = _PART.fullmatch(name)
-            if match and name.partition(".")[0] in tables:
-                self.store.remove(name)
+        self.store.remove_all(name for name in names if _PART.fullmatch(name) and name.partition(".")[0] in tables)
         self.store.remove_below(JOURNAL)
 
 

@@ -31,8 +31,11 @@ class Spool:
         self._writer: Any = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Write rows of one log file. Errors: PathError where the disk is full."""
-        slim = sql_batch(with_names_once(batch))
+        """Write rows of one log file, whose names are stored once. Errors: PathError where the disk is full."""
+        self.add_as_is(sql_batch(with_names_once(batch)))
+
+    def add_as_is(self, slim: pa.RecordBatch) -> None:
+        """Write rows as they are. Errors: PathError where the disk is full."""
         with temporary_files():
             if self._writer is None:
                 self._writer = pa.ipc.new_stream(self._file, slim.schema)
