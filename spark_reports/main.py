@@ -16,7 +16,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool
-from metashell.errors import UsageError
 from spark_reports.said import error_in
 
 NAME = "spark-reports"
