@@ -65,8 +65,4 @@ class PathError(UsageError):
 def reason_of(error: OSError) -> str:
     """What the operating system says, without the words that pyarrow puts around it."""
     text = error.strerror or str(error)
-    if error.errno and f"[errno {error.errno}]" in text:
-        from os import strerror
-
-        return strerror(error.errno)
-    return text
+    return text.partition(f"[errno {error.errno}] ")[2] or text
