@@ -67,9 +67,9 @@ class Task:
     def _write(self, storage: Any, folder: str, key: tuple[str, str], part: pa.RecordBatch) -> None:
         if key not in self.writers:
             path = _place(folder, len(self.writers))
-            self.writers[key] = ParquetTable(
-                path, marked_schema(commented(key[0], part.schema), show_secrets=self.options.show_secrets), storage
-            )
+            on_disk = isinstance(storage, fs.LocalFileSystem)
+            schema = marked_schema(commented(key[0], part.schema), show_secrets=self.options.show_secrets)
+            self.writers[key] = ParquetTable(path, schema, None if on_disk else storage)
         self.writers[key].write([part])
         self.rows[key] += part.num_rows
 
