@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 from metashell.columns.packages import require_packages
-from metashell.errors import MetashellError
+from metashell.errors import MetashellError, UsageError
 
 OLDEST_JAVA: Final = 17
 INSTALL_JAVA: Final = f"install Java {OLDEST_JAVA} or later (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
@@ -25,9 +27,11 @@ def open_session(name: str, master: str | None = None, settings: dict[str, str] 
     """A session with `kafka_metadata` registered; within spark-submit the one it configured.
 
     Without `master` it is spark-submit's, else all cores of this machine.
-    Errors: MetashellError in one line where Java or a package is missing.
+    Errors: UsageError for a master that Spark does not know; MetashellError in one line where Java or a package is missing.
     """
     require_parts()
+    if master is not None:
+        require_master(master)
     prepare_workers()
     from pyspark.sql import SparkSession
 
@@ -38,6 +42,9 @@ def open_session(name: str, master: str | None = None, settings: dict[str, str] 
         builder = builder.config(key, value)
     with _quiet_java():
         spark = builder.getOrCreate()
+    if threading.current_thread() is threading.main_thread():
+        # Spark's own handler asks the JVM to cancel its jobs, in the middle of whatever is said to it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     spark.sparkContext.setLogLevel("ERROR")
     import spark_reports
 
@@ -45,6 +52,9 @@ def open_session(name: str, master: str | None = None, settings: dict[str, str] 
     return spark
 
 
+_MASTER: Final = re.compile(r"local(\[(\d+|\*)(,\s*\d+)?\]|-cluster\[.*\])?$|spark://[^\s/]+:\d+|yarn$|k8s://\S+")
+_STAMP: Final = re.compile(r"^\d\d/\d\d/\d\d \d\d:\d\d:\d\d (?:ERROR|WARN|INFO) \w+: ")
+_JAVA_ERROR: Final = re.compile(r"^(?:Exception in thread \S+ |: )?(?:[a-z]\w*\.)+\w*(?:Exception|Error)\b:?")
 _QUIET: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
@@ -71,11 +81,31 @@ def _quiet_java() -> Iterator[None]:
             yield
         except Exception as error:
             remarks.seek(0)
-            lines = remarks.read().decode("utf-8", "replace").splitlines() or str(error).splitlines()
-            raise MetashellError(f"Spark did not start: {lines[-1].strip()}") from error
+            said = f"{remarks.read().decode('utf-8', 'replace')}\n{error}"
+            raise MetashellError(f"Spark did not start: {reason_in(said)}") from error
         finally:
             os.dup2(kept, 2)
             os.close(kept)
+
+
+def require_master(master: str) -> None:
+    """Errors: UsageError for what is no place where Spark runs; Spark itself answers with a page."""
+    if master.startswith("sc://"):
+        raise UsageError(
+            f"--master {master}: jobs make their own session; through Spark Connect the data source works, as docs/spark.md shows"
+        )
+    if not _MASTER.match(master):
+        raise UsageError(f"--master {master}: is none of local, local[2], local[*], spark://HOST:7077, yarn and k8s://HOST:6443", master)
+
+
+def reason_in(said: str) -> str:
+    """What is wrong, of all that a JVM says when it gives up: the innermost cause, or the first error."""
+    lines = [_STAMP.sub("", line).strip() for line in said.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("at ") and not line.startswith("... ")]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    errors = [line for line in lines if _JAVA_ERROR.search(line)]
+    found = (causes[-1:] or errors[:1] or lines[-1:] or ["it says nothing"])[0]
+    return _JAVA_ERROR.sub("", found).strip() or found
 
 
 def is_submitted() -> bool:
@@ -123,6 +153,31 @@ def prepare_session(spark: Any) -> None:
     if "PYSPARK_PYTHON" not in os.environ and not context.getConf().contains("spark.pyspark.python"):
         context.pythonExec = sys.executable
     context.environment["PYTHONPATH"] = _with_our_root(context.environment.get("PYTHONPATH") or os.environ.get("PYTHONPATH", ""))
+
+
+def end_at_once(status: int) -> None:
+    """End this process and the JVM that it started, if any, without waiting for either: for Ctrl-C.
+
+    py4j and Spark would print what they were at, and wait for each other. The JVM removes its files when it is asked to end.
+    """
+    for process_id in _children():
+        with suppress(OSError):
+            os.kill(process_id, signal.SIGTERM)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def _children() -> list[int]:
+    """The processes that this one has started, and those that they have, as far as the system says."""
+    found, left = [], [os.getpid()]
+    while left:
+        for path in Path(f"/proc/{left.pop()}/task").glob("*/children"):
+            with suppress(OSError):
+                below = [int(word) for word in path.read_text().split()]
+                found += below
+                left += below
+    return found
 
 
 def is_remote(spark: Any) -> bool:
