@@ -24,10 +24,13 @@ from metashell.columns.decode.redacting import marked_schema
 from metashell.columns.export.parquet import ParquetTable
 from metashell.columns.inputs.splits import logs_of, require_logs
 from metashell.columns.meanings.comments import commented
+from metashell.columns.typed.times import times
 from metashell.errors import UsageError
 from spark_reports.source import balanced_splits
 
 TEMPORARY = "_temporary"
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""What stands in a path where a partition has no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +67,9 @@ class Task:
     def _write(self, storage: Any, folder: str, key: tuple[str, str], part: pa.RecordBatch) -> None:
         if key not in self.writers:
             path = _place(folder, len(self.writers))
-            self.writers[key] = ParquetTable(
-                path, marked_schema(commented(key[0], part.schema), show_secrets=self.options.show_secrets), storage
-            )
+            on_disk = isinstance(storage, fs.LocalFileSystem)
+            schema = marked_schema(commented(key[0], part.schema), show_secrets=self.options.show_secrets)
+            self.writers[key] = ParquetTable(path, schema, None if on_disk else storage)
         self.writers[key].write([part])
         self.rows[key] += part.num_rows
 
@@ -78,7 +81,7 @@ def _place(folder: str, number: int) -> str:
 def export_tables(
     spark: Any, paths: Sequence[str], out: str, tables: Sequence[str] | None, *, split_bytes: int = 0, on_error: Any = "fail", **more: Any
 ) -> dict[str, int]:
-    """Write tables (None: all but `records`) and give the rows of each that has any.
+    """Write tables (None: all but `records`) and give the rows of each that has any. `more` are options of reading; columns are typed.
 
     Errors: UsageError where a table is there already; Spark's around LogCorruptError.
     """
@@ -86,7 +89,7 @@ def export_tables(
     for table in tables or ():
         _refuse_existing(storage, target, table)
     scratch = f"{TEMPORARY}/{uuid4().hex}"
-    options = ReadOptions(tables=None if not tables else frozenset(tables), on_error=on_error, **more)
+    options = ReadOptions(**{"tables": frozenset(tables) if tables else None, "on_error": on_error, "columns": "typed", **more})
     splits = balanced_splits(paths, split_bytes, None)
     require_logs(logs_of(splits), tables or (), paths)
     context = spark.sparkContext
@@ -131,13 +134,14 @@ def storage_of(path: str) -> tuple[Any, str]:
 
 def parts_of(table: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
     """The rows of a batch by the folder they belong to; the columns that the folder names are left out."""
-    cluster = f"/cluster_id={quote(batch.column('cluster_id')[0].as_py() or '__HIVE_DEFAULT_PARTITION__', safe='')}"
+    cluster = f"/cluster_id={quote(batch.column('cluster_id')[0].as_py() or _NO_VALUE, safe='')}"
     kept = batch.drop_columns(["cluster_id"])
     if "timestamp" not in batch.schema.names:
         yield cluster, kept
         return
-    days = batch.column("timestamp").cast(pa.timestamp("ms")).cast(pa.date32(), safe=False)
-    for day in days.unique():
-        chosen = compute.equal(days, day)
+    moments = batch.column("timestamp")
+    days = (times(moments) if pa.types.is_integer(moments.type) else moments).cast(pa.timestamp("ms")).cast(pa.date32(), safe=False)
+    for day in days.unique().to_pylist():
+        chosen = days.is_null() if day is None else compute.equal(days, day).fill_null(False)
         part = kept if chosen.true_count == len(days) else kept.filter(chosen)
-        yield f"{cluster}/date={day.as_py().isoformat()}", part
+        yield f"{cluster}/date={_NO_VALUE if day is None else day.isoformat()}", part
