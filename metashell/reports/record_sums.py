@@ -50,7 +50,7 @@ class RecordSums:
     """Takes the rows of `records`, then gives the view."""
 
     def __init__(self) -> None:
-        self._types: dict[str, int] = {}
+        self._types: dict[str | None, int] = {}
         self._pieces: list[Piece] = []
         self._spool = Spool()
 
@@ -63,12 +63,14 @@ class RecordSums:
             return
         log = (batch.column("cluster_id")[0].as_py(), batch.column("checkpoint")[0].as_py())
         types = batch.column("type").dictionary_encode()
-        numbers = np.array([self._types.setdefault(name, len(self._types)) for name in types.dictionary.to_pylist()], np.int32)
+        # The number of null, of records that say no type, is the last: that of index -1.
+        known = [*types.dictionary.to_pylist(), *([None] if types.null_count else [])]
+        numbers = np.array([self._types.setdefault(name, len(self._types)) for name in known], np.int32)
         columns = {
             "offset": batch.column("log_offset"),
             "at_ms": batch.column("timestamp"),
             "epoch": batch.column("epoch"),
-            "type": numbers[types.indices.to_numpy()],
+            "type": numbers[types.indices.fill_null(-1).to_numpy()],
             "size": batch.column("size").fill_null(0),
         }
         rows = pa.RecordBatch.from_arrays([pa.array(columns[field.name], field.type) for field in _ROWS], schema=_ROWS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -47,6 +48,9 @@ def judge(paths: Sequence[str], *, on_error: OnError = "fail") -> Judged:
                 return Judged([], copies.shown(str(error)))
     except MetashellError as error:
         return Judged([], str(error))
+    finally:
+        # Loading hides all objects from the collector, and DuckDB complains on stderr about those of its own that outlive it.
+        gc.unfreeze()
 
 
 def _today(cluster: Cluster) -> Today:

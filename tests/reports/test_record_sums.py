@@ -35,7 +35,7 @@ def batches(draw: st.DrawFn) -> list[pa.RecordBatch]:
 def row_of(draw: st.DrawFn) -> dict[str, Any]:
     return {
         "timestamp": draw(st.sampled_from([-HOUR - 1, -1, 0, 5, HOUR, HOUR + 7])),
-        "type": draw(st.sampled_from(["TOPIC_RECORD", "PARTITION_RECORD"])),
+        "type": draw(st.sampled_from(["TOPIC_RECORD", "PARTITION_RECORD", None])),
         "size": draw(st.integers(0, 9)),
         "epoch": draw(st.integers(0, 2)),
     }
