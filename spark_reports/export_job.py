@@ -25,15 +25,14 @@ from metashell.columns.decode.redacting import marked_schema
 from metashell.columns.export.parquet import ParquetTable
 from metashell.columns.inputs.splits import logs_of, require_logs
 from metashell.columns.meanings.comments import commented
+from metashell.columns.typed.times import times
 from metashell.errors import MetashellError, UsageError
 from metashell.stores import Store, open_store
 from spark_reports.source import balanced_splits
 
 TEMPORARY: Final = "_temporary"
 _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
-_FIRST_MS: Final = -62_135_596_800_000
-_LAST_MS: Final = 253_402_300_799_999
-"""What a calendar has: from the year 1 to 9999."""
+"""What stands in a path where a partition has no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ class Task:
 def export_tables(
     spark: Any, paths: Sequence[str], out: str, tables: Sequence[str] | None, *, split_bytes: int = 0, on_error: Any = "fail", **more: Any
 ) -> dict[str, int]:
-    """Write tables (None: all but `records`) and give the rows of each that has any.
+    """Write tables (None: all but `records`) and give the rows of each that has any. `more` are options of reading; columns are typed.
 
     Errors: UsageError where a table is there already, or another writes here; MetashellError where the store fails; Spark's around
     LogCorruptError.
@@ -95,7 +94,7 @@ def export_tables(
     with store.lock("spark-reports export") as held:
         for table in tables or ():
             _refuse_existing(store, table)
-        options = ReadOptions(tables=None if not tables else frozenset(tables), on_error=on_error, **more)
+        options = ReadOptions(**{"tables": frozenset(tables) if tables else None, "on_error": on_error, "columns": "typed", **more})
         splits = balanced_splits(paths, split_bytes, None)
         require_logs(logs_of(splits), tables or (), paths)
         store.remove_below(TEMPORARY)  # of a job that was killed
@@ -143,11 +142,10 @@ def parts_of(table: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Record
             yield f"{folder}/date={_NO_VALUE if day.as_py() is None else day.as_py().isoformat()}", part
 
 
-def _days(times: pa.Array) -> pa.Array:
+def _days(moments: pa.Array) -> pa.Array:
     """The day of each time in UTC; null for one that no calendar has."""
-    number = times.cast(pa.int64())
-    known = compute.and_(compute.greater_equal(number, _FIRST_MS), compute.less_equal(number, _LAST_MS))
-    return compute.if_else(known, number, pa.scalar(None, pa.int64())).cast(pa.timestamp("ms")).cast(pa.date32(), safe=False)
+    found = times(moments) if pa.types.is_integer(moments.type) else moments
+    return found.cast(pa.timestamp("ms")).cast(pa.date32(), safe=False)
 
 
 def _by_value(batch: pa.RecordBatch, values: pa.Array) -> Iterator[tuple[pa.Scalar, pa.RecordBatch]]:

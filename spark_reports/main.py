@@ -68,6 +68,7 @@ def reading_options(values: SimpleNamespace) -> dict[str, str]:
     return {
         "onError": values.on_error,
         "showSecrets": str(values.show_secrets).lower(),
+        "oldColumns": str(values.old_columns).lower(),
         "splitBytes": str(values.split_size),
     }
 
@@ -117,6 +118,7 @@ def _export(spark: Any, values: SimpleNamespace) -> int:
         split_bytes=values.split_size,
         on_error=values.on_error,
         show_secrets=values.show_secrets,
+        columns="raw" if values.old_columns else "typed",
     )
     sys.stdout.write("".join(f"{table:<40} {count:>12}\n" for table, count in rows.items()))
     return rows.get("faults", 0)

@@ -102,7 +102,7 @@ def test_export_writes_all_tables_as_parquet_by_table_cluster_and_date(spark: An
 
     out = tmp_path / "out"
     rows = export_tables(spark, [str(LOG)], str(out), None, split_bytes=4000)
-    expected = {name: here(LOG, name) for name in tables() if name != "records"}
+    expected = {name: on_spark(LOG, name) for name in tables() if name != "records"}
     assert rows == {name: table.num_rows for name, table in sorted(expected.items()) if table.num_rows}
     assert sorted(path.name for path in out.iterdir()) == [f"table={name}" for name in sorted(rows)]
     assert len(list(out.glob("table=partition/cluster_id=*/date=2026-11-21/*.parquet"))) > 1
