@@ -150,11 +150,11 @@ def _days(moments: pa.Array) -> pa.Array:
 
 def _by_value(batch: pa.RecordBatch, values: pa.Array) -> Iterator[tuple[pa.Scalar, pa.RecordBatch]]:
     """The rows of each value, in the order in which values first occur."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
     distinct = values.unique()
     for value in distinct:
-        yield (
-            value,
-            batch
-            if len(distinct) == 1
-            else batch.filter(compute.is_null(values) if value.as_py() is None else compute.equal(values, value)),
-        )
+        if len(distinct) == 1:
+            yield value, batch
+        else:
+            yield value, batch.filter(compute.equal(values, value) if value.is_valid else compute.is_null(values))
