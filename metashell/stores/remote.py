@@ -67,7 +67,7 @@ class RemoteStore:
 
     def shown_name(self, name: str) -> str:
         base, mark, query = self.shown.partition("?")
-        return f"{base.rstrip('/')}/{quote(name)}{mark}{query}"
+        return f"{base.rstrip('/')}/{quote(name, safe='/=')}{mark}{query}"
 
     def _path(self, name: str) -> str:
         return f"{self._top}/{checked_name(name)}"

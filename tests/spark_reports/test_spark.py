@@ -122,7 +122,7 @@ def test_an_export_that_fails_leaves_nothing_under_a_final_name(spark: Any, tmp_
     damaged.write_bytes(data)
     with pytest.raises(Exception, match="CRC"):
         export_tables(spark, [str(damaged)], str(tmp_path / "out"), None, split_bytes=4000)
-    assert list((tmp_path / "out").iterdir()) == []
+    assert not (tmp_path / "out").exists()
     assert export_tables(spark, [str(damaged)], str(tmp_path / "out"), None, on_error="skip")["faults"] == 1
 
 
