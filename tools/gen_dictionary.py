@@ -16,7 +16,7 @@ import pyarrow as pa
 from metashell.codec.schema import FieldSchema, MessageSchema
 from metashell.columns.meanings.companions import base_of, meaning_of
 from metashell.columns.meanings.dictionary import LISTED, REPORTS
-from metashell.columns.meanings.fields import rows
+from metashell.columns.meanings.fields import all_fields, rows
 from metashell.columns.names import log_of_table
 from metashell.columns.schemas import tables, tables_of_log
 from metashell.columns.state.schemas import SCHEMAS
@@ -55,6 +55,7 @@ def schemas() -> dict[str, pa.Schema]:
 
 def listed() -> Iterator[tuple[str, str, str, str, str]]:
     """A line for each column and each field of a struct: table, name, type, since when, example."""
+    assert len(rows("fields.tsv")) == len(all_fields()), f"{FOLDER}/fields.tsv has two lines about the same"
     real = examples()
     for table, schema in schemas().items():
         for path, kind in paths(schema):

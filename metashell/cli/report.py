@@ -115,7 +115,8 @@ def _write(answers: LocalAnswers, forms: list[str], values: SimpleNamespace, not
     sources = _sources(values)
     has_index = values.report == ALL and "html" in forms
     for name, answer in answers.tables.items():
-        written = write_answer(REPORTS[name], answer, store, forms, sources=sources, notes=notes, has_index=has_index)
+        with shown_while(f"writing {name}"):
+            written = write_answer(REPORTS[name], answer, store, forms, sources=sources, notes=notes, has_index=has_index)
         sys.stdout.write("".join(f"{path}\n" for path in written))
     if has_index:
         with shown_while("judging the state"):

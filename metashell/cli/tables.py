@@ -53,7 +53,15 @@ def meanings() -> dict[str, str]:
 
 def _columns(names: Sequence[str]) -> list[ListedColumn]:
     """The columns that names are about, each once. Errors: UsageError for a name that nothing has."""
-    return list(dict.fromkeys(column for name in names for column in _columns_of(name)))
+    return list(dict.fromkeys(column for name in names for column in _columns_of(_our_name(name))))
+
+
+def _our_name(name: str) -> str:
+    """The name of a table or a column, also by that of Kafka's record or field: PARTITION_CHANGE_RECORD, PartitionChangeRecord.isr."""
+    from metashell.codec.schema import snake_case
+
+    parts = [part.lower() if part.isupper() else snake_case(part) for part in name.split(".")]
+    return ".".join([parts[0].removesuffix("_record"), *parts[1:]])
 
 
 def _columns_of(name: str) -> list[ListedColumn]:

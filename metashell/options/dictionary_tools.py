@@ -13,7 +13,8 @@ TABLES = CommandSpec(
     description="""
         Without NAME it lists all tables: those of the state, of events, and the answers of reports. With the NAME of a table it shows each
         column: type, unit, meaning with special values, the metadata.version (for coordinators' logs, the release of Kafka) that first
-        wrote it, and an example from a real log. A column's NAME shows it in every table that has it; TABLE.COLUMN is one column.
+        wrote it, and an example from a real log. A column's NAME shows it in every table that has it; TABLE.COLUMN is one column. Kafka's
+        names of records and fields are understood: PARTITION_CHANGE_RECORD, leaderEpoch.
         """,
     options=(shared.output(*TABLES_FORMS), shared.VERSION),
     arguments=(

@@ -11,6 +11,10 @@ REPORT_SUMMARIES = {
     "unclean_elections": "unclean elections, use of ELR, leaderless partitions",
     "under_replicated": "which partitions lacked replicas, and how long",
     "topic_history": "every change of topics and configurations",
+    "quota_history": "every change of a client quota",
+    "acl_history": "ACLs added and removed",
+    "scram_history": "SCRAM credentials set and removed, without secrets",
+    "replica_skew": "replicas and leaders by broker and rack, against the mean",
     "broker_sessions": "registrations, fencing, orderly shutdowns",
     "controller_elections": "leaders of the metadata quorum",
     "metadata_growth": "records and bytes by type, checkpoints",
@@ -90,6 +94,7 @@ SPARK_REPORTS = CommandSpec(
         ),
         shared.ON_ERROR,
         shared.SHOW_SECRETS,
+        shared.OLD_COLUMNS._replace(help=f"for export and stream: {shared.OLD_COLUMNS.help}"),
         Option(
             names=("--split-size",),
             metavar="SIZE",

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 from metashell.log.kinds import METADATA, LogKind
 from metashell.options.report_tools import REPORT_SUMMARIES
 
-ColumnType = Literal["string", "integer", "boolean", "time", "integers"]
+ColumnType = Literal["string", "integer", "number", "boolean", "time", "integers"]
 ChartKind = Literal["bars over time", "lines over time", "longest bars", "stacked bars", "lanes"]
 
 
@@ -120,13 +120,17 @@ BASES: Final[dict[str, dict[str, str]]] = {
 
 GROUP_MEMBERS: Final = "group_members"
 GROUP_TOPICS: Final = "group_topics"
-DERIVED: Final = (GROUP_MEMBERS, GROUP_TOPICS)
+QUOTA_RECORDS: Final = "quota_records"
+ACL_RECORDS: Final = "acl_records"
+SCRAM_RECORDS: Final = "scram_records"
+DERIVED: Final = (GROUP_MEMBERS, GROUP_TOPICS, QUOTA_RECORDS, ACL_RECORDS, SCRAM_RECORDS)
 """Tables that are made in Python: `derived.TABLES` says from what."""
 VIEWS: Final = (
     "log_ends",
     "topic_names",
     "partition_states",
     "unknown_changes",
+    "record_sums",
     "elections",
     "registrations",
     "broker_changes",

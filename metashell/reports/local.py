@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metashell.errors import MetashellError
 from metashell.progress import tell
-from metashell.reports.answer import as_declared, base_schema
+from metashell.reports.answer import as_declared, base_schema, declared_schema
 from metashell.reports.catalog import Report, tables_in_sql, view_text
 from metashell.reports.inputs import answerable, base_batches, tables_by_log
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from metashell.reports.partitions.gathering import Gathered
+    from metashell.reports.folds import Folds
 
 DUCKDB_MACROS: Final = (
     "explode(items) as unnest(items)",
@@ -29,11 +29,8 @@ DUCKDB_MACROS: Final = (
 )
 """Functions of Spark's SQL that duckdb calls otherwise."""
 
-FOLDED: Final = ("partition_states", "unknown_changes")
-"""The views that `partitions` makes here, without SQL, and below the tables that it makes them of."""
-FOLDED_TABLES: Final = ("partition", "partition_change", "clear_elr")
-_PART_BYTES: Final = 32 << 20
-"""So much of the logs is folded at one time."""
+_SETTINGS: Final[dict[str, str | int]] = {"memory_limit": "192MB", "preserve_insertion_order": "false"}
+"""What does not fit goes to disk. No report asks for rows in the order in which they were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,36 +51,36 @@ def run_local(reports: Sequence[Report], paths: Sequence[str], *, on_error: Any 
     from metashell.columns import ReadOptions, plan_splits
     from metashell.columns.inputs.splits import logs_of
     from metashell.columns.sql.spool import read_tables
-    from metashell.reports.partitions.gathering import Gathered
+    from metashell.reports import folds
 
     splits = plan_splits(paths, every_checkpoint=any(report.wants_checkpoints for report in reports))
     reports, left_out = answerable(reports, logs_of(splits), paths)
     base_tables = sorted({table for report in reports for table in report.tables})
     options = ReadOptions(tables_by_log=tables_by_log(reports), on_error=on_error, show_secrets=show_secrets, payloads=False)
-    with closing(Gathered(1 + sum(split.bytes for split in splits) // _PART_BYTES)) as gathered:
-        wanted = tables_in_sql(reports, FOLDED)
+    with closing(folds.Folds(sum(split.bytes for split in splits))) as folded:
+        wanted = tables_in_sql(reports, folds.VIEWS)
 
         def kept(table: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
             for name, rows in base_batches(base_tables, table, batch):
-                if name in FOLDED_TABLES:
-                    gathered.add(name, rows)
+                if name in folds.TABLES:
+                    folded.add(name, rows)
                 if name in wanted:
                     yield name, rows
 
         found, fault_count = read_tables(splits, options, kept)
         tables = {table: found[table] if table in found else base_schema(table).empty_table() for table in wanted}
-        asking = Asking(tables, gathered)
+        asking = Asking(tables, folded)
         return LocalAnswers({report.name: asking.ask(report) for report in reports}, fault_count, tuple(left_out))
 
 
 class Asking:
     """A database with the base tables of reports. A view is made when the first report needs it, and then kept for all."""
 
-    def __init__(self, tables: dict[str, pa.Table], gathered: Gathered) -> None:
+    def __init__(self, tables: dict[str, pa.Table], folded: Folds) -> None:
         from metashell.columns.sql.confined import Database
 
-        self._database = Database(tables, DUCKDB_MACROS)
-        self._gathered = gathered
+        self._database = Database(tables, DUCKDB_MACROS, _SETTINGS)
+        self._folded = folded
         self._made: set[str] = set()
 
     def ask(self, report: Report) -> pa.Table:
@@ -96,20 +93,32 @@ class Asking:
             for view in report.views:
                 if view not in self._made:
                     self._make(view)
-            return as_declared(report, self._answer(report.sql))
+            return self._put_aside(report)
         except MetashellError as error:
             raise MetashellError(f"{report.name}: {error}") from error
 
     def _make(self, view: str) -> None:
-        if view in FOLDED:
-            from metashell.reports.partitions.states import make_views
+        from metashell.reports.folds import VIEWS
 
-            for name, table in make_views(self._gathered, lambda: self._answer("select * from topic_names")).items():
+        if view in VIEWS:
+            for name, table in self._folded.make(view, lambda: self._answer("select * from topic_names")).items():
                 self._database.put(name, table)
                 self._made.add(name)
         else:
             self._database.define(view, view_text(view))
             self._made.add(view)
+
+    def _put_aside(self, report: Report) -> pa.Table:
+        """The answer, whose pages are those of a file."""
+        from metashell.columns.sql.spool import Spool
+
+        _, batches = self._database.ask(report.sql)
+        with closing(Spool()) as spool:
+            is_empty = True
+            for batch in batches:
+                spool.add_as_is(as_declared(report, batch))
+                is_empty = False
+            return declared_schema(report).empty_table() if is_empty else spool.table()
 
     def _answer(self, sql: str) -> pa.Table:
         import pyarrow as pa

@@ -115,7 +115,7 @@ def store_error(uri: str, error: Exception) -> PathError:
         code, operation, text = said.groups()
         if (named := _UNKNOWN.match(text)) is not None:
             code, text = named.groups()
-        reason = f"{operation}: {code}: {_REQUEST_ID.sub('', text)}"
+        reason = f"{operation}: {code}: {_REQUEST_ID.sub('', text)}".rstrip(": ")
     else:
         reason = str(error)
     line = (reason.removeprefix("[Errno 2] ").strip().splitlines() or [type(error).__name__])[0]

@@ -155,6 +155,10 @@ class LocalStore:
         with _errors_of(path), suppress(FileNotFoundError):
             os.unlink(path)
 
+    def remove_all(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.remove(name)
+
     def remove_below(self, folder: str) -> None:
         from shutil import rmtree
 

@@ -67,7 +67,7 @@ class RemoteStore:
 
     def shown_name(self, name: str) -> str:
         base, mark, query = self.shown.partition("?")
-        return f"{base.rstrip('/')}/{quote(name)}{mark}{query}"
+        return f"{base.rstrip('/')}/{quote(name, safe='/=')}{mark}{query}"
 
     def _path(self, name: str) -> str:
         return f"{self._top}/{checked_name(name)}"
@@ -133,7 +133,13 @@ class RemoteStore:
             self._write_and_rename(path, data)
             return
         stream = self._system.open_output_stream(path, metadata={"Content-Type": _TYPES.get(splitext(path)[1], _BYTES)})
-        stream.write(data)
+        try:
+            stream.write(data)
+        except BaseException:
+            # Left open it would keep the process from ending. What was not written as a whole is not there after this either.
+            with suppress(*TROUBLE):
+                stream.close()
+            raise
         stream.close()
 
     def _write_and_rename(self, path: str, data: Any) -> None:
@@ -203,6 +209,9 @@ class RemoteStore:
         path = self._path(name)
         self._ask(name, lambda: _without(self._system, path))
 
+    def remove_all(self, names: Iterable[str]) -> None:
+        _several(self.remove, names)
+
     def remove_below(self, folder: str) -> None:
         path = self._path(folder)
 
@@ -229,9 +238,13 @@ def _several(work: Callable[[T], None], items: Iterable[T]) -> None:
     """Do it for each, a few at a time: each is a request that waits. Errors: the first, when none is running any more."""
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    pool = ThreadPoolExecutor(_AT_ONCE)
+    try:
         for running in [pool.submit(work, item) for item in items]:
             running.result()
+    finally:
+        # After an error, or Ctrl-C, what has not begun never does.
+        pool.shutdown(cancel_futures=True)
 
 
 def _without(system: Any, path: str) -> None:

@@ -48,6 +48,12 @@ def test_a_column_is_found_in_every_table_that_has_it(capsys: pytest.CaptureFixt
     assert len(answer(capsys, "all", "-o", "jsonl").splitlines()) > 1000
 
 
+@pytest.mark.parametrize("word", ["partition_change.leader", "PARTITION_CHANGE_RECORD.leader", "PartitionChangeRecord.leader"])
+def test_kafkas_names_of_records_and_fields_are_understood(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert json.loads(answer(capsys, word, "-o", "jsonl"))["name"] == "leader"
+    assert answer(capsys, "leaderEpoch") == answer(capsys, "leader_epoch")
+
+
 @pytest.mark.parametrize(
     ("word", "message"),
     [

@@ -81,7 +81,7 @@ def good_log(chance: random.Random) -> bytes:
 @pytest.mark.parametrize("seed", range(8))
 def test_good_logs_give_the_same_together_and_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     chance = random.Random(seed)
-    monkeypatch.setattr(joint, "WINDOW_BYTES", chance.choice((10_000, 1 << 22)))
+    monkeypatch.setattr(joint, "JOINT_BYTES", chance.choice((10_000, 1 << 22)))
     for number in range(chance.randrange(2, 9)):
         put(tmp_path, number, f"{0:020}.log", good_log(chance))
         if chance.random() < 0.5:  # a log of another kind in between

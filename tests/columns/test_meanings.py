@@ -30,6 +30,7 @@ from metashell.columns.meanings.dictionary import listed_columns, listed_tables
 from metashell.columns.meanings.fields import NO_UNIT, SAME, TIME, all_fields, lines_about, rows
 from metashell.columns.names import STATE_TABLES
 from metashell.columns.schemas import tables, tables_of_log
+from metashell.columns.state.old import OLD_SCHEMAS
 from metashell.columns.state.schemas import SCHEMAS
 from metashell.columns.typed.tables import typed_schema
 from metashell.controller.records import NEWEST_CONTROLLER_LEVEL, TRANSACTIONS_LEVEL, partition_version
@@ -38,25 +39,10 @@ from metashell.log.kinds import KNOWN_LOGS, LogKind
 from metashell.reports.catalog import REPORTS
 
 UNITS = {
-    NO_UNIT,
-    TIME,
-    "ms",
-    "h",
-    "bytes",
-    "records",
-    "batches",
-    "partitions",
-    "replicas",
-    "members",
-    "changes",
-    "commits",
-    "deletions",
-} | {
-    "times",
-    "faults",
-    "per key",
+    *(NO_UNIT, TIME, "ms", "h", "%", "bytes", "records", "batches", "partitions", "replicas", "brokers", "members", "changes", "commits"),
+    *("deletions", "times", "iterations", "faults", "per key"),
 }
-OLD = {**tables(), **SCHEMAS}
+OLD = {**tables(), **OLD_SCHEMAS}
 WITHOUT_ROWS = {
     *("abort_transaction", "access_control", "fence_broker", "unfence_broker", "zk_migration_state", "faults"),
     *("consumer_group_partition_metadata", "legacy_offset_commit", "remote_partition_delete_metadata"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,31 @@ def test_every_report_answers_as_from_files_here(s3: str) -> None:
     assert {row["source"] for row in answers["metadata_growth"].to_pylist()} == {"log", "snapshot"}
     for uri in (there, f"{there}/", there.replace("s3:", "s3a:")):
         assert run_local(wanted, [uri]).tables == answers
+
+
+def test_the_state_at_the_end_is_judged_as_from_files_here(s3: str, tmp_path: Path) -> None:
+    from metashell.reports.today import judge
+
+    shutil.copytree(demo_directory(), tmp_path / "node")
+    here = judge([str(tmp_path / "node")])
+    assert [today.cluster_id for today in here.clusters] == ["Z29sZGVuLW1haW4tY2x1cw"]
+    there = upload(f"{s3}/dumps/node", str(tmp_path / "node"))
+    log = "__cluster_metadata-0/00000000000000000251.log"
+    for uri in (there, f"{there}/", f"{there}/__cluster_metadata-0", f"{s3}/dumps"):
+        assert judge([uri]) == here
+    alone = judge([str(tmp_path / "node" / log)])
+    assert judge([f"{there}/{log}"]).trouble == alone.trouble.replace(str(tmp_path / "node"), there) != ""
+    (tmp_path / "node" / "meta.properties").unlink()
+    data = (tmp_path / "node" / log).read_bytes()
+    (tmp_path / "node" / log).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    there = upload(f"{s3}/damaged/node", str(tmp_path / "node"))
+    for on_error in ("fail", "skip"):
+        local, remote = judge([str(tmp_path / "node")], on_error=on_error), judge([there], on_error=on_error)
+        assert remote.trouble == local.trouble.replace(str(tmp_path / "node"), there)
+        assert [today.cluster_id for today in remote.clusters] == [
+            today.cluster_id.replace(str(tmp_path / "node"), there) for today in local.clusters
+        ]
+    assert str(judge([f"{s3}/none"]).trouble) == f"{s3}/none: No such file or directory"
 
 
 @pytest.mark.parametrize("status", [503, DROP])

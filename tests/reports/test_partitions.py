@@ -18,12 +18,15 @@ from metashell.columns.sql.confined import Database
 from metashell.reports import REPORTS
 from metashell.reports.answer import as_base, base_schema
 from metashell.reports.catalog import view_text
-from metashell.reports.local import DUCKDB_MACROS, FOLDED, FOLDED_TABLES
+from metashell.reports.folds import PARTITION_TABLES
+from metashell.reports.folds import TABLES as FOLDED_TABLES
+from metashell.reports.local import DUCKDB_MACROS
 from metashell.reports.partitions.gathering import Gathered
 from metashell.reports.partitions.states import STATES_SCHEMA, make_views
+from metashell.reports.partitions.states import VIEWS as FOLDED
 from tests.golden_cases import SUBSET_ROOT
 
-TABLES = (*FOLDED_TABLES, "topic", "remove_topic")
+TABLES = (*PARTITION_TABLES, "topic", "remove_topic")
 Batches = list[tuple[str, pa.RecordBatch]]
 
 
@@ -45,7 +48,7 @@ def rows_of(database: Database, view: str) -> list[str]:
 def folded(batches: Batches, names: Database, parts: int) -> dict[str, pa.Table]:
     gathered = Gathered(parts)
     for table, batch in batches:
-        if table in FOLDED_TABLES:
+        if table in PARTITION_TABLES:
             gathered.add(table, batch)
 
     def topic_names() -> pa.Table:

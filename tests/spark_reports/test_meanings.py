@@ -7,9 +7,11 @@ from shutil import copyfile
 from typing import Any
 from uuid import UUID
 
+import pytest
 from pyarrow import parquet
 
 from metashell.cli.export import main
+from metashell.demo import demo_directory
 from tests.cli.conftest import ROOT
 
 LOGS = ROOT / "tests" / "golden" / "kafka" / "4.3.1" / "main" / "data" / "stopped"
@@ -49,3 +51,19 @@ def _hex_ids(value: Any) -> Any:
     if isinstance(value, bytes | bytearray):
         return bytes(value).hex()
     return value.hex if isinstance(value, UUID) else value
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "comment"),
+    [
+        ("partition_change", "leader", "the new leader; -1: none"),
+        ("partitions", "elr", "replicas out of sync that still have every committed record"),
+        ("register_broker", "end_points", "listeners of the node by name"),
+    ],
+)
+def test_describe_shows_what_columns_of_the_source_mean(spark: Any, table: str, column: str, comment: str) -> None:
+    loaded = spark.read.format("kafka_metadata").option("table", table).load(demo_directory())
+    loaded.createOrReplaceTempView("described")
+    comments = {row.col_name: row.comment for row in spark.sql("describe described").collect()}
+    assert comments[column].startswith(comment)
+    assert all(comments.values())

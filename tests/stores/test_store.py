@@ -102,6 +102,10 @@ def test_removals_may_be_repeated(store: Store) -> None:
     for _ in range(2):
         store.remove_below("a")
         assert names(store) == ["ab"]
+    for _ in range(2):
+        store.put("x/1", b"")
+        store.remove_all(["ab", "x/1", "x/2"])
+        assert names(store) == []
 
 
 @pytest.mark.parametrize("name", ["", "/x", "a//b", "../x", "a/../../x", ".", "a\0b"])

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from metashell.codec.uris import is_uri
-from metashell.columns.decode.chunks import WINDOW_BYTES, Chunk, add_plain
+from metashell.columns.decode.chunks import Chunk, add_plain
 from metashell.columns.decode.common import batches_table, control_table
 from metashell.columns.decode.headers import Headers
 from metashell.columns.decode.options import ReadOptions
@@ -29,7 +29,9 @@ from metashell.errors import UsageError
 from metashell.log.kinds import METADATA
 from metashell.log.order import order_fault
 
-SMALL_MAX: Final = WINDOW_BYTES // 8
+JOINT_BYTES: Final = 4 << 20
+"""How much is decoded at once. Each group of files pays for every type of record that it has."""
+SMALL_MAX: Final = JOINT_BYTES // 8
 """Larger files are decoded alone: what is paid for each is little beside them."""
 FAILURES_MAX: Final = 2
 """After so many groups that could not be read together the files of a split are read one by one."""
@@ -45,7 +47,7 @@ def groups(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
     log, size = None, 0
     for piece in pieces:
         is_small = _may_join(piece)
-        if gathered and (not is_small or piece.log != log or size + piece.size > WINDOW_BYTES or piece.path in gathered):
+        if gathered and (not is_small or piece.log != log or size + piece.size > JOINT_BYTES or piece.path in gathered):
             yield list(gathered.values())
             gathered, size = {}, 0
         if is_small:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from os.path import basename, dirname
 from typing import Any
@@ -17,6 +18,7 @@ from metashell.stores.file_systems import TROUBLE, errors_of, file_system, store
 from metashell.stores.retrying import again, may_pass
 
 _SMALL_MAX = 1 << 16
+_PIECE = 8 << 20
 
 
 def remote_input(uri: str) -> tuple[RemoteTree, str, bool]:
@@ -64,6 +66,22 @@ class RemoteTree:
 
     def open(self, place: str) -> OpenFile:
         return open_remote(place)
+
+    def fetch(self, folder: str, name: str, target: str) -> None:
+        """Copy a file into a folder of this machine. Errors: PathError where the store fails, or the copy cannot be written."""
+        path = os.path.join(target, name)
+        os.makedirs(target, exist_ok=True)
+
+        def work() -> None:
+            with self._system.open_input_stream(f"{folder}/{name}") as file, open(path, "wb") as copy:
+                while data := file.read(_PIECE):
+                    try:
+                        copy.write(data)
+                    except OSError as error:
+                        raise PathError.of(path, error) from error
+
+        with errors_of(self._uri):
+            again(work)
 
     def read(self, folder: str, name: str) -> bytes | None:
         """A small file, None where it cannot be read. Errors: PathError where the store fails: it may say of which cluster a log is."""

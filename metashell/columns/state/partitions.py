@@ -183,7 +183,7 @@ class _Chunk:
             return
         for cells in decoded.cells.values():
             if isinstance(cells, RangeCells):
-                cells.counts = np.maximum(cells.counts, 0)  # null means none, here as in an image
+                cells.take_null_for_none()  # as in an image
         names = [_FIELD_NAMES.get(name, name) for name in _RAW.names[1:]]
         arrays = [pa.array(numbers), *(decoded.cells[name].arrow(buffer, good) for name in names)]
         yield pa.RecordBatch.from_arrays(arrays, schema=_RAW)

@@ -95,7 +95,7 @@ class Gathered:
         for part in range(parts):
             some = rows if parts == 1 else rows.filter(pa.array(topics % parts == part))
             if some.num_rows:
-                self._spools[part].add(some)
+                self._spools[part].add_as_is(some)
                 self._counts[part] += some.num_rows
 
     def parts(self) -> Iterator[pa.Table]:

@@ -50,6 +50,7 @@ STATES_SCHEMA: Final = pa.schema(
             for name in ("replicas", "adding_replicas", "isr", "leader", "leader_recovery_state", "elr", "last_known_elr")
         ),
         *((name, _kind_of(field)) for name, field in _BEFORE.items()),
+        ("is_last", pa.bool_()),
     ]
 )
 """The columns of the view, as its SQL has them; texts, ids and lists are written as Arrow's dictionaries."""
@@ -74,7 +75,7 @@ def make_views(gathered: Gathered, topic_names: Callable[[], pa.Table]) -> dict[
                 (UNKNOWN, unknown, _unknown_batches(rows, folded.unknown, gathered)),
             ):
                 for batch in batches:
-                    spool.add(batch)
+                    spool.add_as_is(batch)
                     is_empty[name] = False
         return {
             STATES: STATES_SCHEMA.empty_table() if is_empty[STATES] else states.table(),
@@ -135,6 +136,8 @@ def _state_batches(rows: pa.Table, states: States, gathered: Gathered) -> Iterat
     clusters, topics = _Topics(gathered), gathered.topics.things()
     lists, fields = _compact(states, gathered)
     place = {name: column(rows, name) for name in ("topic", "partition_id", "position", "kind", "log_offset", "epoch", "at_ms")}
+    is_last = np.ones(len(states.rows), bool)
+    is_last[states.before[states.before >= 0]] = False
     for start in range(0, len(states.rows), _ROWS):
         some = slice(start, start + _ROWS)
         at, before = states.rows[some], states.before[some]
@@ -146,6 +149,7 @@ def _state_batches(rows: pa.Table, states: States, gathered: Gathered) -> Iterat
         }
         for name in ("partition_id", "position", "log_offset", "epoch", "at_ms"):
             columns[name] = pa.array(found[name])
+        columns["is_last"] = pa.array(is_last[some])
         for name in STATES_SCHEMA.names:
             if name not in columns:
                 field = _BEFORE.get(name, name)
