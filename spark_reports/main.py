@@ -15,13 +15,8 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-<<<<<<< HEAD
 from metashell.cli.common import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, complain, declared_tool
-from metashell.errors import MetashellError, UsageError
-=======
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool
 from spark_reports.said import error_in
->>>>>>> main
 
 NAME = "spark-reports"
 
@@ -30,12 +25,8 @@ def run(values: SimpleNamespace) -> int:
     """Do the job that the command line names."""
     from metashell.reports.forms import left_out
     from metashell.stores import open_store
-<<<<<<< HEAD
-    from spark_reports.session import end_at_once, open_session, require_parts
-=======
     from spark_reports.masters import check_master
-    from spark_reports.session import open_session, require_parts
->>>>>>> main
+    from spark_reports.session import end_at_once, open_session, require_parts
 
     require_parts()
     check_master(values.master)

@@ -9,19 +9,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 from metashell.columns.packages import require_packages
-<<<<<<< HEAD
-from metashell.errors import MetashellError, UsageError
-=======
 from metashell.errors import MetashellError
 from spark_reports.said import start_reason
->>>>>>> main
 
 OLDEST_JAVA: Final = 17
 INSTALL_JAVA: Final = f"install Java {OLDEST_JAVA} or later (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
@@ -32,11 +27,9 @@ def open_session(name: str, master: str | None = None, settings: dict[str, str] 
     """A session with `kafka_metadata` registered; within spark-submit the one it configured.
 
     Without `master` it is spark-submit's, else all cores of this machine.
-    Errors: UsageError for a master that Spark does not know; MetashellError in one line where Java or a package is missing.
+    Errors: MetashellError in one line where Java or a package is missing.
     """
     require_parts()
-    if master is not None:
-        require_master(master)
     prepare_workers()
     from pyspark.sql import SparkSession
 
@@ -57,9 +50,6 @@ def open_session(name: str, master: str | None = None, settings: dict[str, str] 
     return spark
 
 
-_MASTER: Final = re.compile(r"local(\[(\d+|\*)(,\s*\d+)?\]|-cluster\[.*\])?$|spark://[^\s/]+:\d+|yarn$|k8s://\S+")
-_STAMP: Final = re.compile(r"^\d\d/\d\d/\d\d \d\d:\d\d:\d\d (?:ERROR|WARN|INFO) \w+: ")
-_JAVA_ERROR: Final = re.compile(r"^(?:Exception in thread \S+ |: )?(?:[a-z]\w*\.)+\w*(?:Exception|Error)\b:?")
 _QUIET: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
@@ -86,36 +76,11 @@ def _quiet_java() -> Iterator[None]:
             yield
         except Exception as error:
             remarks.seek(0)
-<<<<<<< HEAD
-            said = f"{remarks.read().decode('utf-8', 'replace')}\n{error}"
-            raise MetashellError(f"Spark did not start: {reason_in(said)}") from error
-=======
             reason = start_reason(remarks.read().decode("utf-8", "replace"), error)
             raise MetashellError(f"Spark did not start: {reason}") from error
->>>>>>> main
         finally:
             os.dup2(kept, 2)
             os.close(kept)
-
-
-def require_master(master: str) -> None:
-    """Errors: UsageError for what is no place where Spark runs; Spark itself answers with a page."""
-    if master.startswith("sc://"):
-        raise UsageError(
-            f"--master {master}: jobs make their own session; through Spark Connect the data source works, as docs/spark.md shows"
-        )
-    if not _MASTER.match(master):
-        raise UsageError(f"--master {master}: is none of local, local[2], local[*], spark://HOST:7077, yarn and k8s://HOST:6443", master)
-
-
-def reason_in(said: str) -> str:
-    """What is wrong, of all that a JVM says when it gives up: the innermost cause, or the first error."""
-    lines = [_STAMP.sub("", line).strip() for line in said.splitlines()]
-    lines = [line for line in lines if line and not line.startswith("at ") and not line.startswith("... ")]
-    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    errors = [line for line in lines if _JAVA_ERROR.search(line)]
-    found = (causes[-1:] or errors[:1] or lines[-1:] or ["it says nothing"])[0]
-    return _JAVA_ERROR.sub("", found).strip() or found
 
 
 def is_submitted() -> bool:

@@ -128,7 +128,7 @@ def test_an_export_that_fails_leaves_nothing_under_a_final_name(spark: Any, tmp_
 
 
 def test_a_stream_takes_what_was_appended_into_several_tables_and_resumes(spark: Any, tmp_path: Path) -> None:
-    from spark_reports.main import error_in
+    from spark_reports.said import error_in
     from spark_reports.stream_job import start_stream
 
     data = LOG.read_bytes()
@@ -171,7 +171,7 @@ def test_a_stream_takes_what_was_appended_into_several_tables_and_resumes(spark:
 
 
 def test_an_unknown_table_is_told_in_one_line_with_the_known_ones(spark: Any) -> None:
-    from spark_reports.main import error_in
+    from spark_reports.said import error_in
 
     with pytest.raises(Exception, match="unknown table unheard_of") as caught:
         spark.read.format("kafka_metadata").option("table", "unheard_of").load(str(LOG))
@@ -181,7 +181,7 @@ def test_an_unknown_table_is_told_in_one_line_with_the_known_ones(spark: Any) ->
 
 
 def test_a_corrupt_file_is_told_in_one_line_with_its_place(spark: Any, tmp_path: Path) -> None:
-    from spark_reports.main import error_in
+    from spark_reports.said import error_in
 
     data = bytearray(LOG.read_bytes())
     data[200] ^= 1
