@@ -11,7 +11,7 @@ the views of `folds` while the logs are read, and Spark makes them by their SQL.
 
 Promises: a record that several replicas keep counts once, clusters are never mixed, what a checkpoint holds is a state and never an
 event; pages load nothing from anywhere, run no script, and escape every text that comes from data. Secrets are redacted in columns/
-already. Rows that are not needed at once are on disk, in unnamed files below the folder for temporary files: memory does not grow with a log.
+already. Rows that are not needed at once are in unnamed files below the folder for temporary files: memory does not grow with a log.
 """
 
 from metashell.reports.catalog import REPORTS, Report
