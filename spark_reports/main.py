@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import sys
 from collections import deque
 from collections.abc import Sequence
@@ -17,19 +16,20 @@ from types import SimpleNamespace
 from typing import Any
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool
-from metashell.errors import MetashellError, UsageError
+from spark_reports.said import error_in
 
 NAME = "spark-reports"
-_OUR_ERROR = re.compile(r"^\s*metashell\.errors\.(\w+): (.*)$", re.MULTILINE)
 
 
 def run(values: SimpleNamespace) -> int:
     """Do the job that the command line names."""
     from metashell.reports.forms import left_out
     from metashell.stores import open_store
+    from spark_reports.masters import check_master
     from spark_reports.session import open_session, require_parts
 
     require_parts()
+    check_master(values.master)
     open_store(values.out, sources=values.paths).require_writable()
     # A stream runs for days.
     gc.enable()
@@ -50,19 +50,6 @@ def run(values: SimpleNamespace) -> int:
     return STATUS_FAILED
 
 
-def error_in(error: Exception) -> MetashellError | None:
-    """The error inside an exception that Spark wraps with its own words and a worker's trace; None for our own mistakes."""
-    if isinstance(error, MetashellError):
-        return error
-    if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
-        return None
-    found = _OUR_ERROR.findall(str(error))
-    if not found:
-        return MetashellError(str(error).splitlines()[0])
-    name, message = found[-1]
-    return UsageError(message) if name == "UsageError" else MetashellError(message)
-
-
 def require_inputs(paths: Sequence[str], *, may_be_empty: bool, is_whole: bool = False) -> None:
     """Errors: UsageError for a path of this machine that is not there or holds no log, before anything slow is started.
 
@@ -81,6 +68,7 @@ def reading_options(values: SimpleNamespace) -> dict[str, str]:
     return {
         "onError": values.on_error,
         "showSecrets": str(values.show_secrets).lower(),
+        "oldColumns": str(values.old_columns).lower(),
         "splitBytes": str(values.split_size),
     }
 
@@ -130,6 +118,7 @@ def _export(spark: Any, values: SimpleNamespace) -> int:
         split_bytes=values.split_size,
         on_error=values.on_error,
         show_secrets=values.show_secrets,
+        columns="raw" if values.old_columns else "typed",
     )
     sys.stdout.write("".join(f"{table:<40} {count:>12}\n" for table, count in rows.items()))
     return rows.get("faults", 0)

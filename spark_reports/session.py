@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from metashell.columns.packages import require_packages
 from metashell.errors import MetashellError
+from spark_reports.said import start_reason
 
 OLDEST_JAVA: Final = 17
 INSTALL_JAVA: Final = f"install Java {OLDEST_JAVA} or later (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
@@ -58,7 +59,7 @@ def _quiet_java() -> Iterator[None]:
     """Start the JVM with its standard error in a file that has no name: it greets with a page of remarks, whatever its log level.
 
     What goes wrong later comes as an exception.
-    Errors: MetashellError with its last line where it does not start.
+    Errors: MetashellError with the reason where it does not start.
     """
     if is_submitted():
         yield
@@ -71,8 +72,8 @@ def _quiet_java() -> Iterator[None]:
             yield
         except Exception as error:
             remarks.seek(0)
-            lines = remarks.read().decode("utf-8", "replace").splitlines() or str(error).splitlines()
-            raise MetashellError(f"Spark did not start: {lines[-1].strip()}") from error
+            reason = start_reason(remarks.read().decode("utf-8", "replace"), error)
+            raise MetashellError(f"Spark did not start: {reason}") from error
         finally:
             os.dup2(kept, 2)
             os.close(kept)

@@ -94,6 +94,7 @@ SPARK_REPORTS = CommandSpec(
         ),
         shared.ON_ERROR,
         shared.SHOW_SECRETS,
+        shared.OLD_COLUMNS._replace(help=f"for export and stream: {shared.OLD_COLUMNS.help}"),
         Option(
             names=("--split-size",),
             metavar="SIZE",

@@ -14,7 +14,8 @@ from metashell.errors import DecodeError
 from metashell.values import directory_text, uuid_text
 
 Row = dict[str, Any]
-FIRST_MS, LAST_MS = -62135596800000, 253402300799999
+FIRST_MS, LAST_MS = -62135510400000, 253402214399999
+"""2 January of year 1 and 30 December of year 9999: a day less than the calendar has, for readers in other time zones."""
 DIRECTORIES = ("directories", "log_dirs", "cordoned_log_dirs")
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -13,7 +15,8 @@ from pyarrow.parquet import ParquetWriter
 from metashell.columns.decode.place import SAME_IN_A_FILE, with_names_once
 from metashell.columns.meanings.comments import SPARK_ROW_METADATA, spark_row_metadata
 from metashell.columns.typed.ids import UUID
-from metashell.columns.typed.shapes import plain_type, shaped_schema
+from metashell.columns.typed.shapes import file_batch, file_schema, plain_type, shaped_schema
+from metashell.log.outputs import naming
 
 _RISING = frozenset(("offset", "timestamp", "position", "last_offset", "max_timestamp", "base_timestamp"))
 """Numbers that mostly rise: Parquet stores their differences."""
@@ -32,11 +35,15 @@ class ParquetTable:
     """
 
     def __init__(self, where: Any, schema: pa.Schema, filesystem: Any = None) -> None:
-        written = schema
+        written = schema = file_schema(schema)
         for name in SAME_IN_A_FILE:
             if (at := schema.get_field_index(name)) >= 0:
                 written = written.set(at, pa.field(name, pa.dictionary(pa.int32(), pa.string())))
-        self._writer = ParquetWriter(where, written, filesystem, store_schema=False, **parquet_settings(schema))
+        self._errors: Callable[[], AbstractContextManager[None]]
+        # What a store says is told by whoever opened it.
+        self._errors = partial(naming, where) if isinstance(where, str) and filesystem is None else nullcontext
+        with self._errors():
+            self._writer = ParquetWriter(where, written, filesystem, store_schema=False, **parquet_settings(schema))
         # Readers see the schema of the table, not the one with dictionaries.
         metadata = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
         plain = shaped_schema(schema, plain_type)
@@ -45,14 +52,17 @@ class ParquetTable:
 
     def write(self, batches: Sequence[pa.RecordBatch]) -> None:
         row_count = sum(batch.num_rows for batch in batches)
+        batches = [file_batch(batch) for batch in batches]
         if row_count < _LARGE_ROWS * len(batches):
             table = _encoded(pa.Table.from_batches(batches).combine_chunks())
         else:
             table = pa.Table.from_batches([with_names_once(batch) for batch in batches]).unify_dictionaries()
-        self._writer.write_table(table, row_group_size=max(row_count, 1))
+        with self._errors():
+            self._writer.write_table(table, row_group_size=max(row_count, 1))
 
     def close(self) -> None:
-        self._writer.close()
+        with self._errors():
+            self._writer.close()
 
 
 def _encoded(table: pa.Table) -> pa.Table:

@@ -22,6 +22,7 @@ import duckdb
 import pyarrow as pa
 
 from metashell.errors import MetashellError
+from metashell.log.outputs import temporary_files
 
 _CONFINED: Final[dict[str, str | bool | int | float | list[str]]] = {
     "enable_external_access": "false",
@@ -53,7 +54,8 @@ class Database:
     """
 
     def __init__(self, tables: Mapping[str, pa.Table], macros: Iterable[str] = (), settings: Mapping[str, str | int] | None = None) -> None:
-        folder = tempfile.mkdtemp(prefix="metashell-sql-")
+        with temporary_files():
+            folder = tempfile.mkdtemp(prefix="metashell-sql-")
         finalize(self, rmtree, folder, ignore_errors=True)
         self._connection = duckdb.connect(":memory:", config={**_CONFINED, **(settings or {}), "temp_directory": folder})
         # Of what is to be done at the end the latest comes first.

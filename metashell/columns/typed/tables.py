@@ -56,14 +56,13 @@ def typed_batch(table: str, batch: pa.RecordBatch, wanted: Collection[str] | Non
     is_consumer = None
     if table in BLOBS and (at := batch.schema.get_field_index(PROTOCOL_TYPE)) >= 0:
         is_consumer = pc.fill_null(pc.equal(batch.column(at), _CONSUMER), False)
-    arrays: list[pa.Array] = []
-    fields: list[pa.Field] = []
-    for part, raw in zip(_parts(table), batch.columns, strict=True):
-        made = part.fields()
-        if wanted is None or any(field.name in wanted for field in made):
-            fields += made
-            arrays += part.arrays(raw, is_consumer)
-    return pa.RecordBatch.from_arrays(arrays, schema=stored_schema(table) if wanted is None else pa.schema(fields))
+    parts = zip(_parts(table), batch.columns, strict=True)
+    if wanted is None:
+        arrays = [array for part, raw in parts for array in part.arrays(raw, is_consumer)]
+        return pa.RecordBatch.from_arrays(arrays, schema=stored_schema(table))
+    chosen = [(part, raw) for part, raw in parts if any(field.name in wanted for field in part.fields())]
+    arrays = [array for part, raw in chosen for array in part.arrays(raw, is_consumer)]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([field for part, _ in chosen for field in part.fields()]))
 
 
 def plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
