@@ -18,9 +18,8 @@ def check_master(master: str | None) -> None:
     if master is None:
         return
     if master.startswith("sc://"):
-        raise UsageError(
-            f"--master {master}: jobs make a session of their own; Spark Connect serves the data source (docs/spark.md)", "--master"
-        )
+        reason = "jobs make a session of their own; Spark Connect serves the data source (docs/spark.md)"
+        raise UsageError(f"--master {master}: {reason}", "--master")
     if not _KNOWN.fullmatch(master):
         raise UsageError(f"--master {master}: Spark knows local, local[N], local[*], spark://HOST, yarn and k8s://URL", "--master")
     if master.startswith("spark://"):
