@@ -18,7 +18,8 @@ PARTITION_TABLES: Final = ("partition", "partition_change", "clear_elr")
 TABLES: Final = (*PARTITION_TABLES, record_sums.TABLE)
 """The base tables that the views are made of; `topic_names` is asked for besides."""
 _PART_BYTES: Final = 32 << 20
-"""So much of the logs is folded at one time."""
+"""So much of the logs is folded at one time, where that makes no more than `_PARTS_MAX` parts: each is an open file."""
+_PARTS_MAX: Final = 100
 
 
 class Folds:
@@ -26,7 +27,7 @@ class Folds:
 
     def __init__(self, bytes_read: int) -> None:
         self._closing = ExitStack()
-        self._partitions = self._closing.enter_context(closing(Gathered(1 + bytes_read // _PART_BYTES)))
+        self._partitions = self._closing.enter_context(closing(Gathered(min(1 + bytes_read // _PART_BYTES, _PARTS_MAX))))
         self._records = self._closing.enter_context(closing(RecordSums()))
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ The database sees these tables and nothing else: see `columns/sql/confined`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -29,8 +30,9 @@ DUCKDB_MACROS: Final = (
 )
 """Functions of Spark's SQL that duckdb calls otherwise."""
 
-_SETTINGS: Final[dict[str, str | int]] = {"memory_limit": "192MB", "preserve_insertion_order": "false"}
-"""What does not fit goes to disk. No report asks for rows in the order in which they were read."""
+_THREADS_MAX: Final = 4
+_MEMORY_MB: Final = 96
+"""What DuckDB may use for each thread, and for no less than two; what does not fit goes to disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,19 @@ def run_local(reports: Sequence[Report], paths: Sequence[str], *, on_error: Any 
         return LocalAnswers({report.name: asking.ask(report) for report in reports}, fault_count, tuple(left_out))
 
 
+def _settings() -> dict[str, str | int]:
+    """Of DuckDB. No report asks for rows in the order in which they were read."""
+    threads = min(len(os.sched_getaffinity(0)), _THREADS_MAX)
+    return {"threads": threads, "memory_limit": f"{_MEMORY_MB * max(threads, 2)}MB", "preserve_insertion_order": "false"}
+
+
 class Asking:
     """A database with the base tables of reports. A view is made when the first report needs it, and then kept for all."""
 
     def __init__(self, tables: dict[str, pa.Table], folded: Folds) -> None:
         from metashell.columns.sql.confined import Database
 
-        self._database = Database(tables, DUCKDB_MACROS, _SETTINGS)
+        self._database = Database(tables, DUCKDB_MACROS, _settings())
         self._folded = folded
         self._made: set[str] = set()
 

@@ -30,7 +30,8 @@ class Place:
     def arrays(self, count: int, batches: Ints | None = None) -> list[pa.Array]:
         """Cluster and file for `count` rows: slices of the longest arrays made so far. `batches` are those that the rows lie in."""
         if len(self._made[0]) < count:
-            self._made = [_repeated(self.cluster_id, count), _repeated(self.file, count)]
+            count_made = max(count, 2 * len(self._made[0]))
+            self._made = [_repeated(self.cluster_id, count_made), _repeated(self.file, count_made)]
         return [made.slice(0, count) for made in self._made]
 
     def kind_arrays(self, count: int, batches: Ints | None = None) -> list[pa.Array]:
@@ -49,17 +50,17 @@ class Places(Place):
     def arrays(self, count: int, batches: Ints | None = None) -> list[pa.Array]:
         assert batches is not None, "the rows of several files are told apart by their batches"
         files = self._file_of_batch[batches]
-        return [_spread([shown_uri(text) for text in texts], files) for texts in self._names()]
+        return [spread([shown_uri(text) for text in texts], files) for texts in self._names()]
 
     def kind_arrays(self, count: int, batches: Ints | None = None) -> list[pa.Array]:
         assert batches is not None, "the rows of several files are told apart by their batches"
-        return [_repeated(self.log or "", count), _spread([piece.checkpoint for piece in self._pieces], self._file_of_batch[batches])]
+        return [_repeated(self.log or "", count), spread([piece.checkpoint for piece in self._pieces], self._file_of_batch[batches])]
 
     def _names(self) -> tuple[list[str], list[str]]:
         return [piece.cluster_id for piece in self._pieces], [piece.path for piece in self._pieces]
 
 
-def _spread(texts: list[str], numbers: Ints) -> pa.Array:
+def spread(texts: list[str], numbers: Ints) -> pa.Array:
     """The text of each number, in order."""
     raw = [writable(text).encode() for text in texts]
     sizes = np.array([len(each) for each in raw], np.int64)

@@ -20,7 +20,7 @@ from metashell.columns.decode.common import records_table
 from metashell.columns.decode.compiler import ColumnReader
 from metashell.columns.decode.faults import Fault
 from metashell.columns.decode.headers import Headers
-from metashell.columns.decode.objects import column_of_objects
+from metashell.columns.decode.objects import column_of_objects, uncollected
 from metashell.columns.decode.options import ReadOptions
 from metashell.columns.decode.payloads import texts_of_log
 from metashell.columns.decode.place import Place
@@ -102,7 +102,8 @@ class RecordTables:
         parts = [group.batch(usual, arrays)] if len(usual) else []
         if odd is None:
             return parts[0], []
-        rest, arrays, bad = _by_objects(group, group.chosen[odd])
+        with uncollected():  # until the objects are gone
+            rest, arrays, bad = _by_objects(group, group.chosen[odd])
         if len(rest):
             parts.append(group.batch(rest, arrays))
         if len(parts) < 2:

@@ -15,7 +15,7 @@ from pyarrow.parquet import ParquetWriter
 from metashell.columns.decode.place import SAME_IN_A_FILE, with_names_once
 from metashell.columns.meanings.comments import SPARK_ROW_METADATA, spark_row_metadata
 from metashell.columns.typed.ids import UUID
-from metashell.columns.typed.shapes import plain_type, shaped_schema
+from metashell.columns.typed.shapes import file_batch, file_schema, plain_type, shaped_schema
 from metashell.log.outputs import naming
 
 _RISING = frozenset(("offset", "timestamp", "position", "last_offset", "max_timestamp", "base_timestamp"))
@@ -35,7 +35,7 @@ class ParquetTable:
     """
 
     def __init__(self, where: Any, schema: pa.Schema, filesystem: Any = None) -> None:
-        written = schema
+        written = schema = file_schema(schema)
         for name in SAME_IN_A_FILE:
             if (at := schema.get_field_index(name)) >= 0:
                 written = written.set(at, pa.field(name, pa.dictionary(pa.int32(), pa.string())))
@@ -52,6 +52,7 @@ class ParquetTable:
 
     def write(self, batches: Sequence[pa.RecordBatch]) -> None:
         row_count = sum(batch.num_rows for batch in batches)
+        batches = [file_batch(batch) for batch in batches]
         if row_count < _LARGE_ROWS * len(batches):
             table = _encoded(pa.Table.from_batches(batches).combine_chunks())
         else:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -167,16 +167,30 @@ class _Run:
 
     def tidy(self) -> None:
         """Remove what the new manifest does not name, of ours."""
-        self._remove(name for name in self.there if name not in self.new)
+        self._remove_others(set(self.new))
 
     def undo(self) -> None:
-        """Remove what the old manifest does not name, of ours."""
+        """Remove what the old manifest does not name, of ours; twice, since the last request of a worker that was killed may come late."""
         if not self.is_published:
-            self._remove(file.name for file in self.store.files() if file.name not in self.old["files"])
+            self._remove_others(set(self.old["files"]))
+            self._remove_others(set(self.old["files"]))
 
-    def _remove(self, names: Iterable[str]) -> None:
+    def _remove_others(self, kept: set[str]) -> None:
+        """Remove the parts that are not kept; a table's folder as a whole where nothing else is in it, so that no empty one stays."""
         tables = set(table_names())
-        self.store.remove_all(name for name in names if _PART.fullmatch(name) and name.partition(".")[0] in tables)
+        folders: dict[str, list[str]] = {}
+        for file in self.store.files():
+            folder = file.name.partition("/")[0]
+            if folder.partition(".")[0] in tables:
+                folders.setdefault(folder, []).append(file.name)
+        single = []
+        for folder, names in folders.items():
+            ours = [name for name in names if _PART.fullmatch(name) and name not in kept]
+            if len(ours) == len(names):
+                self.store.remove_below(folder)
+            else:
+                single += ours
+        self.store.remove_all(single)
         self.store.remove_below(JOURNAL)
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from metashell.columns.schemas import PLACE
 from metashell.columns.texts import row_values
-from metashell.columns.typed.shapes import plain_type, shaped_batch, shaped_schema
+from metashell.columns.typed.shapes import file_batch, file_schema, plain_type, shaped_batch, shaped_schema
 from metashell.errors import PathError
 from metashell.forms import compact_json, csv_cell
 from metashell.log.outputs import naming
@@ -80,12 +80,12 @@ class _Arrow:
         from pyarrow.ipc import new_file
 
         # In such a file a column has one dictionary for all batches.
-        self._schema = shaped_schema(schema, plain_type)
+        self._schema = file_schema(shaped_schema(schema, plain_type))
         self._writer = new_file(path, self._schema)
 
     def write(self, batches: Sequence[pa.RecordBatch]) -> None:
         for batch in pa.Table.from_batches(batches).combine_chunks().to_batches():
-            self._writer.write_batch(shaped_batch(batch, self._schema))
+            self._writer.write_batch(shaped_batch(file_batch(batch), self._schema))
 
     def close(self) -> None:
         self._writer.close()
