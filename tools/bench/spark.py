@@ -1,8 +1,8 @@
 """Spark: partition records of one large log by the export job, and through DataFrames: counted, and to Parquet by Spark's own writer.
 
-Goals on two cores: 550 000 records a second by the export job, 800 000 rows a second from a DataFrame to Parquet, 1 500 000 counted; the last
-hundredth of a large log by the option `where` for less than 3 % of its bytes. Start-up of the session is measured apart, since it does not
-grow with the input. `python -m tools.bench.spark` measures; `--inner` is the process that is measured, and prints one JSON line.
+Goals on two cores: 550 000 records a second by the export job, 800 000 rows a second from a DataFrame to Parquet, 1 500 000 counted; the
+last hundredth of a large log by the option `where` for less than 3 % of its bytes. Start-up of the session is measured apart, since it does
+not grow with the input. `python -m tools.bench.spark` measures; `--inner` is the process that is measured, and prints one JSON line.
 """
 
 from __future__ import annotations
