@@ -15,7 +15,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool
+from metashell.cli.common import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, complain, declared_tool
 from spark_reports.said import error_in
 
 NAME = "spark-reports"
@@ -26,7 +26,7 @@ def run(values: SimpleNamespace) -> int:
     from metashell.reports.forms import left_out
     from metashell.stores import open_store
     from spark_reports.masters import check_master
-    from spark_reports.session import open_session, require_parts
+    from spark_reports.session import end_at_once, open_session, require_parts
 
     require_parts()
     check_master(values.master)
@@ -34,16 +34,21 @@ def run(values: SimpleNamespace) -> int:
     # A stream runs for days.
     gc.enable()
     require_inputs(values.paths, may_be_empty=values.job == "stream" and not values.once, is_whole=values.once)
-    spark = open_session(NAME, values.master)
     try:
-        fault_count = _JOBS.get(values.job, _report)(spark, values)
-    except Exception as error:
-        message = error_in(error)
-        if message is None:
-            raise
-        raise message from None
-    finally:
-        spark.stop()
+        spark = open_session(NAME, values.master)
+        try:
+            fault_count = _JOBS.get(values.job, _report)(spark, values)
+        except Exception as error:
+            message = error_in(error)
+            if message is None:
+                raise
+            raise message from None
+        finally:
+            if not isinstance(sys.exc_info()[1], KeyboardInterrupt):
+                spark.stop()
+    except KeyboardInterrupt:
+        complain(NAME, "interrupted")
+        end_at_once(STATUS_INTERRUPTED)
     if not fault_count:
         return STATUS_OK
     complain(NAME, left_out(fault_count))

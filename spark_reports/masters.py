@@ -17,6 +17,9 @@ def check_master(master: str | None) -> None:
     """Errors: UsageError for what is no master; MetashellError where none of the masters of a standalone cluster answers."""
     if master is None:
         return
+    if master.startswith("sc://"):
+        reason = "jobs make a session of their own; Spark Connect serves the data source (docs/spark.md)"
+        raise UsageError(f"--master {master}: {reason}", "--master")
     if not _KNOWN.fullmatch(master):
         raise UsageError(f"--master {master}: Spark knows local, local[N], local[*], spark://HOST, yarn and k8s://URL", "--master")
     if master.startswith("spark://"):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +41,9 @@ def open_session(name: str, master: str | None = None, settings: dict[str, str] 
         builder = builder.config(key, value)
     with _quiet_java():
         spark = builder.getOrCreate()
+    if threading.current_thread() is threading.main_thread():
+        # Spark's own handler asks the JVM to cancel its jobs, in the middle of whatever is said to it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     spark.sparkContext.setLogLevel("ERROR")
     import spark_reports
 
@@ -124,6 +129,31 @@ def prepare_session(spark: Any) -> None:
     if "PYSPARK_PYTHON" not in os.environ and not context.getConf().contains("spark.pyspark.python"):
         context.pythonExec = sys.executable
     context.environment["PYTHONPATH"] = _with_our_root(context.environment.get("PYTHONPATH") or os.environ.get("PYTHONPATH", ""))
+
+
+def end_at_once(status: int) -> None:
+    """End this process and the JVM that it started, if any, without waiting for either: for Ctrl-C.
+
+    py4j and Spark would print what they were at, and wait for each other. The JVM removes its files when it is asked to end.
+    """
+    for process_id in _children():
+        with suppress(OSError):
+            os.kill(process_id, signal.SIGTERM)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def _children() -> list[int]:
+    """The processes that this one has started, and those that they have, as far as the system says."""
+    found, left = [], [os.getpid()]
+    while left:
+        for path in Path(f"/proc/{left.pop()}/task").glob("*/children"):
+            with suppress(OSError):
+                below = [int(word) for word in path.read_text().split()]
+                found += below
+                left += below
+    return found
 
 
 def is_remote(spark: Any) -> bool:

@@ -28,7 +28,7 @@ PRINTED_FORMS = ("table", "csv", "json", "jsonl", "parquet", "html")
 STANDARD_OUTPUT = "-"
 JOBS = {
     "export": "tables as Parquet, by cluster and date",
-    "stream": "one table of growing logs, until stopped",
+    "stream": "what is appended to growing logs, as Parquet, until stopped",
 }
 
 _FORMAT = choice("--format", choices=FORMS, multiple=True, help="form of the answer; all four by default")

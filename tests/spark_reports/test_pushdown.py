@@ -12,7 +12,7 @@ from pyspark.sql.datasource import CaseInsensitiveDict
 
 from metashell.columns import ReadOptions, plan_splits, read_split
 from metashell.errors import UsageError
-from spark_reports.main import error_in
+from spark_reports.said import error_in
 from spark_reports.source import KafkaMetadataSource
 from tests.golden_cases import SUBSET_ROOT
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset
 import pytest
 
 from metashell.columns import ReadOptions, plan_splits, read_split, tables
@@ -126,29 +127,51 @@ def test_an_export_that_fails_leaves_nothing_under_a_final_name(spark: Any, tmp_
     assert export_tables(spark, [str(damaged)], str(tmp_path / "out"), None, on_error="skip")["faults"] == 1
 
 
-def test_a_stream_takes_what_was_appended_and_waits_for_the_rest_of_a_torn_batch(spark: Any, tmp_path: Path) -> None:
+def test_a_stream_takes_what_was_appended_into_several_tables_and_resumes(spark: Any, tmp_path: Path) -> None:
+    from spark_reports.said import error_in
     from spark_reports.stream_job import start_stream
 
     data = LOG.read_bytes()
     ends = [row["position"] + row["size"] for row in here(LOG, "batches").to_pylist()]
     folder = tmp_path / "in" / "__cluster_metadata-0"
     folder.mkdir(parents=True)
-    grown = folder / LOG.name
+    grown, out = folder / LOG.name, tmp_path / "out"
     grown.write_bytes(data[: ends[9] + 11])
-    query = start_stream(spark, [str(tmp_path / "in")], str(tmp_path / "out"), ["batches"], interval="0 seconds")
-    try:
-        query.processAllAvailable()
-        assert spark.read.parquet(str(tmp_path / "out/table=batches")).count() == 10
-        with open(grown, "ab") as file:
-            file.write(data[ends[9] + 11 :])
-        query.processAllAvailable()
-        assert spark.read.parquet(str(tmp_path / "out/table=batches")).count() == len(ends)
-    finally:
-        query.stop()
+
+    def rows(table: str) -> list[str]:
+        return in_order(pyarrow.dataset.dataset(out / f"table={table}", format="parquet").to_table())
+
+    def run() -> None:
+        query = start_stream(spark, [str(tmp_path / "in")], str(out), ["batches", "topic"], interval="0 seconds")
+        try:
+            query.processAllAvailable()
+        finally:
+            query.stop()
+
+    run()
+    assert len(rows("batches")) == 10
+    # A micro-batch that was broken off: its parts go when it is done again.
+    left = out / "table=batches" / "part-00000001-00007.parquet"
+    left.write_bytes(b"half")
+    grown.write_bytes(data)
+    run()
+    assert not left.exists()
+    assert rows("batches") == in_order(on_spark(grown, "batches"))
+    assert rows("topic") == in_order(on_spark(grown, "topic"))
+    assert spark.read.parquet(str(out / "table=topic")).count() == here(LOG, "topic").num_rows
+    damaged = bytearray(data)
+    damaged[200] ^= 1
+    (tmp_path / "in" / "1" / "__cluster_metadata-0").mkdir(parents=True)
+    (tmp_path / "in" / "1" / "__cluster_metadata-0" / LOG.name).write_bytes(damaged)
+    with pytest.raises(Exception, match="CRC") as caught:
+        run()
+    message = str(error_in(caught.value))
+    assert f"in/1/__cluster_metadata-0/{LOG.name}: offset 3" in message
+    assert "\n" not in message
 
 
 def test_an_unknown_table_is_told_in_one_line_with_the_known_ones(spark: Any) -> None:
-    from spark_reports.main import error_in
+    from spark_reports.said import error_in
 
     with pytest.raises(Exception, match="unknown table unheard_of") as caught:
         spark.read.format("kafka_metadata").option("table", "unheard_of").load(str(LOG))
@@ -158,7 +181,7 @@ def test_an_unknown_table_is_told_in_one_line_with_the_known_ones(spark: Any) ->
 
 
 def test_a_corrupt_file_is_told_in_one_line_with_its_place(spark: Any, tmp_path: Path) -> None:
-    from spark_reports.main import error_in
+    from spark_reports.said import error_in
 
     data = bytearray(LOG.read_bytes())
     data[200] ^= 1

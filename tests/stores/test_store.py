@@ -16,7 +16,7 @@ from metashell.errors import MetashellError, PathError, UsageError
 from metashell.stores import Store, open_store
 
 
-@pytest.fixture(params=["path", "file", "s3", "s3a"])
+@pytest.fixture(params=["path", "file", "s3a"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A place whose name has what a URI quotes."""
     match request.param:

@@ -170,8 +170,9 @@ class _Run:
         self._remove_others(set(self.new))
 
     def undo(self) -> None:
-        """Remove what the old manifest does not name, of ours."""
+        """Remove what the old manifest does not name, of ours; twice, since the last request of a worker that was killed may come late."""
         if not self.is_published:
+            self._remove_others(set(self.old["files"]))
             self._remove_others(set(self.old["files"]))
 
     def _remove_others(self, kept: set[str]) -> None:
