@@ -182,3 +182,14 @@ def test_what_is_damaged_outside_is_not_seen_and_inside_it_is(tmp_path: Path) ->
     path.write_bytes(broken)
     assert [row[0] for row in rows(path, Bounds(offset=Range(150, None)))] == list(range(150, count))
     assert [row[0] for row in rows(path, Bounds(offset=Range(None, 15)))] == [*range(10), *range(11, 16)]
+
+
+def test_values_that_look_like_headers_of_huge_batches_cost_little(tmp_path: Path, counted: type[Counting]) -> None:
+    lure = pack(">qiibIhiqqqhii", 7, 1 << 20, 1, 2, 0, 0, 0, 5, 5, -1, -1, -1, 1)
+    made = write_batch(0, [Record(0, 1_000_000_000, None, NO_OP + lure * 60)], leader_epoch=1)
+    count = (24 << 20) // len(made)
+    path = tmp_path / NAME
+    path.write_bytes(b"".join(pack(">q", number) + made[8:] for number in range(count)))
+    first = count - count // 100
+    assert [row[0] for row in rows(path, Bounds(offset=Range(first, None)))] == list(range(first, count))
+    assert counted.read < 0.04 * count * len(made)

@@ -87,3 +87,24 @@ def test_no_tables_go_among_logs(tmp_path: Path) -> None:
     with pytest.raises(PathError, match="lies in a metadata directory, which is only read"):
         command.run(values)
     assert [path.name for path in tmp_path.iterdir()] == ["meta.properties"]
+
+
+def test_loads_and_streams_of_a_store_with_patterns(s3: str, tmp_path: Path) -> None:
+    from pyarrow.fs import FileSystem, copy_files
+
+    system, bucket = FileSystem.from_uri(s3)
+    for name in ("a", "b"):
+        copy_files(METADATA, f"{bucket}/dumps/{name}/__cluster_metadata-0", destination_filesystem=system)
+
+    def rows(path: str, **options: str) -> int:
+        source = KafkaMetadataSource({"path": path, "table": "batches", **options})
+        reader = source.reader(source.schema())
+        return sum(batch.num_rows for part in reader.partitions() for batch in reader.read(part))  # type: ignore[misc]
+
+    one = rows(METADATA)
+    above = s3.replace("s3://", "s3a://")
+    assert [rows(f"{s3}/dumps/*/__cluster_metadata-0"), rows(f"{above}/dumps/{{a,c}}"), rows(f"{above}/dumps")] == [2 * one, one, 2 * one]
+    assert rows(f"{s3}/dumps/a", where="offset >= 100") == rows(METADATA, where="offset >= 100") < one
+    made = stream(path=f"{s3}/dumps/*", table="batches")
+    parts = made.partitions({}, made.latestOffset())
+    assert sum(batch.num_rows for part in parts for batch in made.read(part)) == 2 * one

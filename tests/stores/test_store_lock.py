@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import subprocess
 
 import pytest
 
@@ -81,17 +81,10 @@ def test_one_that_was_not_renewed_by_the_clock_of_the_store_is_removed() -> None
     assert files.data == {}
 
 
-@pytest.fixture
-def dead_pid() -> Iterator[int]:
-    pid = os.fork()
-    if pid == 0:
-        os._exit(0)
-    os.waitpid(pid, 0)
-    return pid  # type: ignore[return-value]
-
-
-def test_one_of_a_process_here_that_has_ended_is_removed(dead_pid: int) -> None:
+def test_one_of_a_process_here_that_has_ended_is_removed() -> None:
     files = Files()
+    with subprocess.Popen(["true"]) as ended:
+        dead_pid = ended.pid
     other(files, machine=holder("x")["machine"], pid=dead_pid)
     with store_lock(files, "x"):
         pass

@@ -105,16 +105,20 @@ def _batch_from(file: OpenFile, start: int, end: int, size: int, guess: int) -> 
             position = base + at - _MAGIC_AT
             if could_start(window, at - _MAGIC_AT, size - position):
                 header = read_batch_header(window, at - _MAGIC_AT)
-                data = window[at - _MAGIC_AT :][: header.size_bytes]
-                if len(data) < header.size_bytes:
-                    data = file.read_at(position, header.size_bytes)
-                if is_good(data, header.size_bytes) and _is_followed(file, position, header, size):
+                # What is no batch may claim any length: of that only a header is read, where the next batch should be.
+                if _is_followed(file, position, header, size) and _is_whole(file, window, base, position, header.size_bytes):
                     return position, header
             at = window.find(b"\x02", at + 1)
         if len(window) <= HEADER_SIZE:
             return None
         base, reach = base + len(window) - HEADER_SIZE, min(4 * reach, WINDOW)
     return None
+
+
+def _is_whole(file: OpenFile, window: bytes, base: int, position: int, size: int) -> bool:
+    """Whether a batch has its checksum; `window` is what was read from `base` on."""
+    data = window[position - base : position - base + size]
+    return is_good(data if len(data) == size else file.read_at(position, size), size)
 
 
 def _first_reach(file: OpenFile) -> int:
