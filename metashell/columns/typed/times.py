@@ -38,7 +38,8 @@ def times(numbers: pa.Array, none: int = NO_TIME) -> pa.Array:
 
 def numbers_of(array: pa.Array) -> npt.NDArray[Any]:
     """The values of an array of integers, whatever lies below its nulls."""
-    kind = np.dtype(array.type.to_pandas_dtype())
+    # Not by `to_pandas_dtype`, for which older releases of pyarrow want pandas.
+    kind = np.dtype(f"{'u' if pa.types.is_unsigned_integer(array.type) else 'i'}{array.type.bit_width // 8}")
     data = array.buffers()[1]
     if data is None:
         return np.zeros(len(array), kind)
