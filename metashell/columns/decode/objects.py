@@ -54,5 +54,8 @@ def column_of_objects(objects: Iterable[Any], field: FieldSchema, schema: Messag
     """One field of many objects; None among the objects is a null row."""
     make = converter(field, schema)
     attribute = field.attribute
-    values = [None if item is None else make(getattr(item, attribute)) for item in objects]
+    if make is _same:
+        values = [None if item is None else getattr(item, attribute) for item in objects]
+    else:
+        values = [None if item is None else make(getattr(item, attribute)) for item in objects]
     return pa.array(values, arrow_type(field, schema))

@@ -140,14 +140,14 @@ class RecordTables:
 def _by_objects(group: _Group, chosen: Ints) -> tuple[Ints, list[pa.Array], list[tuple[int, str]]]:
     """The rows that decode, their columns made from objects, and the other rows, each with the reason."""
     data = group.records.buffer.data
-    sides = [(message.reader(version), starts, ends) for message, version, starts, ends in group.sides()]
+    sides = [(message.reader(version), starts[chosen].tolist(), ends[chosen].tolist()) for message, version, starts, ends in group.sides()]
     no_value = [None] if group.is_tombstone else []
     objects: list[list[Any]] = []
     kept: list[int] = []
     bad: list[tuple[int, str]] = []
-    for row in chosen.tolist():
+    for at, row in enumerate(chosen.tolist()):
         try:
-            objects.append([read(data, int(starts[row]), int(ends[row])) for read, starts, ends in sides] + no_value)
+            objects.append([read(data, starts[at], ends[at]) for read, starts, ends in sides] + no_value)
             kept.append(row)
         except DecodeError as error:
             bad.append((row, str(error)))
