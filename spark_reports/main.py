@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from metashell.cli.common import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, complain, declared_tool
-from spark_reports.said import error_in
+from spark_reports.said import error_in, silence_interrupts
 
 NAME = "spark-reports"
 
@@ -30,6 +30,7 @@ def run(values: SimpleNamespace) -> int:
 
     require_parts()
     check_master(values.master)
+    silence_interrupts()
     open_store(values.out, sources=values.paths).require_writable()
     # A stream runs for days.
     gc.enable()

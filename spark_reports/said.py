@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Final
 
@@ -32,6 +33,19 @@ def error_in(error: Exception) -> MetashellError | None:
     if _FULL in text:
         return MetashellError(f"{_full_place(text)}: {_FULL}")
     return MetashellError(_reason(text))
+
+
+def silence_interrupts() -> None:
+    """Keep py4j from logging Ctrl-C with traces, by its own loggers and the root one: the command tells it in a line.
+
+    What goes wrong otherwise comes as an exception, too.
+    """
+
+    def is_told(record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt))
+
+    logging.getLogger().addFilter(is_told)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
 
 
 def start_reason(remarks: str, error: Exception) -> str:
