@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from metashell.cli.common import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, complain, declared_tool
+from metashell.errors import UsageError
 from spark_reports.said import error_in, silence_interrupts
 
 NAME = "spark-reports"
@@ -30,6 +31,8 @@ def run(values: SimpleNamespace) -> int:
 
     require_parts()
     check_master(values.master)
+    if values.job == "export":
+        require_tables(values.table)
     silence_interrupts()
     open_store(values.out, sources=values.paths).require_writable()
     # A stream runs for days.
@@ -54,6 +57,17 @@ def run(values: SimpleNamespace) -> int:
         return STATUS_OK
     complain(NAME, left_out(fault_count))
     return STATUS_FAILED
+
+
+def require_tables(names: Sequence[str]) -> None:
+    """Errors: UsageError for a name that is no table's, of which an export would find no row."""
+    from metashell.columns.names import table_names
+    from metashell.options.values import did_you_mean
+
+    known = table_names()
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--table: no table {name}{did_you_mean(name, known)}", name)
 
 
 def require_inputs(paths: Sequence[str], *, may_be_empty: bool, is_whole: bool = False) -> None:
