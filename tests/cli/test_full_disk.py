@@ -42,8 +42,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-@pytest.mark.parametrize("form", ["parquet", "arrow", "csv", "jsonl"])
+@pytest.mark.parametrize(("form", "jobs"), [("parquet", "1"), ("parquet", "2"), ("arrow", "1"), ("csv", "1"), ("jsonl", "1")])
 def test_an_export_names_its_file_and_leaves_none(place: Path, form: str, jobs: str) -> None:
     told = refused("export", "-q", "-j", jobs, "-f", form, demo_directory(), "--out", "out", cwd=place)
     assert told.startswith("out/") and told.endswith(f": {REASON}")
