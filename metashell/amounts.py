@@ -66,13 +66,13 @@ def duration_word(ms: int) -> str:
 
 def time_text(ms: int) -> str:
     """`2026-11-20T12:25:33.440Z`; the number itself where no calendar has such a day. Units: ms since 1970."""
-    from datetime import UTC, datetime, timedelta
+    from datetime import datetime, timedelta
 
     try:
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
+        moment = datetime(1970, 1, 1) + timedelta(milliseconds=ms)
     except OverflowError:
         return str(ms)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+    return f"{moment.isoformat(timespec='milliseconds')}Z"
 
 
 def moment_text(ms: int | None) -> str:

@@ -59,4 +59,10 @@ class PathError(UsageError):
     @classmethod
     def of(cls, path: str, error: OSError) -> PathError:
         """The error of the operating system as one about the path that the operator named."""
-        return cls(f"{path}: {error.strerror or error}", path)
+        return cls(f"{path}: {reason_of(error)}", path)
+
+
+def reason_of(error: OSError) -> str:
+    """What the operating system says, without the words that pyarrow puts around it."""
+    text = error.strerror or str(error)
+    return text.partition(f"[errno {error.errno}] ")[2] or text

@@ -17,7 +17,12 @@ __all__ = ["register"]
 
 
 def register(spark: Any) -> None:
-    """Make `kafka_metadata` known to a Spark session."""
+    """Make `kafka_metadata` known to a Spark session, and set what it needs: its workers, where they run here, and filters pushed down.
+
+    A session of Spark Connect (`sc://`) is one too; its server needs this package in the Python that its workers run.
+    """
+    from spark_reports.session import prepare_session
     from spark_reports.source import KafkaMetadataSource
 
+    prepare_session(spark)
     spark.dataSource.register(KafkaMetadataSource)

@@ -8,58 +8,66 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import sys
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool
-from metashell.errors import MetashellError, UsageError
+from metashell.cli.common import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, complain, declared_tool
+from metashell.errors import UsageError
+from spark_reports.said import error_in, silence_interrupts
 
 NAME = "spark-reports"
-_OUR_ERROR = re.compile(r"^\s*metashell\.errors\.(\w+): (.*)$", re.MULTILINE)
 
 
 def run(values: SimpleNamespace) -> int:
     """Do the job that the command line names."""
     from metashell.reports.forms import left_out
     from metashell.stores import open_store
-    from spark_reports.session import open_session, require_parts
+    from spark_reports.masters import check_master
+    from spark_reports.session import end_at_once, open_session, require_parts
 
     require_parts()
+    check_master(values.master)
+    if values.job == "export":
+        require_tables(values.table)
+    silence_interrupts()
     open_store(values.out, sources=values.paths).require_writable()
     # A stream runs for days.
     gc.enable()
     require_inputs(values.paths, may_be_empty=values.job == "stream" and not values.once, is_whole=values.once)
-    spark = open_session(NAME, values.master)
     try:
-        fault_count = _JOBS.get(values.job, _report)(spark, values)
-    except Exception as error:
-        message = error_in(error)
-        if message is None:
-            raise
-        raise message from None
-    finally:
-        spark.stop()
+        spark = open_session(NAME, values.master)
+        try:
+            fault_count = _JOBS.get(values.job, _report)(spark, values)
+        except Exception as error:
+            message = error_in(error)
+            if message is None:
+                raise
+            raise message from None
+        finally:
+            if not isinstance(sys.exc_info()[1], KeyboardInterrupt):
+                spark.stop()
+    except KeyboardInterrupt:
+        complain(NAME, "interrupted")
+        end_at_once(STATUS_INTERRUPTED)
     if not fault_count:
         return STATUS_OK
     complain(NAME, left_out(fault_count))
     return STATUS_FAILED
 
 
-def error_in(error: Exception) -> MetashellError | None:
-    """The error inside an exception that Spark wraps with its own words and a worker's trace; None for our own mistakes."""
-    if isinstance(error, MetashellError):
-        return error
-    if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
-        return None
-    found = _OUR_ERROR.findall(str(error))
-    if not found:
-        return MetashellError(str(error).splitlines()[0])
-    name, message = found[-1]
-    return UsageError(message) if name == "UsageError" else MetashellError(message)
+def require_tables(names: Sequence[str]) -> None:
+    """Errors: UsageError for a name that is no table's, of which an export would find no row."""
+    from metashell.columns.names import table_names
+    from metashell.options.values import did_you_mean
+
+    known = table_names()
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--table: no table {name}{did_you_mean(name, known)}", name)
 
 
 def require_inputs(paths: Sequence[str], *, may_be_empty: bool, is_whole: bool = False) -> None:
@@ -80,6 +88,7 @@ def reading_options(values: SimpleNamespace) -> dict[str, str]:
     return {
         "onError": values.on_error,
         "showSecrets": str(values.show_secrets).lower(),
+        "oldColumns": str(values.old_columns).lower(),
         "splitBytes": str(values.split_size),
     }
 
@@ -129,6 +138,7 @@ def _export(spark: Any, values: SimpleNamespace) -> int:
         split_bytes=values.split_size,
         on_error=values.on_error,
         show_secrets=values.show_secrets,
+        columns="raw" if values.old_columns else "typed",
     )
     sys.stdout.write("".join(f"{table:<40} {count:>12}\n" for table, count in rows.items()))
     return rows.get("faults", 0)
@@ -137,9 +147,8 @@ def _export(spark: Any, values: SimpleNamespace) -> int:
 def _stream(spark: Any, values: SimpleNamespace) -> int:
     from spark_reports.stream_job import start_stream
 
-    if len(values.table) != 1 or len(values.paths) != 1:
-        raise UsageError("stream takes one --table and one PATH")
-    query = start_stream(spark, values.paths[0], values.out, values.table[0], options=reading_options(values))
+    say = partial(complain, NAME)
+    query = start_stream(spark, values.paths, values.out, values.table, options=reading_options(values), say=say)
     if values.once:
         query.processAllAvailable()
         query.stop()

@@ -53,7 +53,9 @@ def _checkpoints(reports: Sequence[Report]) -> str:
 def _base_views(spark: Any, reports: Sequence[Report], paths: Sequence[str], options: dict[str, str]) -> Iterator[tuple[str, Any]]:
     """Temporary views with the names and columns that the reports' SQL uses; each reads only what it needs."""
     for table in sorted({table for report in reports for table in report.tables}):
-        reader = spark.read.format(NAME).options(**options).option("table", table).option("paths", json.dumps(list(paths)))
+        # Their SQL is about numbers, as logs have them.
+        reader = spark.read.format(NAME).options(**options).option("table", table).option("oldColumns", "true")
+        reader = reader.option("paths", json.dumps(list(paths)))
         logs = dict.fromkeys(report.log for report in reports if table in report.tables)
         reader = reader.option("only", ",".join(logs)).option("checkpoints", _checkpoints(reports))
         if table not in DERIVED:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 from metashell.columns.packages import require_packages
 from metashell.errors import MetashellError
+from spark_reports.said import start_reason
 
 OLDEST_JAVA: Final = 17
 INSTALL_JAVA: Final = f"install Java {OLDEST_JAVA} or later (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
@@ -38,6 +41,9 @@ def open_session(name: str, master: str | None = None, settings: dict[str, str] 
         builder = builder.config(key, value)
     with _quiet_java():
         spark = builder.getOrCreate()
+    if threading.current_thread() is threading.main_thread():
+        # Spark's own handler asks the JVM to cancel its jobs, in the middle of whatever is said to it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     spark.sparkContext.setLogLevel("ERROR")
     import spark_reports
 
@@ -58,7 +64,7 @@ def _quiet_java() -> Iterator[None]:
     """Start the JVM with its standard error in a file that has no name: it greets with a page of remarks, whatever its log level.
 
     What goes wrong later comes as an exception.
-    Errors: MetashellError with its last line where it does not start.
+    Errors: MetashellError with the reason where it does not start.
     """
     if is_submitted():
         yield
@@ -71,8 +77,8 @@ def _quiet_java() -> Iterator[None]:
             yield
         except Exception as error:
             remarks.seek(0)
-            lines = remarks.read().decode("utf-8", "replace").splitlines() or str(error).splitlines()
-            raise MetashellError(f"Spark did not start: {lines[-1].strip()}") from error
+            reason = start_reason(remarks.read().decode("utf-8", "replace"), error)
+            raise MetashellError(f"Spark did not start: {reason}") from error
         finally:
             os.dup2(kept, 2)
             os.close(kept)
@@ -108,6 +114,55 @@ def java_trouble() -> str | None:
     return None
 
 
+def prepare_session(spark: Any) -> None:
+    """Set what the data source needs in a session that somebody else has made.
+
+    Filters are pushed down. Workers on this machine run this interpreter and find these packages, unless a setting names another: Spark
+    would start whatever `python3` is on the PATH. What runs on other machines is theirs.
+    """
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    if is_remote(spark):
+        return
+    context = spark.sparkContext
+    if not context.master.startswith("local"):
+        return
+    if "PYSPARK_PYTHON" not in os.environ and not context.getConf().contains("spark.pyspark.python"):
+        context.pythonExec = sys.executable
+    # Threads for numpy's linear algebra, which nothing here has, cost each worker 0.1 s.
+    context.environment.setdefault("OPENBLAS_NUM_THREADS", "1")
+    context.environment["PYTHONPATH"] = _with_our_root(context.environment.get("PYTHONPATH") or os.environ.get("PYTHONPATH", ""))
+
+
+def end_at_once(status: int) -> None:
+    """End this process and the JVM that it started, if any, without waiting for either: for Ctrl-C.
+
+    py4j and Spark would print what they were at, and wait for each other. The JVM removes its files when it is asked to end.
+    """
+    for process_id in _children():
+        with suppress(OSError):
+            os.kill(process_id, signal.SIGTERM)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def _children() -> list[int]:
+    """The processes that this one has started, and those that they have, as far as the system says."""
+    found, left = [], [os.getpid()]
+    while left:
+        for path in Path(f"/proc/{left.pop()}/task").glob("*/children"):
+            with suppress(OSError):
+                below = [int(word) for word in path.read_text().split()]
+                found += below
+                left += below
+    return found
+
+
+def is_remote(spark: Any) -> bool:
+    """Whether a session is one of Spark Connect, which has no context here."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
 def prepare_workers() -> None:
     """Have workers run this interpreter and find these packages; Spark would start whatever `python3` is on the PATH.
 
@@ -115,7 +170,11 @@ def prepare_workers() -> None:
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    os.environ["PYTHONPATH"] = _with_our_root(os.environ.get("PYTHONPATH", ""))
+
+
+def _with_our_root(path: str) -> str:
+    """A PYTHONPATH on which these packages are."""
     root = str(Path(__file__).resolve().parents[1])
-    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    if root not in known:
-        os.environ["PYTHONPATH"] = os.pathsep.join([root, *filter(None, known)])
+    known = path.split(os.pathsep)
+    return path if root in known else os.pathsep.join([root, *filter(None, known)])

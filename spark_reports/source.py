@@ -1,70 +1,55 @@
-"""The data source `kafka_metadata`: one table of the given files and directories, one partition a split, Arrow batches only.
+"""The data source `kafka_metadata`: tables of the given files and directories, one partition a split, Arrow batches only.
 
 A table of the state (`topics`, `partitions`, `brokers` and so on, see columns/state) has one partition a cluster; all others are events.
 The option `at` asks for the state as of an offset or a time.
 
-Options: `table` (default `records`), `columns` (names with commas between; Spark prunes none by itself), `onError` (`fail` or `skip`),
-`showSecrets`, `splitBytes`, `log` (the kind of log where nothing else says it), `only` (kinds of logs: others are not read),
-`checkpoints` (`every`: not only those that replay needs). Skipped faults are rows of the table `faults`; `faultsOf`
-names the tables whose records are decoded for it, which finds those that are at fault within.
+Options: `table` (default `records`) or `tables` (several in one pass: a row has `table`, and its columns in the struct of that name),
+`columns` (names with commas between; `.schema(...)` does the same; Spark prunes none by itself), `onError` (`fail` or `skip`),
+`showSecrets`, `oldColumns` (numbers for times, bytes for ids), `splitBytes`, `log` (the kind of log where nothing else says it), `only`
+(kinds of logs: others are not read), `checkpoints` (`every`: not only those that replay needs). Skipped faults are rows of the table
+`faults`; `faultsOf` names the tables whose records are decoded for it, which finds those that are at fault within.
+
+Paths may be patterns. The option `where` has conditions that the source applies itself: by `offset`, `epoch` and `timestamp` batches are
+passed over by their headers, and where possible not read at all, so what is damaged there is not reported; all others save rows on their
+way to Spark. `pushdown` (`true`) does the same with the filters of a query, for loads that only one query uses: see `where`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any, cast
 
 import pyarrow as pa
+from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from metashell.columns import ReadOptions, Split, plan_splits, read_split, tables
-from metashell.columns.decode.options import OnError
-from metashell.columns.inputs.splits import logs_of, require_logs
-from metashell.columns.names import STATE_TABLES
-from metashell.columns.state.schemas import SCHEMAS
+from metashell.columns import Split, plan_splits
+from metashell.columns.bounds import Bounds
+from metashell.columns.decode.reader import read_piece
+from metashell.columns.inputs.globs import places_of
+from metashell.columns.inputs.splits import require_logs
+from metashell.columns.meanings.comments import spark_row_metadata
+from metashell.columns.schemas import FAULTS
+from metashell.columns.typed.tables import spark_batch, typed_batch
 from metashell.errors import UsageError
-from metashell.log.kinds import KNOWN_LOGS, LogKind
+from metashell.log.kinds import LogKind
 from metashell.reports.derived import TABLES
+from spark_reports.asked import TABLE, Asked, asked_by, table_schema, with_columns
+from spark_reports.filters import Filters, judged, with_bounds
+from spark_reports.where import conditions
 
 NAME = "kafka_metadata"
 SPLIT_BYTES = 32 << 20
 """A task's share of a large input. Of a small one the shares are smaller, so that there are tasks for all cores."""
 SPLIT_BYTES_MIN = 8 << 20
 TASKS_WANTED = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a load asks for: a table, the columns of it in order, and how it is read."""
-
-    table: str
-    columns: tuple[str, ...]
-    options: ReadOptions
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The table's schema, of the wanted columns only."""
-        whole = table_schema(self.table)
-        return pa.schema([whole.field(name) for name in self.columns])
-
-    def of_its_logs(self, splits: Sequence[Split]) -> list[Split]:
-        """The splits without what lies in logs that are not read."""
-        logs = self.options.tables_by_log
-        if logs is None:
-            return list(splits)
-        return [left for split in splits if (left := Split(tuple(piece for piece in split.pieces if piece.log in (None, *logs)))).pieces]
-
-    def batches(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """The rows of a split."""
-        for table, batch in read_split(split, self.options):
-            if self.table in TABLES and table in TABLES[self.table].sources:
-                batch, table = TABLES[self.table].rows_of(table, batch), self.table
-            if table == self.table and batch.num_rows:
-                yield pa.RecordBatch.from_arrays([batch.column(name) for name in self.columns], schema=self.schema)
+KNOWS_FILTERS = hasattr(datasource, "Filter")
+"""Filters are pushed down from Spark 4.1 on."""
 
 
 @dataclass(frozen=True)
@@ -82,123 +67,164 @@ class KafkaMetadataSource(DataSource):
         return NAME
 
     def schema(self) -> StructType:
-        return from_arrow_schema(wanted(self.options).schema)
+        return spark_types(asked_by(self.options).schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        asked = wanted(self.options)
-        if asked.table in STATE_TABLES:
+        asked = asked_by(self.options)
+        if asked.is_state:
             from spark_reports.state import StateReader
 
-            return StateReader(load_paths(self.options), asked, self.options.get("at", ""))
-        return SplitReader(self.options)
+            rows = Rows(asked, schema)
+            return StateReader(rows.asked, rows.schema)
+        return PushingReader(asked, schema) if asked.pushes and KNOWS_FILTERS else SplitReader(asked, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        from spark_reports.stream import GrowingFilesReader
+        from spark_reports.stream import GrowingLogsReader
 
-        if (table := wanted(self.options).table) in STATE_TABLES:
-            raise UsageError(f"table {table} is of the state, which is read as a whole: only tables of events can be streamed", table)
-        return GrowingFilesReader(self.options)
+        asked = asked_by(self.options)
+        if asked.is_state:
+            raise UsageError(
+                f"table {asked.table} is of the state, which is read as a whole: only tables of events can be streamed", asked.table
+            )
+        return GrowingLogsReader(asked, schema)
+
+
+class Rows:
+    """Makes the rows of splits as they are asked for, in the form of `schema`, which is that of the load or was given with it."""
+
+    def __init__(self, asked: Asked, schema: StructType) -> None:
+        if asked.is_one and tuple(schema.names) != asked.columns:
+            asked = with_columns(asked, schema.names)
+        self.asked = asked
+        own = asked.schema
+        self.schema = _agreed(own, schema)
+        self.is_cast = self.schema is not own
+        whole = table_schema(asked.table, asked.options.columns) if asked.is_one else asked.schema
+        self._apply(Filters(conditions(asked.where, whole)) if asked.where else Filters(), whole)
+
+    def push(self, filters: list[Any]) -> None:
+        """Take the filters that can be judged here, besides those of the load."""
+        whole = self.asked.schema
+        self._apply(Filters((*self.filters.tests, *judged(filters, whole).tests)), whole)
+
+    def _apply(self, filters: Filters, whole: pa.Schema) -> None:
+        self.filters = filters
+        # The rows of faults are of places, and those of derived tables of more than one record.
+        if self.asked.is_one and self.asked.table != FAULTS and self.asked.table not in TABLES:
+            self.filters = with_bounds(filters, whole)
+            needs_payload = any(test.column == "payload" for test in filters.tests)
+            options = replace(self.asked.options, only=self.bounds, payload_types=self.filters.payload_types)
+            self.asked = replace(self.asked, options=replace(options, payloads=options.payloads or needs_payload))
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """What limits the batches that are read, if anything does."""
+        return None if self.filters.bounds.is_open else self.filters.bounds
+
+    def of(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """The rows of a split."""
+        for piece in split.pieces:
+            for table, batch in read_piece(piece, self.asked.options):
+                yield from self._made(table, batch)
+
+    def _made(self, table: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        asked = self.asked
+        if asked.is_one and asked.table in TABLES and table in TABLES[asked.table].sources:
+            batch, table = TABLES[asked.table].rows_of(table, batch), asked.table
+        elif table in asked.tables and asked.options.columns == "typed":
+            wanted = {*asked.columns, *(test.column for test in self.filters.tests)} if asked.is_one else None
+            batch = spark_batch(typed_batch(table, batch, wanted))
+        if table not in asked.tables or not batch.num_rows:
+            return
+        if asked.is_one:
+            batch = self.filters.kept(batch)
+            arrays = [batch.column(name) for name in asked.columns]
+        else:
+            arrays = [pa.nulls(batch.num_rows, field.type) for field in asked.schema]
+            arrays[0] = pa.array([table]).take(pa.array([0] * batch.num_rows))
+            at = asked.schema.get_field_index(table)
+            arrays[at] = pa.StructArray.from_arrays(batch.columns, fields=list(asked.schema.field(at).type))
+        if batch.num_rows:
+            made = pa.RecordBatch.from_arrays(arrays, schema=asked.schema)
+            made = made if asked.is_one else self.filters.kept(made)
+            yield made.cast(self.schema) if self.is_cast else made
 
 
 class SplitReader(DataSourceReader):
     """Plans on the driver, reads in the tasks."""
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self.paths = load_paths(options)
-        self.split_bytes = split_bytes(options)
-        self.log = kind_of_log(options)
-        self.every_checkpoint = options.get("checkpoints") == "every"
-        self.wanted = wanted(options)
+    def __init__(self, asked: Asked, schema: StructType) -> None:
+        self.rows = Rows(asked, schema)
 
     def partitions(self) -> Sequence[InputPartition]:
-        splits = balanced_splits(self.paths, self.split_bytes, self.log, every_checkpoint=self.every_checkpoint)
-        require_logs(logs_of(splits), sources_of(self.wanted.table), self.paths)
-        splits = self.wanted.of_its_logs(splits)
+        asked = self.rows.asked
+        logs: set[LogKind | None] = set()
+        splits = balanced_splits(
+            asked.paths, asked.split_bytes, asked.log, every_checkpoint=asked.every_checkpoint, only=self.rows.bounds, logs=logs
+        )
+        require_logs(logs, asked.sources, asked.paths)
+        splits = [left for split in splits if (left := self._wanted(split)).pieces]
         # Spark wants one partition at least, and an input may hold no batch at all.
         return [SplitPartition(split) for split in splits or [Split(())]]
 
+    def _wanted(self, split: Split) -> Split:
+        """The split without what lies in logs that are not read, or what no filter wants."""
+        by_log = self.rows.asked.options.tables_by_log
+        pieces = (piece for piece in split.pieces if by_log is None or piece.log in (None, *by_log))
+        return Split(tuple(piece for piece in pieces if self.rows.filters.may_hold(piece)))
+
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return self.wanted.batches(cast(SplitPartition, partition).split)
+        return self.rows.of(cast(SplitPartition, partition).split)
 
 
-def balanced_splits(paths: Sequence[str], wanted_bytes: int, log: LogKind | None, *, every_checkpoint: bool = False) -> list[Split]:
-    """The splits of an input, of `wanted_bytes` each; where that is 0, so that there is work for all cores."""
-    splits = plan_splits(paths, wanted_bytes or SPLIT_BYTES, log=log, every_checkpoint=every_checkpoint)
+class PushingReader(SplitReader):
+    """The same with filters. A class that takes them fails each load where Spark is set not to push any."""
+
+    def pushFilters(self, filters: list[Any]) -> list[Any]:  # noqa: N802 - Spark's name
+        """Take what can be used. Spark judges all filters again: here they only save work."""
+        self.rows.push(filters)
+        return filters
+
+
+def balanced_splits(
+    paths: Sequence[str],
+    wanted_bytes: int,
+    log: LogKind | None,
+    *,
+    every_checkpoint: bool = False,
+    only: Bounds | None = None,
+    logs: set[LogKind | None] | None = None,
+) -> list[Split]:
+    """The splits of an input, of `wanted_bytes` each; where that is 0, so that there is work for all cores. See `plan_splits`."""
+    places = list(dict.fromkeys(place for path in paths for place in places_of(path)))
+    splits = plan_splits(places, wanted_bytes or SPLIT_BYTES, log=log, every_checkpoint=every_checkpoint, only=only, logs=logs)
     share = max(sum(split.bytes for split in splits) // TASKS_WANTED, SPLIT_BYTES_MIN)
     if not wanted_bytes and share < SPLIT_BYTES and len(splits) < TASKS_WANTED:
-        return plan_splits(paths, share, log=log, every_checkpoint=every_checkpoint)
+        return plan_splits(places, share, log=log, every_checkpoint=every_checkpoint, only=only)
     return splits
 
 
-def table_schema(table: str) -> pa.Schema:
-    """The schema of a table. Errors: UsageError for a name that none has."""
-    if table in TABLES:
-        return TABLES[table].schema
-    known = {**SCHEMAS, **tables()}
-    if table not in known:
-        raise UsageError(f"unknown table {table}; there are {', '.join([*known, *TABLES])}", table)
-    return known[table]
+def spark_types(schema: pa.Schema) -> StructType:
+    """A schema as Spark's, with what its columns mean."""
+    return StructType.fromJson(json.loads(spark_row_metadata(schema)))
 
 
-def sources_of(table: str) -> tuple[str, ...]:
-    """The tables of columns/ that a table is made of."""
-    return tuple(TABLES[table].sources) if table in TABLES else (table,)
-
-
-def wanted(options: Mapping[str, str]) -> Wanted:
-    """What the options of a load ask for. Errors: UsageError."""
-    table = options.get("table", "records")
-    names = table_schema(table).names
-    columns = names_in(options, "columns") or tuple(names)
-    for column in columns:
-        if column not in names:
-            raise UsageError(f"table {table} has no column {column}; it has {', '.join(names)}", column)
-    on_error = options.get("onError", "fail")
-    if on_error not in ("fail", "skip"):
-        raise UsageError(f"option onError is fail or skip, not {on_error}", on_error)
-    read = frozenset(sources_of(table)) if table in TABLES else frozenset((table, *names_in(options, "faultsOf")))
-    only = names_in(options, "only")
-    return Wanted(
-        table,
-        columns,
-        ReadOptions(
-            tables=read,
-            tables_by_log={known_log(name, "only"): read for name in only} if only else None,
-            on_error=cast(OnError, on_error),
-            show_secrets=options.get("showSecrets", "false").lower() == "true",
-            payloads="payload" in columns,
-        ),
-    )
-
-
-def kind_of_log(options: Mapping[str, str]) -> LogKind | None:
-    """The kind that the option `log` names. Errors: UsageError."""
-    return known_log(options["log"], "log") if options.get("log") else None
-
-
-def known_log(name: str, option: str) -> LogKind:
-    """A kind of log by its name. Errors: UsageError."""
-    for kind in KNOWN_LOGS:
-        if kind == name:
-            return kind
-    raise UsageError(f"option {option} is one of {', '.join(KNOWN_LOGS)}, not {name}", name)
-
-
-def names_in(options: Mapping[str, str], option: str) -> tuple[str, ...]:
-    """The names that an option lists, with commas between."""
-    return tuple(name.strip() for name in options.get(option, "").split(",") if name.strip())
-
-
-def load_paths(options: Mapping[str, Any]) -> list[str]:
-    """The paths of a load: one as Spark's option `path`, several as `paths`, a JSON array. Errors: UsageError if there is none."""
-    several = options.get("paths")
-    if several:
-        return [str(path) for path in json.loads(several)]
-    if options.get("path"):
-        return [str(options["path"])]
-    raise UsageError("load() needs a path: a log, a checkpoint, or a directory of them")
-
-
-def split_bytes(options: Mapping[str, str]) -> int:
-    """The wanted size of a task's share, 0 where the command line leaves it open."""
-    return int(options.get("splitBytes", 0))
+def _agreed(own: pa.Schema, given: StructType) -> pa.Schema:
+    """The schema that Spark expects of the rows. Errors: UsageError for a column whose type cannot be made of ours."""
+    ours = spark_types(own)
+    if [(field.name, field.dataType.simpleString()) for field in ours] == [(field.name, field.dataType.simpleString()) for field in given]:
+        return own
+    if given.names != ours.names:
+        raise UsageError(f"the schema that was given has the columns {', '.join(given.names)}; they are {', '.join(ours.names)}", TABLE)
+    # What the zone of a time is called has to be said to newer releases.
+    more: Any = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+    wanted = to_arrow_schema(given, **more)
+    for have, want in zip(own, wanted, strict=True):
+        try:
+            pa.nulls(0, have.type).cast(want.type)
+        except pa.ArrowException:
+            shown = ours[have.name].dataType.simpleString()
+            raise UsageError(
+                f"column {have.name} is {shown}, and not {given[have.name].dataType.simpleString()}, as the given schema says", have.name
+            ) from None
+    return wanted

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from metashell.columns.inputs.globs import places_of
 from metashell.columns.state.reading import copies_by_cluster, read_state
-from metashell.columns.state.tables import plain, state_batches
+from metashell.columns.state.tables import spark_state_batch, state_batches
 from metashell.history import parse_moment
 from metashell.history.openers import image_as_of
 
 if TYPE_CHECKING:
-    from spark_reports.source import Wanted
+    from spark_reports.asked import Asked
 
 
 @dataclass(frozen=True)
@@ -30,18 +31,22 @@ class ClusterPartition(InputPartition):
 class StateReader(DataSourceReader):
     """Finds the clusters on the driver, and makes their images in the tasks."""
 
-    def __init__(self, paths: Sequence[str], wanted: Wanted, at: str = "") -> None:
-        self.paths = paths
-        self.wanted = wanted
+    def __init__(self, asked: Asked, schema: pa.Schema) -> None:
+        self.wanted = asked
+        self.schema = schema
         # A time ago is one time for all clusters.
-        self.moment = parse_moment(at, round(time.time() * 1000)) if at else None
+        self.moment = parse_moment(asked.at, round(time.time() * 1000)) if asked.at else None
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [ClusterPartition(tuple(copies)) for copies in copies_by_cluster(self.paths)]
+        return [
+            ClusterPartition(tuple(copies))
+            for copies in copies_by_cluster([place for path in self.wanted.paths for place in places_of(path)])
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         wanted = self.wanted
         image_at = None if self.moment is None else partial(image_as_of, moment=self.moment)
         for cluster in read_state(cast(ClusterPartition, partition).paths, on_error=wanted.options.on_error, image_at=image_at):
-            for batch in state_batches(wanted.table, cluster, show_secrets=wanted.options.show_secrets):
-                yield plain(wanted.table, batch).select(list(wanted.columns))
+            form = wanted.options.columns
+            for batch in state_batches(wanted.table, cluster, show_secrets=wanted.options.show_secrets, columns=form):
+                yield spark_state_batch(wanted.table, batch, form).select(list(wanted.columns)).cast(self.schema)

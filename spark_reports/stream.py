@@ -1,101 +1,98 @@
 """Streaming over logs that grow: what has been appended since the last micro-batch, whole batches only.
 
-The offset of a stream is how far each file is read. Segments that appear are read from their start, those that a broker deletes are
-forgotten; checkpoints take no part, they repeat the log. A tail that is half written waits for its rest.
+The offset of a stream is how far each log is read (`reach`). Segments that appear are read from their start, those that a broker deletes
+are forgotten; checkpoints take no part, they repeat the log. A tail that is half written waits for its rest.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import pickle
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
 
-from metashell.codec.uris import is_uri, shown_uri
-from metashell.columns.inputs.files import input_files, open_input
-from metashell.columns.inputs.splits import Piece, Split
-from metashell.errors import UsageError
-from metashell.log.inputs import InputFile
-from metashell.log.kinds import METADATA
-from metashell.log.segment import BadBatch, BatchFault, read_batches
-from metashell.log.tail import Tail
-from spark_reports.source import SPLIT_BYTES, SplitPartition, kind_of_log, load_paths, split_bytes, wanted
+from metashell.codec.uris import is_uri
+from metashell.columns.inputs.files import input_files
+from metashell.columns.inputs.globs import places_of
+from metashell.columns.inputs.splits import Split
+from metashell.errors import MetashellError, UsageError
+from spark_reports.asked import SPLITS, SPLITS_SCHEMA, Asked
+from spark_reports.reach import GrowingLog, growing_logs, new_between, reach_of
+from spark_reports.source import SPLIT_BYTES, Rows
 
-Offset = dict[str, int]
+Offset = dict[str, Any]
 
 
-class GrowingFilesReader(DataSourceStreamReader):
+@dataclass(frozen=True)
+class NewPartition(InputPartition):
+    """A task's share; `note` says what is odd about its log."""
+
+    split: Split
+    note: str = ""
+
+
+class GrowingLogsReader(DataSourceStreamReader):
     """Micro-batches of the logs below some directories."""
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self.paths = load_paths(options)
-        self.log = kind_of_log(options)
-        self.split_bytes = split_bytes(options) or SPLIT_BYTES
-        self.wanted = wanted(options)
+    def __init__(self, asked: Asked, schema: StructType) -> None:
+        self.asked = asked
+        self.rows = None if asked.table == SPLITS else Rows(asked, schema)
+        self.split_bytes = asked.split_bytes or SPLIT_BYTES
         self._known: Offset = {}
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
         return {}
 
-    def latestOffset(self, *_: Any) -> Offset:  # noqa: N802 - Spark's name
-        """How far whole batches reach now."""
+    def latestOffset(self, start: Offset | None = None, *_: Any) -> Offset:  # noqa: N802 - Spark's name
+        """How far whole batches reach now. Spark before 4.2 does not say where the last one ended."""
         # Spark keeps offsets in files, which must not hold credentials.
-        known = self._known
-        self._known = {name: self._end_of(file, known.get(name, 0)) for name, file in self._named_files().items()}
-        return dict(self._known)
+        known = {**(start or {}), **self._known}
+        self._known = {log.name: reach_of(log, known.get(log.name)) for log in self._logs()}
+        # As JSON gives it back.
+        return cast(Offset, json.loads(json.dumps(self._known)))
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """What was appended between two offsets, cut into shares."""
-        files = self._named_files()
-        pieces = [
-            piece
-            for path, until in sorted(end.items())
-            # A file that was deleted since is skipped.
-            if path in files and until > start.get(path, 0)
-            for piece in self._pieces(files[path], start.get(path, 0), until)
-        ]
-        return [SplitPartition(Split((piece,))) for piece in pieces]
+        if any(not isinstance(reach, dict) for reach in (*start.values(), *end.values())):
+            raise MetashellError("the progress of this stream was written by an earlier release: begin a new one with another place for it")
+        logs = {log.name: log for log in self._logs()}
+        found: list[InputPartition] = []
+        for name, reach in sorted(end.items()):
+            # A log that was deleted since is skipped.
+            if name in logs and reach != start.get(name):
+                new = new_between(logs[name], start.get(name), reach, self.split_bytes)
+                if new.note:
+                    sys.stderr.write(f"kafka_metadata: {new.note}\n")
+                found += [NewPartition(Split((piece,)), "" if number else new.note) for number, piece in enumerate(new.pieces)]
+        return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return self.wanted.batches(cast(SplitPartition, partition).split)
+        share = cast(NewPartition, partition)
+        if self.rows is None:
+            yield pa.RecordBatch.from_arrays(
+                [pa.array([pickle.dumps(share.split)], pa.binary()), pa.array([share.note])], schema=SPLITS_SCHEMA
+            )
+        else:
+            yield from self.rows.of(share.split)
 
-    def _named_files(self) -> dict[str, InputFile]:
-        return {shown_uri(file.path): file for file in self._files()}
-
-    def _files(self) -> list[InputFile]:
+    def _logs(self) -> list[GrowingLog]:
         found = []
-        for path in self.paths:
+        for path in self.asked.paths:
             try:
-                found += list(input_files(path, self.log, may_be_empty=True))
+                for place in places_of(path):
+                    found += list(input_files(place, self.asked.log, may_be_empty=True))
             except UsageError:
                 # A directory may be empty until its broker starts; what is not there, or no log, will never be one.
                 if not is_folder(path):
                     raise
-        return [file for file in found if not file.checkpoint]
-
-    def _end_of(self, file: InputFile, start: int) -> int:
-        """The end of the last whole batch after `start`; bytes that are damaged, but framed, are part of the log."""
-        end = start
-        with open_input(file.path) as opened:
-            for item in read_batches(opened, start=start):
-                if isinstance(item, Tail):
-                    break
-                end = item.position + (item.size if isinstance(item, BadBatch) else len(item.data))
-        return end
-
-    def _pieces(self, file: InputFile, start: int, end: int) -> Iterator[Piece]:
-        with open_input(file.path) as opened:
-            log = file.log or METADATA
-            cuts = [start]
-            for item in read_batches(opened, start=start):
-                if isinstance(item, BatchFault) or item.position >= end:
-                    break
-                if item.position - cuts[-1] >= self.split_bytes:
-                    cuts.append(item.position)
-        for begin, until in zip(cuts, [*cuts[1:], end], strict=True):
-            yield Piece(path=file.path, log=log, cluster_id=file.cluster_id, start=begin, end=until, size=end, may_end_early=False)
+        return growing_logs(found)
 
 
 def is_folder(path: str) -> bool:

@@ -1,20 +1,145 @@
-"""The job behind `spark-reports stream`: what is appended to growing logs, as Parquet parts, until it is stopped."""
+"""The job behind `spark-reports stream`: what is appended to growing logs, as Parquet parts of several tables, until it is stopped.
+
+Spark keeps how far each log is read; a micro-batch is a list of splits, which tasks read once for all tables and write as Parquet. A part
+is named by its micro-batch and its split: one that is done again after a crash writes the same names, whole or not at all, and removes
+first what the attempt before it left. So each record is in one part, also after kill -9.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import pickle
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from json import dumps
+from typing import Any, Final
 
+import pyarrow as pa
+
+from metashell.codec.uris import is_uri, shown_uri
+from metashell.columns import ReadOptions, Split, read_split
+from metashell.columns.decode.redacting import marked_schema
+from metashell.columns.export.parquet import ParquetTable
+from metashell.columns.meanings.comments import commented
+from metashell.columns.names import STATE_TABLES
+from metashell.columns.typed.tables import spark_batch
+from metashell.errors import UsageError
+from metashell.reports.derived import TABLES as DERIVED
+from metashell.stores import Store, open_store
+from spark_reports.asked import SPLITS, asked_by, table_schema
 from spark_reports.source import NAME
 
+PROGRESS: Final = "_progress"
+_OF_SPARK: Final = "_spark_metadata"
+_SCHEMES_OF_HADOOP: Final = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
+_JARS: Final = {
+    "s3a": "org.apache.hadoop:hadoop-aws",
+    "gs": "com.google.cloud.bigdataoss:gcs-connector",
+    "abfs": "org.apache.hadoop:hadoop-azure",
+}
+_PART: Final = re.compile(r"^table=[^/]+/part-(\d{8,})-\d{5,}\.parquet$")
 
-def start_stream(spark: Any, path: str, out: str, table: str, *, options: dict[str, str] | None = None, interval: str = "5 seconds") -> Any:
-    """The running query that writes a table to `out/table=NAME`; how far it has read is kept in `out/_progress`, so it resumes."""
-    frame = spark.readStream.format(NAME).options(**(options or {})).option("table", table).load(path)
-    folder = out.rstrip("/")
-    return (
-        frame.writeStream.format("parquet")
-        .option("path", f"{folder}/table={table}")
-        .option("checkpointLocation", f"{folder}/_progress/{table}")
-        .trigger(processingTime=interval)
-        .start()
-    )
+
+@dataclass(frozen=True, slots=True)
+class StreamTask:
+    """What a task does to its split; it travels to the executor."""
+
+    store: Store
+    options: ReadOptions
+    batch_id: int
+
+    def __call__(self, numbered: tuple[Split, int]) -> None:
+        split, number = numbered
+        tables: dict[str, list[pa.RecordBatch]] = {}
+        for table, batch in read_split(split, self.options):
+            # Faults that are skipped come whether they are wanted or not.
+            if self.options.tables is None or table in self.options.tables:
+                tables.setdefault(table, []).append(spark_batch(batch) if self.options.columns == "typed" else batch)
+        for table, batches in tables.items():
+            schema = commented(table, marked_schema(batches[0].schema, show_secrets=self.options.show_secrets))
+            with self.store.create(f"table={table}/part-{self.batch_id:08d}-{number:05d}.parquet") as file:
+                writer = ParquetTable(file, schema)
+                writer.write(batches)
+                writer.close()
+
+
+class Sink:
+    """Writes micro-batches: Spark calls it with the splits of each, and with its number, from 0 on."""
+
+    def __init__(self, spark: Any, store: Store, options: ReadOptions, say: Callable[[str], None]) -> None:
+        self.context = spark.sparkContext
+        self.store = store
+        self.options = options
+        self.say = say
+        self._is_first = True
+
+    def __call__(self, frame: Any, batch_id: int) -> None:
+        if self._is_first:
+            self._remove_from(batch_id)
+            self._is_first = False
+        rows = frame.collect()
+        for note in dict.fromkeys(row["note"] for row in rows if row["note"]):
+            self.say(note)
+        splits = [(pickle.loads(row["split"]), number) for number, row in enumerate(rows)]
+        if splits:
+            self.context.parallelize(splits, len(splits)).foreach(StreamTask(self.store, self.options, batch_id))
+
+    def _remove_from(self, batch_id: int) -> None:
+        """Remove what an attempt wrote that was broken off."""
+        for file in self.store.files():
+            part = _PART.match(file.name)
+            if part is not None and int(part[1]) >= batch_id:
+                self.store.remove(file.name)
+
+
+def start_stream(
+    spark: Any,
+    paths: Sequence[str],
+    out: str,
+    tables: Sequence[str] | None,
+    *,
+    options: dict[str, str] | None = None,
+    interval: str = "5 seconds",
+    say: Callable[[str], None] = lambda _: None,
+) -> Any:
+    """The running query that writes tables (None: all but `records`) to `out/table=NAME`; how far it has read is kept in `out/_progress`.
+
+    `say` gets what is odd about a log, such as that it was cut back.
+    Errors: UsageError for a table that cannot be streamed, and for a place that Spark cannot keep its progress at.
+    """
+    for table in tables or ():
+        table_schema(table)
+        if table in STATE_TABLES or table in DERIVED:
+            raise UsageError(f"table {table} is read as a whole: only tables of events can be streamed", table)
+    store = open_store(out, sources=paths)
+    progress = progress_place(spark, out)
+    if older := next((file.name for file in store.files() if f"/{_OF_SPARK}/" in file.name), None):
+        raise UsageError(f"{shown_uri(out)}: holds the stream of an earlier release ({older}): give another --out", out)
+    store.require_writable()
+    options = {**(options or {}), "table": SPLITS, "paths": dumps(list(paths))}
+    asked = asked_by(options)
+    wanted = replace(asked.options, tables=frozenset(tables) if tables else None, payloads=True)
+    frame = spark.readStream.format(NAME).options(**options).load()
+    query = frame.writeStream.foreachBatch(Sink(spark, store, wanted, say))
+    return query.option("checkpointLocation", progress).trigger(processingTime=interval).start()
+
+
+def progress_place(spark: Any, out: str) -> str:
+    """Where Spark keeps how far a stream has come: below `out`. Errors: UsageError where its file systems have none for that."""
+    place = f"{out.rstrip('/')}/{PROGRESS}"
+    if not is_uri(out):
+        return place
+    scheme, mark, rest = place.partition("://")
+    scheme = _SCHEMES_OF_HADOOP.get(scheme.lower(), scheme)
+    place = f"{scheme}{mark}{rest.partition('?')[0]}"
+    context = spark.sparkContext
+    try:
+        context._jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, context._jsc.hadoopConfiguration())
+    except Exception as error:
+        jar = _JARS.get(scheme, f"the jar of Hadoop's file system for {scheme}://")
+        raise UsageError(
+            f"{shown_uri(out)}: Spark keeps the progress of a stream by Hadoop's file systems, and has none for {scheme}://: "
+            f"start it with {jar} (spark-submit --packages), or give --out a folder",
+            out,
+        ) from error
+    return place

@@ -8,9 +8,12 @@ from metashell.codec import messages
 from metashell.embedded import EmbeddedQuorum
 from metashell.storage.features import FEATURES, NEWEST_RELEASE_LEVEL, OLDEST_RELEASE_LEVEL
 
+PATIENT = {"broker.session.timeout.ms": 3_600_000}
+"""What a quorum with extra brokers needs: on a slow machine the controller would fence them, for they send nothing by themselves."""
+
 
 class ExtraBroker:
-    """Registered and unfenced when made; it sends nothing by itself."""
+    """Registered and unfenced when made; it sends nothing by itself, see `PATIENT`."""
 
     def __init__(self, quorum: EmbeddedQuorum, id: int, rack: str | None = None) -> None:
         self.id = id

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tools import gen_completions, gen_man
+from tools import gen_completions, gen_dictionary, gen_man
 from tools.generated import ROOT, stale
 
 
@@ -18,6 +18,10 @@ def test_man_pages_are_fresh() -> None:
 
 def test_completions_are_fresh() -> None:
     assert stale(gen_completions.files(), gen_completions.FOLDER) == []
+
+
+def test_the_data_dictionary_is_fresh() -> None:
+    assert gen_dictionary.out_of_date() == [], "python -m tools.gen_dictionary"
 
 
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"]

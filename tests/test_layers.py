@@ -64,9 +64,9 @@ LAYERS["cli"] = set(LAYERS)
 # row "".
 ROOMS: dict[str, dict[str, set[str]]] = {
     "columns": {
-        "meanings": set(),
+        "meanings": {"typed"},
         "inputs": set(),
-        "typed": {"meanings"},
+        "typed": set(),
         "decode": {"inputs", "typed"},
         "state": {"decode", "typed"},
         "export": {"meanings", "inputs", "decode", "typed"},
@@ -74,6 +74,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "lake": {"meanings", "inputs", "decode", "typed", "export"},
     },
     "dump": {"own": set(), "kafka": set()},
+    "reports": {"": {"partitions"}, "partitions": set()},
     "rehearse": {"words": set(), "answers": {"words"}},
     "shell": {
         "": {"lines", "search", "commands"},

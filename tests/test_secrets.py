@@ -53,6 +53,7 @@ from tests.secret_runs import ENDLESS, MAINS, Ran, run, shell_lines, single_opti
 NOT_HERE = {
     "metashell": "a door to the others",
     "metashell-completion": "prints a file that ships with the package, and takes no input",
+    "metashell-tables": "prints what ships with the package, and takes no input",
     "spark-reports": "tests/spark_reports/test_secrets.py",
     "metashell-quorum": "reads no logs; passwords in settings: tests/cli/test_quorum.py",
     "metashell-topics": "reads no logs, and a topic has no secrets",

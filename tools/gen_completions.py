@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from metashell.columns.meanings.dictionary import listed_tables
 from metashell.columns.names import table_names
 from metashell.dump.record_types import type_names
 from metashell.log.kinds import KNOWN_LOGS
@@ -118,6 +119,7 @@ KINDS: dict[str, Callable[[], Kind]] = {
     "subcommand": lambda: Kind("tools", tuple(SUBCOMMANDS)),
     "record-type": lambda: Kind("list", record_types()),
     "table": lambda: Kind("list", ("all", *table_names())),
+    "any-table": lambda: Kind("list", ("all", *listed_tables())),
     "strategy": lambda: Kind("list", tuple(STRATEGIES)),
 }
 

@@ -52,13 +52,14 @@ def new_file(path: str) -> Iterator[BinaryIO]:
     except OSError as error:
         raise PathError.of(path, error) from None
     try:
-        with open(fd, "wb") as file:
-            try:
+        try:
+            # Closing it writes what its buffer still holds.
+            with open(fd, "wb") as file:
                 yield file
                 file.flush()
                 os.fsync(fd)
-            except OSError as error:
-                raise MetashellError(f"{path}: {error.strerror or error}; nothing was written") from None
+        except OSError as error:
+            raise MetashellError(f"{path}: {error.strerror or error}; nothing was written") from None
         _appear(beside, path)
     finally:
         with suppress(OSError):

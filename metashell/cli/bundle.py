@@ -32,7 +32,7 @@ def _bundle(values: SimpleNamespace) -> int:
     from metashell.bundle.archive import new_file, pack
     from metashell.cli.earlier import check_path
     from metashell.errors import UsageError
-    from metashell.log.outputs import refuse_beside_logs
+    from metashell.log.outputs import refuse_beside_logs, temporary_files
     from metashell.progress import shown_while, tell
 
     if values.mapping is not None and not values.anonymise:
@@ -46,15 +46,16 @@ def _bundle(values: SimpleNamespace) -> int:
     name = _top_name(values.out)
     with _cleaned_up(), TemporaryDirectory(prefix="metashell-bundle-") as work, shown_while("reading"):
         folder = os.path.join(work, name)
-        os.mkdir(folder, 0o700)
-        check_path(values.path)
-        plan = plan_copy(values.path)
-        names = _names(plan, values.max_decompressed) if values.anonymise else None
-        cluster_id = None if names is None else _random_cluster_id()
-        date = _now("%a %b %d %H:%M:%S UTC %Y")
-        copy = plan.write(folder, names, cluster_id=cluster_id, date=date, max_decompressed=values.max_decompressed)
-        _add_answers(work, name, plan, values)
-        _add_readme(folder, name, copy, is_anonymised=names is not None)
+        with temporary_files():
+            os.mkdir(folder, 0o700)
+            check_path(values.path)
+            plan = plan_copy(values.path)
+            names = _names(plan, values.max_decompressed) if values.anonymise else None
+            cluster_id = None if names is None else _random_cluster_id()
+            date = _now("%a %b %d %H:%M:%S UTC %Y")
+            copy = plan.write(folder, names, cluster_id=cluster_id, date=date, max_decompressed=values.max_decompressed)
+            _add_answers(work, name, plan, values)
+            _add_readme(folder, name, copy, is_anonymised=names is not None)
         tell("packing")
         if values.out == _STDOUT:
             pack(folder, name, sys.stdout.buffer)

@@ -58,9 +58,9 @@ class Tool:
             drop_output()
             return STATUS_OK
         except OSError as error:
+            text = _unnamed_error_text(error)
             drop_output()
-            is_closed = error.errno == EBADF
-            complain(self.name, "standard output is closed" if is_closed else f"standard output: {error.strerror or error}")
+            complain(self.name, text)
             return STATUS_FAILED
         finally:
             if was_enabled:
@@ -106,6 +106,26 @@ def show_error(name: str, error: MetashellError) -> None:
 def file_error_text(error: OSError) -> str:
     """An error of the operating system, beginning with the file at fault where one is."""
     return str(error) if error.filename is None else f"{os.fsdecode(error.filename)}: {error.strerror}"
+
+
+def _unnamed_error_text(error: OSError) -> str:
+    """An error that names no file: standard output's, unless that is what no disk is behind, and the disk is full."""
+    from contextlib import suppress
+    from errno import EDQUOT, EFBIG, ENOSPC
+    from stat import S_ISFIFO, S_ISSOCK
+
+    from metashell.errors import reason_of
+
+    if error.errno == EBADF:
+        return "standard output is closed"
+    reason = reason_of(error)
+    if error.errno in (EDQUOT, EFBIG, ENOSPC):
+        with suppress(OSError, ValueError):
+            number = sys.stdout.fileno()
+            mode = os.fstat(number).st_mode
+            if os.isatty(number) or S_ISFIFO(mode) or S_ISSOCK(mode):
+                return reason
+    return f"standard output: {reason}"
 
 
 def declared_tool(name: str, spec: str, work: Callable[[SimpleNamespace], int]) -> Tool:

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import SimpleNamespace
 
-    from metashell.columns.export.run import ExportReport
+    from metashell.columns.export.plan import ExportReport
 
 NAME = "metashell export"
 
@@ -21,15 +21,16 @@ def _export(values: SimpleNamespace) -> int:
     from metashell.columns.export.options import ExportOptions
     from metashell.columns.export.progress import progress_bar
     from metashell.columns.export.run import export
-    from metashell.columns.packages import require_packages
+    from metashell.columns.packages import one_blas_thread, require_packages
     from metashell.errors import LogCorruptError
-    from metashell.log.outputs import refuse_folder_of_logs
+    from metashell.stores import open_store
 
     require_fitting(values)
     require_packages("arrow", "pyarrow", "numpy")
+    one_blas_thread()
     if values.append:
         return _status(append_to_lake(values, _tables(values), NAME))
-    refuse_folder_of_logs(values.out, values.paths)
+    open_store(values.out, sources=values.paths)
     options = ExportOptions(
         paths=tuple(values.paths),
         out=values.out,
@@ -39,6 +40,7 @@ def _export(values: SimpleNamespace) -> int:
         jobs=values.jobs,
         show_secrets=values.show_secrets,
         log=values.log,
+        columns="raw" if values.old_columns else "typed",
     )
     try:
         with progress_bar(sys.stderr, is_shown=sys.stderr.isatty() and not values.quiet) as bar:

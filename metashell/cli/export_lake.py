@@ -66,6 +66,7 @@ def _options(values: SimpleNamespace, tables: tuple[str, ...] | None) -> AppendO
         jobs=values.jobs,
         show_secrets=values.show_secrets,
         log=values.log,
+        columns="raw" if values.old_columns else "typed",
         target_size=values.target_file_size or None,
         replaces=values.replace,
     )

@@ -58,11 +58,13 @@ def guarded(act: Callable[[], int]) -> int:
 
 
 def say(line: str) -> int:
-    """Write a line of Kafka's to stderr, after all that was printed; the status of a failure."""
-    from metashell.escape import terminal_line
+    """Write a line of Kafka's to stderr, after all that was printed, without the credentials of a URI; the status of a failure."""
+    from metashell.cli.common import EscapedErrors
 
     sys.stdout.flush()
-    sys.stderr.write("".join(f"{terminal_line(part)}\n" for part in line.split("\n")))
+    errors = EscapedErrors()
+    for part in line.split("\n"):
+        errors.write(part)
     return STATUS_FAILED
 
 

@@ -26,7 +26,7 @@ def _report(values: SimpleNamespace) -> int:
 
 def _answered(values: SimpleNamespace) -> int:
     """Print the answer, or write files and print their names."""
-    from metashell.columns.packages import require_packages
+    from metashell.columns.packages import one_blas_thread, require_packages
     from metashell.errors import LogCorruptError
     from metashell.options.report_tools import ALL, STANDARD_OUTPUT
     from metashell.progress import shown_while
@@ -35,6 +35,7 @@ def _answered(values: SimpleNamespace) -> int:
     from metashell.reports.local import run_local
 
     require_packages("report", "pyarrow", "numpy", "duckdb")
+    one_blas_thread()
     is_all = values.report == ALL
     is_printed = values.out in (None, STANDARD_OUTPUT)
     form = _printed_form(values.format, is_all) if is_printed else ""
@@ -114,7 +115,8 @@ def _write(answers: LocalAnswers, forms: list[str], values: SimpleNamespace, not
     sources = _sources(values)
     has_index = values.report == ALL and "html" in forms
     for name, answer in answers.tables.items():
-        written = write_answer(REPORTS[name], answer, store, forms, sources=sources, notes=notes, has_index=has_index)
+        with shown_while(f"writing {name}"):
+            written = write_answer(REPORTS[name], answer, store, forms, sources=sources, notes=notes, has_index=has_index)
         sys.stdout.write("".join(f"{path}\n" for path in written))
     if has_index:
         with shown_while("judging the state"):

@@ -11,7 +11,7 @@ from metashell.escape import terminal_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from types import SimpleNamespace
     from typing import Any
 
@@ -25,10 +25,11 @@ _STDIN = "-"
 
 def _run(values: SimpleNamespace) -> int:
     """Answer the questions, wherever they come from."""
-    from metashell.columns.packages import require_packages
+    from metashell.columns.packages import one_blas_thread, require_packages
 
     question, paths = _question_and_paths(values)
     require_packages("sql", "duckdb", "pyarrow", "numpy")
+    one_blas_thread()
     from metashell.cli.stop_signals import left_in_order
     from metashell.columns.sql.query import Session
 
@@ -36,7 +37,14 @@ def _run(values: SimpleNamespace) -> int:
     text = None if is_typed else _text(question, values.file, paths)
     image_at = None if values.at is None else _image_as_of(values.at)
     with left_in_order():
-        session = Session(paths, on_error=values.on_error, show_secrets=values.show_secrets, log=values.log, image_at=image_at)
+        session = Session(
+            paths,
+            on_error=values.on_error,
+            show_secrets=values.show_secrets,
+            log=values.log,
+            image_at=image_at,
+            columns="raw" if values.old_columns else "typed",
+        )
         if text is None:
             return _prompt(session, values.output, paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more")
         if question is not None:
@@ -142,6 +150,7 @@ def _write_lines(display: Display, columns: Sequence[str], rows: Iterable[Sequen
 def _prompt(session: Session, form: str, label: str) -> int:
     """Ask for questions until the end of input; errors are told, and the prompt goes on."""
     from metashell.cli.common import chosen_settings, show_error
+    from metashell.cli.tables import meanings, write_about
     from metashell.columns.names import STATE_TABLES
     from metashell.errors import MetashellError
     from metashell.forms import standard_output, terminal_width
@@ -159,19 +168,29 @@ def _prompt(session: Session, form: str, label: str) -> int:
         pager = pager if can_run else ""
         complain(NAME, text)
 
-    def answered(text: str, form: str) -> None:
+    def written(write: Callable[[Display], object]) -> None:
         display.width = terminal_width()
         try:
             if not pager:
-                _answer_all(session, text, form, display)
+                write(display)
                 return
             with paged(display, sys.stderr, pager, note) as (shown, err):
                 shown.note = lambda text: err.write(terminal_line(f"{NAME}: {_with_hint(text)}") + "\n")
-                _answer_all(session, text, form, shown)
+                write(shown)
         except MetashellError as error:
             show_error(NAME, error)
 
-    run_sql_prompt(session, answered, STATE_TABLES, display=display, form=form, label=label, settings=settings)
+    run_sql_prompt(
+        session,
+        lambda text, form: written(lambda shown: _answer_all(session, text, form, shown)),
+        STATE_TABLES,
+        display=display,
+        form=form,
+        label=label,
+        settings=settings,
+        meanings=meanings(),
+        about=lambda names: written(lambda shown: write_about(shown, names.split())),
+    )
     return STATUS_OK
 
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from metashell.codec.batches import BatchHeader
+from metashell.codec.batches import LOG_APPEND_TIME, BatchHeader
 
-BACKWARDS_MS: Final = 3_600_000
-"""By how much a record may be older than the first one of its batch, where the header names that one's time only: a clock was set back."""
+_LEAST: Final = -(1 << 63)
 
 
 class Range(NamedTuple):
@@ -62,10 +61,11 @@ class Bounds:
         return self.within(replace(ANY, **{column: wanted}))
 
     def may_hold(self, header: BatchHeader) -> bool:
-        """Whether a batch may hold a wanted row, by its header of version 2."""
-        earliest = header.base_timestamp - BACKWARDS_MS if header.timestamp_type == "CreateTime" else header.max_timestamp
-        if header.delete_horizon_ms is not None:
-            earliest = -(1 << 63)  # another time stands where the first record's did
+        """Whether a batch may hold a wanted row, by its header of version 2.
+
+        The base timestamp is not the least one: a later record may be older, and in a batch that was compacted another time stands there.
+        """
+        earliest = header.max_timestamp if header.attributes & LOG_APPEND_TIME else _LEAST
         return (
             self.offset.meets(header.base_offset, header.last_offset)
             and self.epoch.meets(header.leader_epoch, header.leader_epoch)

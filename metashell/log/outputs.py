@@ -7,10 +7,11 @@ or opened for writing below a source, beside what marks a log directory, or by a
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from stat import S_ISDIR, S_ISREG
 
 from metashell.codec.uris import is_uri, shown_uri
-from metashell.errors import PathError, UsageError
+from metashell.errors import PathError, UsageError, reason_of
 from metashell.log.names import META_PROPERTIES, PARTITION_METADATA, QUORUM_STATE
 
 TYPE_CHECKING = False
@@ -50,6 +51,31 @@ def open_output(path: str, *, append: bool = False, sources: Iterable[str] = ())
         os.close(descriptor)
         raise
     return descriptor
+
+
+@contextmanager
+def naming(path: str, hint: str = "") -> Iterator[None]:
+    """What is written here goes to one file, or below one folder. Errors: PathError with its name, as when the disk is full."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        about = path if error.filename is None else os.fsdecode(error.filename)
+        raise PathError(f"{about}: {reason_of(error)}{hint}", about) from error
+
+
+@contextmanager
+def temporary_files() -> Iterator[None]:
+    """What is written here goes to the folder for temporary files. Errors: PathError that says so."""
+    from tempfile import gettempdir
+
+    try:
+        folder = gettempdir()
+    except OSError as error:
+        raise PathError(f"no folder for temporary files: {reason_of(error)}; TMPDIR names one", "TMPDIR") from error
+    with naming(folder, " (the folder for temporary files; TMPDIR names another)"):
+        yield
 
 
 def refuse_beside_logs(path: str, sources: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ _LOG = choice(
     help="what the files hold, where neither their records nor their directory shows it; files of other logs are skipped",
 )
 _STATE = """\
-topics         what there is now, each thing once, however many copies of the log are given; ids are text, codes are words
+topics         what there is now, each thing once, however many copies of the log are given; codes are words
 partitions     the same of partitions, with the names of topics joined in
 brokers        and controllers, configs, acls, quotas, features, voters: each thing once too
 sources        what the state was read from, and up to which offset"""
@@ -33,8 +33,9 @@ EXPORT = CommandSpec(
         are read by all cores. No table gets its final name before the whole export is complete. An interrupted export continues
         where it stopped; a repeated one reads only what is new. Files that no export has written are never replaced.
 
-        Each row has cluster_id (from meta.properties, else the directory), file, offset, epoch and timestamp (Unix ms). Fields have the
-        names of Kafka's messages, in snake case; ids are 16 bytes in Parquet and Arrow, base64url text in CSV and JSON.
+        Each row has cluster_id (from meta.properties, else the directory), file, offset, epoch and timestamp. Fields have the names of
+        Kafka's messages, in snake case. Times are timestamps in UTC, ids are UUIDs beside their text as Kafka prints it (topic_id and
+        topic_id_text), and codes are numbers beside their words (operation and operation_name).
 
         With --append, DIR is a lake: days, nodes and clusters go into one folder, each record once, by table, cluster and date. What it has
         already is known by offsets, so the same logs again, or a copy of them, add nothing.
@@ -69,6 +70,7 @@ EXPORT = CommandSpec(
         shared.JOBS,
         _LOG,
         shared.SHOW_SECRETS._replace(help="export passwords, keys and salts instead of redacting them; the files say so"),
+        shared.OLD_COLUMNS,
         flag("--quiet", "-q", help="print no progress bar and no summary"),
         shared.VERSION,
     ),
@@ -77,6 +79,7 @@ EXPORT = CommandSpec(
         ("metashell export /var/lib/kafka/__cluster_metadata-0 --out tables", "a node's metadata log as Parquet"),
         ("metashell export dumps/ --out tables --tables partition,partition_change", "two tables of all clusters below dumps"),
         ("metashell export FILE.log --out tables --on-error skip --tables all", "everything around a corrupt batch, with all JSON text"),
+        ("metashell export s3://dumps/today --out s3://tables/today", "from a store into a store, where every table is a folder of parts"),
         ("metashell export /dumps/2026-11-20 --append --out s3://bucket/lake", "what is new since yesterday, into a lake"),
     ),
     epilog=(("TABLES OF EVENTS", _TABLES), shared.EXIT_STATUS),
@@ -85,7 +88,7 @@ EXPORT = CommandSpec(
         ("DIR/_manifest.json", "what an export has written, so that the next one reads only what is new"),
         ("DIR/_metashell", "the ledger of a lake: what it holds of which logs"),
     ),
-    environment=shared.STORE_ENVIRONMENT,
+    environment=(*shared.TEMPORARY_ENVIRONMENT, *shared.STORE_ENVIRONMENT),
 )
 
 SQL_FORMS = ("text", "json", "jsonl", "csv", "table", "line")
@@ -97,8 +100,8 @@ SQL = CommandSpec(
         Answers questions with DuckDB. There are two kinds of tables. The state has each thing once, as it is at the end of the log. The
         tables of `metashell export` are events: a row for each record that was written. Only the tables that a question names are
         read, events into temporary files below $TMPDIR that are deleted at the end. A question can read these tables and nothing else: no
-        file, no network, no extension. `uuid_text(COLUMN)` is the text of an id, `time_of(COLUMN)` the time (UTC) of a timestamp in
-        ms, null for times that no calendar has.
+        file, no network, no extension. Ids are UUIDs, each beside its text as Kafka prints it (topic_id and topic_id_text), times are
+        timestamps in UTC. `uuid_text(ID)` is the text of an id, `uuid_of(TEXT)` the id of a text, `time_of(MS)` the time of a number of ms.
 
         Without QUERY, questions are asked at a prompt, where Tab completes tables, columns and functions, or read from standard input. Each
         ends with a semicolon.
@@ -114,6 +117,7 @@ SQL = CommandSpec(
         shared.ON_ERROR,
         _LOG,
         shared.SHOW_SECRETS,
+        shared.OLD_COLUMNS,
         shared.VERSION,
     ),
     arguments=(
@@ -124,7 +128,7 @@ SQL = CommandSpec(
         ("metashell sql 'select topic, partition_id, isr from partitions where leader = -1' DIR", "which partitions have no leader now"),
         ("metashell sql 'select leader, count(*) from partitions group by all' DIR", "how many partitions each broker leads"),
         (
-            "metashell sql 'select time_of(timestamp), leader from partition_change where leader >= 0' DIR -o csv",
+            "metashell sql 'select timestamp, leader from partition_change where leader >= 0' DIR -o csv",
             "who became leader and when",
         ),
         (

@@ -8,6 +8,7 @@ from metashell.options.analyse_tools import EXPORT, SQL
 from metashell.options.bundle_tools import BUNDLE
 from metashell.options.cluster_tools import BROKERS, CLUSTER, FEATURES
 from metashell.options.completion_tools import COMPLETION
+from metashell.options.dictionary_tools import TABLES
 from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
 from metashell.options.group_tools import GROUPS
 from metashell.options.kafka_admin_tools import KAFKA_CLUSTER, KAFKA_FEATURES, KAFKA_METADATA_QUORUM
@@ -75,6 +76,7 @@ TOOLS: dict[str, CommandSpec] = {
         EXPORT,
         SQL,
         REPORT,
+        TABLES,
         COMPLETION,
         SPARK_REPORTS,
     )

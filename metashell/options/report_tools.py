@@ -11,6 +11,10 @@ REPORT_SUMMARIES = {
     "unclean_elections": "unclean elections, use of ELR, leaderless partitions",
     "under_replicated": "which partitions lacked replicas, and how long",
     "topic_history": "every change of topics and configurations",
+    "quota_history": "every change of a client quota",
+    "acl_history": "ACLs added and removed",
+    "scram_history": "SCRAM credentials set and removed, without secrets",
+    "replica_skew": "replicas and leaders by broker and rack, against the mean",
     "broker_sessions": "registrations, fencing, orderly shutdowns",
     "controller_elections": "leaders of the metadata quorum",
     "metadata_growth": "records and bytes by type, checkpoints",
@@ -24,7 +28,7 @@ PRINTED_FORMS = ("table", "csv", "json", "jsonl", "parquet", "html")
 STANDARD_OUTPUT = "-"
 JOBS = {
     "export": "tables as Parquet, by cluster and date",
-    "stream": "one table of growing logs, until stopped",
+    "stream": "what is appended to growing logs, as Parquet, until stopped",
 }
 
 _FORMAT = choice("--format", choices=FORMS, multiple=True, help="form of the answer; all four by default")
@@ -33,7 +37,7 @@ _REPORTS = ("REPORTS", shared.listed({**REPORT_SUMMARIES, ALL: "each report that
 _OUT = file_option(
     "--out",
     metavar="DIR",
-    help="directory to write to, created if it does not exist; without it, or with -, the answer goes to standard output",
+    help="directory or s3://bucket/folder to write to, made if it is not there; without it, or with -, the answer goes to standard output",
 )
 _PRINTED = choice(
     "--format",
@@ -90,6 +94,7 @@ SPARK_REPORTS = CommandSpec(
         ),
         shared.ON_ERROR,
         shared.SHOW_SECRETS,
+        shared.OLD_COLUMNS._replace(help=f"for export and stream: {shared.OLD_COLUMNS.help}"),
         Option(
             names=("--split-size",),
             metavar="SIZE",

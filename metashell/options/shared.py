@@ -10,6 +10,10 @@ OUTPUT_FORMS = ("text", "json", "jsonl", "table", "csv", "kafka")
 
 OUTPUT = choice("--output", "-o", choices=OUTPUT_FORMS, help="form of the output")
 SHOW_SECRETS = flag("--show-secrets", help="print passwords, keys and salts instead of redacting them")
+OLD_COLUMNS = flag(
+    "--old-columns",
+    help="the columns of before: times in ms, ids as bytes, codes without words, lists instead of maps; goes with the next release",
+)
 MAX_DECOMPRESSED = Option(
     names=("--max-decompressed",),
     metavar="SIZE",
@@ -26,7 +30,7 @@ SETTINGS = file_option("--settings", help="read aliases, defaults and colours fr
 VERSION = flag("--version", help="print the version and exit")
 CONFIG = file_option("--config", "-c", help="the server's configuration, a properties file")
 JOBS = Option(names=("--jobs", "-j"), metavar="N", type="int", default=0, help="number of processes; 0 means one for each core")
-OUT = file_option("--out", metavar="DIR", required=True, help="directory to write to; created if it does not exist")
+OUT = file_option("--out", metavar="DIR", required=True, help="directory or s3://bucket/folder to write to; created if it does not exist")
 ON_ERROR = choice(
     "--on-error",
     metavar="WHAT",
@@ -87,4 +91,7 @@ SETTINGS_ENVIRONMENT = (
     ("XDG_CONFIG_HOME", "directory of that file, where it is not named"),
 )
 TEMPORARY_ENVIRONMENT = (("TMPDIR", "where temporary files are created; they are deleted at the end"),)
-STORE_ENVIRONMENT = (("AWS_*, GOOGLE_APPLICATION_CREDENTIALS", "credentials for s3:// and gs:// paths, as Arrow reads them"),)
+STORE_ENVIRONMENT = (
+    ("AWS_*, GOOGLE_APPLICATION_CREDENTIALS", "credentials for s3:// and gs:// paths, as Arrow reads them"),
+    ("AWS_ENDPOINT_URL", "an S3 server that is not Amazon's, such as http://127.0.0.1:9000"),
+)

@@ -24,6 +24,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "server": ("server", "run a controller from Kafka's server.properties"),
     "export": ("export", "write the records of logs as tables: Parquet, Arrow, CSV or JSON lines"),
     "sql": ("sql", "ask questions of logs in SQL: the current state, and the events that led to it"),
+    "tables": ("tables", "what the tables of export, sql and reports are, and what each column means"),
     "completion": ("completion", "print the completions of all commands for bash, zsh or fish"),
     "kafka-metadata-shell": ("kafka_metadata_shell", "Kafka's metadata shell: same options and output"),
     "kafka-dump-log": ("kafka_dump_log", "Kafka's dump-log tool: same options and output"),

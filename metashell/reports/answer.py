@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from metashell.reports.catalog import BASES, Report
 from metashell.reports.words import EARLIEST_MS, LATEST_MS
@@ -11,23 +11,28 @@ from metashell.reports.words import EARLIEST_MS, LATEST_MS
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Rows = TypeVar("Rows", "pa.Table", "pa.RecordBatch")
+
 
 def declared_schema(report: Report) -> pa.Schema:
-    """The Arrow schema of a report's answer; times are microseconds in UTC, as Spark keeps them."""
+    """The Arrow schema of a report's answer, with what its columns mean; times are microseconds in UTC, as Spark keeps them."""
     import pyarrow as pa
+
+    from metashell.columns.meanings.comments import commented
 
     types = {
         "string": pa.string(),
         "integer": pa.int64(),
+        "number": pa.float64(),
         "boolean": pa.bool_(),
         "time": pa.timestamp("us", "UTC"),
         "integers": pa.list_(pa.int64()),
     }
-    return pa.schema([(name, types[kind]) for name, kind in report.columns.items()])
+    return commented(report.name, pa.schema([(name, types[kind]) for name, kind in report.columns.items()]))
 
 
-def as_declared(report: Report, answer: pa.Table) -> pa.Table:
-    """The answer with the columns and types of the report; times arrive as Unix milliseconds."""
+def as_declared(report: Report, answer: Rows) -> Rows:
+    """The answer, or some of its rows, with the columns and types of the report; times arrive as Unix milliseconds."""
     import pyarrow as pa
 
     schema = declared_schema(report)
@@ -37,7 +42,7 @@ def as_declared(report: Report, answer: pa.Table) -> pa.Table:
         if pa.types.is_timestamp(wanted.type):
             column = column.cast(pa.int64()).cast(pa.timestamp("ms", "UTC"))
         columns.append(column.cast(wanted.type))
-    return pa.Table.from_arrays(columns, schema=schema)
+    return type(answer).from_arrays(columns, schema=schema)
 
 
 @cache

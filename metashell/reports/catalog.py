@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -15,7 +16,7 @@ from typing import Any, Final, Literal
 from metashell.log.kinds import METADATA, LogKind
 from metashell.options.report_tools import REPORT_SUMMARIES
 
-ColumnType = Literal["string", "integer", "boolean", "time", "integers"]
+ColumnType = Literal["string", "integer", "number", "boolean", "time", "integers"]
 ChartKind = Literal["bars over time", "lines over time", "longest bars", "stacked bars", "lanes"]
 
 
@@ -119,12 +120,17 @@ BASES: Final[dict[str, dict[str, str]]] = {
 
 GROUP_MEMBERS: Final = "group_members"
 GROUP_TOPICS: Final = "group_topics"
-DERIVED: Final = (GROUP_MEMBERS, GROUP_TOPICS)
+QUOTA_RECORDS: Final = "quota_records"
+ACL_RECORDS: Final = "acl_records"
+SCRAM_RECORDS: Final = "scram_records"
+DERIVED: Final = (GROUP_MEMBERS, GROUP_TOPICS, QUOTA_RECORDS, ACL_RECORDS, SCRAM_RECORDS)
 """Tables that are made in Python: `derived.TABLES` says from what."""
 VIEWS: Final = (
     "log_ends",
     "topic_names",
     "partition_states",
+    "unknown_changes",
+    "record_sums",
     "elections",
     "registrations",
     "broker_changes",
@@ -141,13 +147,26 @@ def _report(name: str) -> Report:
     described = tomllib.loads(sql_text(f"{name}.toml"))
     charts = tuple(Chart(**{key: _as_tuple(value) for key, value in chart.items()}) for chart in described.pop("charts", ()))
     sql = sql_text(f"{name}.sql")
-    read = _names_read(sql)
-    for view in reversed(VIEWS):
-        if view in read:
-            read |= _names_read(view_text(view))
+    read = _all_read(sql)
     tables = tuple(table for table in (*BASES, *DERIVED) if table in read)
     described = {key: _as_tuple(value) for key, value in described.items()}
     return Report(name=name, sql=sql, tables=tables, views=tuple(view for view in VIEWS if view in read), charts=charts, **described)
+
+
+def _all_read(sql: str, *, folded: Collection[str] = ()) -> set[str]:
+    """The tables and views that a question needs, but for the tables of views that are `folded`, for which no SQL is asked."""
+    read = _names_read(sql)
+    for view in reversed(VIEWS):
+        if view in read:
+            found = _names_read(view_text(view))
+            read |= found & set(VIEWS) if view in folded else found
+    return read
+
+
+def tables_in_sql(reports: Iterable[Report], folded: Collection[str]) -> list[str]:
+    """The base tables that the SQL of these reports reads where some views are not made by SQL."""
+    read = {name for report in reports for name in _all_read(report.sql, folded=folded)}
+    return [table for table in (*BASES, *DERIVED) if table in read]
 
 
 def _names_read(sql: str) -> set[str]:

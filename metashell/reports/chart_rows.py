@@ -14,9 +14,12 @@ COUNT: Final = "rows counted"
 
 
 def rows_of_chart(chart: Chart, table: pa.Table) -> pa.Table:
-    """The rows that take part."""
+    """The rows that take part, with the columns that the chart is about."""
     from pyarrow import compute
 
+    if chart.kind != "lanes":
+        named = (*chart.x, *chart.values, *chart.series, *(name for name, _ in filter(None, (chart.where, chart.open))))
+        table = table.select(list(dict.fromkeys(named)))
     if chart.where is not None:
         table = table.filter(compute.equal(table.column(chart.where[0]), chart.where[1]))
     return table if chart.kind == "lanes" else table.filter(table.column(chart.x[0]).is_valid())

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import compute
 
 from metashell.forms import Display, compact_json, write_rows
+from metashell.reports.distinct import list_codes
 from metashell.reports.words import time_text
 
 SLICE_ROWS: Final = 1 << 15
@@ -45,44 +46,6 @@ def csv_parts(answer: pa.Table) -> Iterator[bytes]:
         for column in _columns(batch, _csv_text, "", _time_texts):
             parts += [",", column] if parts else [column]
         yield _joined(parts, "\n")
-
-
-def list_codes(lists: pa.ListArray) -> tuple[np.ndarray[Any, Any], pa.ListArray]:
-    """The number of each list among the distinct ones, -1 for null, and these. Items are integers of one width, and never null."""
-    first, last = (lists.offsets[0].as_py(), lists.offsets[-1].as_py()) if len(lists) else (0, 0)
-    width = lists.type.value_type.bit_width // 8
-    offsets = lists.offsets.to_numpy()
-    if last * width >= 1 << 31:
-        half = len(lists) // 2
-        (low, low_lists), (high, high_lists) = list_codes(lists[:half]), list_codes(lists[half:])
-        codes, both = list_codes(pa.concat_arrays([low_lists, high_lists]))
-        return np.append(_looked_up(codes[: len(low_lists)], low), _looked_up(codes[len(low_lists) :], high)), both
-    values = lists.values.slice(first, last - first)
-    at, size = values.offset * width, (last - first) * width
-    items = values.buffers()[1]
-    blobs = pa.Array.from_buffers(
-        pa.binary(),
-        len(lists),
-        [None, pa.py_buffer(((offsets - first) * width).astype(np.int32)), items.slice(at, size) if size else pa.py_buffer(b"")],
-    )
-    if lists.null_count:
-        blobs = compute.if_else(lists.is_valid(), blobs, pa.scalar(None, pa.binary()))
-    found = blobs.dictionary_encode()
-    codes = found.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return codes, _lists_of(found.dictionary, lists.type)
-
-
-def _looked_up(table: np.ndarray[Any, Any], codes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return np.where(codes < 0, -1, table[codes]) if len(table) else codes
-
-
-def _lists_of(blobs: pa.BinaryArray, kind: pa.DataType) -> pa.ListArray:
-    """The lists whose items' bytes these are."""
-    width = kind.value_type.bit_width // 8
-    offsets = np.frombuffer(blobs.buffers()[1], np.int32, len(blobs) + 1, blobs.offset * 4) // width
-    items = blobs.buffers()[2] or pa.py_buffer(b"")
-    values = pa.Array.from_buffers(kind.value_type, items.size // width, [None, items])
-    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values, type=kind)
 
 
 def _slices(answer: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from metashell.reports import group_members, group_topics
-from metashell.reports.catalog import GROUP_MEMBERS, GROUP_TOPICS
+from metashell.reports import access_records, group_members, group_topics
+from metashell.reports.catalog import ACL_RECORDS, GROUP_MEMBERS, GROUP_TOPICS, QUOTA_RECORDS, SCRAM_RECORDS
 
 Row = dict[str, Any]
 
@@ -28,4 +28,7 @@ class Derived(NamedTuple):
 TABLES: Final = {
     GROUP_MEMBERS: Derived(group_members.SCHEMA, group_members.SOURCES),
     GROUP_TOPICS: Derived(group_topics.SCHEMA, group_topics.SOURCES),
+    QUOTA_RECORDS: Derived(access_records.QUOTA_SCHEMA, access_records.QUOTA_SOURCES),
+    ACL_RECORDS: Derived(access_records.ACL_SCHEMA, access_records.ACL_SOURCES),
+    SCRAM_RECORDS: Derived(access_records.SCRAM_SCHEMA, access_records.SCRAM_SOURCES),
 }

@@ -90,8 +90,10 @@ def as_parquet(answer: pa.Table) -> Iterator[bytes]:
     import pyarrow as pa
     from pyarrow import parquet
 
+    from metashell.columns.meanings.comments import with_spark_metadata
+
     sink = pa.BufferOutputStream()
-    parquet.write_table(answer, sink, compression="zstd")
+    parquet.write_table(answer.cast(with_spark_metadata(answer.schema)), sink, compression="zstd")
     yield sink.getvalue().to_pybytes()
 
 

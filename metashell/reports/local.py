@@ -5,21 +5,22 @@ The database sees these tables and nothing else: see `columns/sql/confined`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.errors import MetashellError
 from metashell.progress import tell
-from metashell.reports.answer import as_declared, base_schema
-from metashell.reports.catalog import Report, view_text
+from metashell.reports.answer import as_declared, base_schema, declared_schema
+from metashell.reports.catalog import Report, tables_in_sql, view_text
 from metashell.reports.inputs import answerable, base_batches, tables_by_log
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from metashell.columns.sql.confined import Database
+    from metashell.reports.folds import Folds
 
 DUCKDB_MACROS: Final = (
     "explode(items) as unnest(items)",
@@ -28,6 +29,10 @@ DUCKDB_MACROS: Final = (
     "array_except(items, others) as list_filter(distinct_in_order(items), lambda item: not list_contains(others, item))",
 )
 """Functions of Spark's SQL that duckdb calls otherwise."""
+
+_THREADS_MAX: Final = 4
+_MEMORY_MB: Final = 96
+"""What DuckDB may use for each thread, and for no less than two; what does not fit goes to disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,36 +52,84 @@ def run_local(reports: Sequence[Report], paths: Sequence[str], *, on_error: Any 
     """
     from metashell.columns import ReadOptions, plan_splits
     from metashell.columns.inputs.splits import logs_of
-    from metashell.columns.sql.confined import Database
     from metashell.columns.sql.spool import read_tables
+    from metashell.reports import folds
 
     splits = plan_splits(paths, every_checkpoint=any(report.wants_checkpoints for report in reports))
     reports, left_out = answerable(reports, logs_of(splits), paths)
     base_tables = sorted({table for report in reports for table in report.tables})
     options = ReadOptions(tables_by_log=tables_by_log(reports), on_error=on_error, show_secrets=show_secrets, payloads=False)
-    found, fault_count = read_tables(splits, options, partial(base_batches, base_tables))
-    tables = {table: found[table] if table in found else base_schema(table).empty_table() for table in base_tables}
-    database = Database(tables, DUCKDB_MACROS)
-    made: set[str] = set()
-    return LocalAnswers({report.name: ask(database, report, made) for report in reports}, fault_count, tuple(left_out))
+    with closing(folds.Folds(sum(split.bytes for split in splits))) as folded:
+        wanted = tables_in_sql(reports, folds.VIEWS)
+
+        def kept(table: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+            for name, rows in base_batches(base_tables, table, batch):
+                if name in folds.TABLES:
+                    folded.add(name, rows)
+                if name in wanted:
+                    yield name, rows
+
+        found, fault_count = read_tables(splits, options, kept)
+        tables = {table: found[table] if table in found else base_schema(table).empty_table() for table in wanted}
+        asking = Asking(tables, folded)
+        return LocalAnswers({report.name: asking.ask(report) for report in reports}, fault_count, tuple(left_out))
 
 
-def ask(database: Database, report: Report, made: set[str]) -> pa.Table:
-    """The answer of a report from a database that has its base tables, and the views that are `made` already.
+def _settings() -> dict[str, str | int]:
+    """Of DuckDB. No report asks for rows in the order in which they were read."""
+    threads = min(len(os.sched_getaffinity(0)), _THREADS_MAX)
+    return {"threads": threads, "memory_limit": f"{_MEMORY_MB * max(threads, 2)}MB", "preserve_insertion_order": "false"}
 
-    Errors: MetashellError, with what DuckDB says: memory that does not suffice, offsets that no log can reach.
-    """
-    import pyarrow as pa
 
-    from metashell.columns.sql.confined import RefusedError
+class Asking:
+    """A database with the base tables of reports. A view is made when the first report needs it, and then kept for all."""
 
-    tell(f"answering {report.name}")
-    try:
-        for view in report.views:
-            if view not in made:
-                database.define(view, view_text(view))
-                made.add(view)
-        schema, batches = database.ask(report.sql)
-        return as_declared(report, pa.Table.from_batches(batches, schema))
-    except RefusedError as error:
-        raise MetashellError(f"{report.name}: {error}") from error
+    def __init__(self, tables: dict[str, pa.Table], folded: Folds) -> None:
+        from metashell.columns.sql.confined import Database
+
+        self._database = Database(tables, DUCKDB_MACROS, _settings())
+        self._folded = folded
+        self._made: set[str] = set()
+
+    def ask(self, report: Report) -> pa.Table:
+        """The answer of a report.
+
+        Errors: MetashellError, with what DuckDB says: memory that does not suffice, offsets that no log can reach.
+        """
+        tell(f"answering {report.name}")
+        try:
+            for view in report.views:
+                if view not in self._made:
+                    self._make(view)
+            return self._put_aside(report)
+        except MetashellError as error:
+            raise MetashellError(f"{report.name}: {error}") from error
+
+    def _make(self, view: str) -> None:
+        from metashell.reports.folds import VIEWS
+
+        if view in VIEWS:
+            for name, table in self._folded.make(view, lambda: self._answer("select * from topic_names")).items():
+                self._database.put(name, table)
+                self._made.add(name)
+        else:
+            self._database.define(view, view_text(view))
+            self._made.add(view)
+
+    def _put_aside(self, report: Report) -> pa.Table:
+        """The answer, whose pages are those of a file."""
+        from metashell.columns.sql.spool import Spool
+
+        _, batches = self._database.ask(report.sql)
+        with closing(Spool()) as spool:
+            is_empty = True
+            for batch in batches:
+                spool.add_as_is(as_declared(report, batch))
+                is_empty = False
+            return declared_schema(report).empty_table() if is_empty else spool.table()
+
+    def _answer(self, sql: str) -> pa.Table:
+        import pyarrow as pa
+
+        schema, batches = self._database.ask(sql)
+        return pa.Table.from_batches(batches, schema)

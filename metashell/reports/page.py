@@ -93,4 +93,4 @@ def _css(report: Report, name: str, rows: Sequence[dict[str, Any]]) -> str:
     if kind == "time":
         return "time whole" if list(report.columns.values()).count(kind) <= _WHOLE_TIMES_MAX else kind
     is_whole = all(len(cell_text(name, row[name])) <= _WHOLE_MAX for row in rows)
-    return " ".join((*(["number"] if kind == "integer" else []), *(["whole"] if is_whole else [])))
+    return " ".join((*(["number"] if kind in ("integer", "number") else []), *(["whole"] if is_whole else [])))

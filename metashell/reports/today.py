@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -35,12 +36,21 @@ class Judged(NamedTuple):
 
 def judge(paths: Sequence[str], *, on_error: OnError = "fail") -> Judged:
     """The state of every metadata log at the paths."""
+    from metashell.columns.inputs.fetching import fetched
     from metashell.columns.state.reading import read_state
 
     try:
-        return Judged([_today(cluster) for cluster in read_state(paths, on_error=on_error)])
+        with fetched(paths) as copies:
+            try:
+                found = [_today(cluster) for cluster in read_state(copies.paths, on_error=on_error)]
+                return Judged([today._replace(cluster_id=copies.shown(today.cluster_id)) for today in found])
+            except MetashellError as error:
+                return Judged([], copies.shown(str(error)))
     except MetashellError as error:
         return Judged([], str(error))
+    finally:
+        # Loading hides all objects from the collector, and DuckDB complains on stderr about those of its own that outlive it.
+        gc.unfreeze()
 
 
 def _today(cluster: Cluster) -> Today:

@@ -68,7 +68,9 @@ def number_text(column: str, value: float) -> str:
     """A number of a column, in its unit."""
     if column.endswith(_DURATION):
         return duration_text(round(value))
-    return size_text(round(value)) if column == _SIZE else f"{value:.0f}"
+    if column == _SIZE:
+        return size_text(round(value))
+    return f"{value:.0f}" if value == value // 1 else f"{value:g}"
 
 
 def second_text(value: datetime) -> str:

@@ -53,9 +53,9 @@ class LocalStore:
 
     def require_writable(self) -> None:
         """A folder that is not there yet is not made: what lies above it is asked."""
-        path = os.path.abspath(self._folder)
+        path = self._folder
         while not os.path.lexists(path):
-            path = os.path.dirname(path)
+            path = os.path.dirname(path.rstrip("/")) or "."
         if not os.path.isdir(path):
             raise PathError(f"{path}: Not a directory", path)
         unfinished = os.path.join(path, _unfinished("probe"))
@@ -154,6 +154,10 @@ class LocalStore:
         path = self._path(name)
         with _errors_of(path), suppress(FileNotFoundError):
             os.unlink(path)
+
+    def remove_all(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.remove(name)
 
     def remove_below(self, folder: str) -> None:
         from shutil import rmtree

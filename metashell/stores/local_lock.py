@@ -107,7 +107,8 @@ def in_use(shown: str, said: bytes) -> UsageError:
     from metashell.stores.holder import said_by
 
     try:
-        who = said_by(json.loads(said))
+        found = json.loads(said)
     except ValueError:
-        who = "another process"
+        found = None
+    who = said_by(found) if isinstance(found, dict) else "another process"
     return UsageError(f"{shown}: is in use by {who}; wait for it, or name another --out", shown)

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from os import unlink
 from os.path import dirname, splitext
 from tempfile import NamedTemporaryFile
+from threading import current_thread, main_thread
 from typing import Any, BinaryIO, Final, TypeVar, cast
 from urllib.parse import quote
 from uuid import uuid4
@@ -67,7 +68,7 @@ class RemoteStore:
 
     def shown_name(self, name: str) -> str:
         base, mark, query = self.shown.partition("?")
-        return f"{base.rstrip('/')}/{quote(name)}{mark}{query}"
+        return f"{base.rstrip('/')}/{quote(name, safe='/=')}{mark}{query}"
 
     def _path(self, name: str) -> str:
         return f"{self._top}/{checked_name(name)}"
@@ -94,7 +95,7 @@ class RemoteStore:
             raise PathError(f"{self.shown}: is or lies in a metadata directory, which is only read", self.shown)
         name = f".metashell-probe-{uuid4().hex}"
         path = self._path(name)
-        self._ask("", lambda: self._write(path, b"probe"))
+        _uninterrupted(lambda: self._ask("", lambda: self._write(path, b"probe")))
         found = self._ask("", lambda: self._info(path))
         self._ask("", lambda: _without(self._system, path))
         if found.type != FileType.File:
@@ -112,7 +113,7 @@ class RemoteStore:
 
     def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
         path = self._path(name)
-        self._ask(name, lambda: self._write(path, data))
+        _uninterrupted(lambda: self._ask(name, lambda: self._write(path, data)))
 
     def put_file(self, name: str, path: str, *, durable: bool = False) -> None:
         self._upload(name, path)
@@ -125,7 +126,7 @@ class RemoteStore:
         path = self._path(name)
         with memory_map(local) as file:
             data = file.read_buffer()
-            self._ask(name, lambda: self._write(path, data))
+            _uninterrupted(lambda: self._ask(name, lambda: self._write(path, data)))
 
     def _write(self, path: str, data: Any) -> None:
         """One call with all that there is: closing afterwards ends an upload that is whole."""
@@ -133,7 +134,13 @@ class RemoteStore:
             self._write_and_rename(path, data)
             return
         stream = self._system.open_output_stream(path, metadata={"Content-Type": _TYPES.get(splitext(path)[1], _BYTES)})
-        stream.write(data)
+        try:
+            stream.write(data)
+        except BaseException:
+            # Left open it would keep the process from ending. What was not written as a whole is not there after this either.
+            with suppress(*TROUBLE):
+                stream.close()
+            raise
         stream.close()
 
     def _write_and_rename(self, path: str, data: Any) -> None:
@@ -203,6 +210,9 @@ class RemoteStore:
         path = self._path(name)
         self._ask(name, lambda: _without(self._system, path))
 
+    def remove_all(self, names: Iterable[str]) -> None:
+        _several(self.remove, names)
+
     def remove_below(self, folder: str) -> None:
         path = self._path(folder)
 
@@ -225,13 +235,25 @@ class RemoteStore:
         return store_lock(self, purpose)
 
 
+def _uninterrupted(work: Callable[[], None]) -> None:
+    """Do it in another thread, which Ctrl-C does not reach: between opening and writing it would leave an empty file."""
+    if current_thread() is main_thread():
+        _several(lambda _: work(), (None,))
+    else:
+        work()
+
+
 def _several(work: Callable[[T], None], items: Iterable[T]) -> None:
     """Do it for each, a few at a time: each is a request that waits. Errors: the first, when none is running any more."""
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    pool = ThreadPoolExecutor(_AT_ONCE)
+    try:
         for running in [pool.submit(work, item) for item in items]:
             running.result()
+    finally:
+        # After an error, or Ctrl-C, what has not begun never does.
+        pool.shutdown(cancel_futures=True)
 
 
 def _without(system: Any, path: str) -> None:

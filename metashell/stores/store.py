@@ -92,6 +92,10 @@ class Store(Protocol):
         """Remove a file, if it is there."""
         ...
 
+    def remove_all(self, names: Iterable[str]) -> None:
+        """The same for many files, several at a time where that pays."""
+        ...
+
     def remove_below(self, folder: str) -> None:
         """Remove a folder and all that is in it, if it is there."""
         ...

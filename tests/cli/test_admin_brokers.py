@@ -17,12 +17,12 @@ from metashell.errors import MetashellError
 from metashell.image import MetadataImage
 from metashell.storage.features import release_level
 from tests.administering import command, lines, objects
-from tests.extra_broker import ExtraBroker
+from tests.extra_broker import PATIENT, ExtraBroker
 
 
 @pytest.fixture(scope="module")
 def quorum() -> Iterator[EmbeddedQuorum]:
-    with EmbeddedQuorum(controllers=3, fake_brokers=1) as quorum:
+    with EmbeddedQuorum(controllers=3, fake_brokers=1, properties=PATIENT) as quorum:
         yield quorum
 
 

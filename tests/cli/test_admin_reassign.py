@@ -23,7 +23,7 @@ from metashell.embedded import EmbeddedQuorum
 from metashell.errors import MetashellError
 from metashell.placement import Assignment, write_plan
 from tests.administering import command, lines, objects
-from tests.extra_broker import ExtraBroker
+from tests.extra_broker import PATIENT, ExtraBroker
 
 if TYPE_CHECKING:
     from metashell.cli.administering import Work
@@ -33,7 +33,7 @@ FOUR = "101:102,102:103,101:103,101:102"
 
 @pytest.fixture(scope="module")
 def quorum() -> Iterator[EmbeddedQuorum]:
-    with EmbeddedQuorum(controllers=1, fake_brokers=4) as quorum:
+    with EmbeddedQuorum(controllers=1, fake_brokers=4, properties=PATIENT) as quorum:
         yield quorum
 
 

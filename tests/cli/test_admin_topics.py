@@ -15,12 +15,12 @@ from metashell.codec import messages
 from metashell.embedded import EmbeddedQuorum
 from metashell.values import uuid_text
 from tests.administering import lines, objects
-from tests.extra_broker import ExtraBroker
+from tests.extra_broker import PATIENT, ExtraBroker
 
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[EmbeddedQuorum]:
-    with EmbeddedQuorum(controllers=1, fake_brokers=3) as quorum:
+    with EmbeddedQuorum(controllers=1, fake_brokers=3, properties=PATIENT) as quorum:
         yield quorum
 
 

@@ -70,6 +70,7 @@ ANSWERS = {
         ["timeline", DEMO, "--out", "-", "--format", "html"],
         ["--help"],
     ],
+    "metashell-tables": [[], ["partition"], ["all", "-o", "json"], ["leader", "-o", "csv"], ["--help"]],
     "metashell-completion": [["bash"], ["zsh"], ["fish"], ["--help"]],
     "spark-reports": [["--help"], ["--version"]],
 }
@@ -112,6 +113,7 @@ MISSING = {
     "metashell-export": [["{path}", "--out", "{out}"]],
     "metashell-sql": [["select 1 from topic", "{path}"]],
     "metashell-report": [["broker_sessions", "{path}", "--out", "{out}"]],
+    "metashell-tables": [],
     "metashell-completion": [],
     "spark-reports": [["broker_sessions", "{path}", "--out", "{out}"]],
 }

@@ -12,13 +12,13 @@ from metashell.cli import kafka_shell
 from metashell.cli.quorum_health import lagging_names
 from metashell.embedded import EmbeddedQuorum
 from tests.administering import HERE
-from tests.extra_broker import ExtraBroker
+from tests.extra_broker import PATIENT, ExtraBroker
 from tests.running import Outcome, run_main
 
 
 @pytest.fixture(scope="module")
 def quorum() -> Iterator[EmbeddedQuorum]:
-    with EmbeddedQuorum(controllers=1, fake_brokers=2) as running:
+    with EmbeddedQuorum(controllers=1, fake_brokers=2, properties=PATIENT) as running:
         running.create_topic("orders", 2, 2)
         yield running
 

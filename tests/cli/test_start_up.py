@@ -42,6 +42,7 @@ def imported(tool: str, *words: str) -> set[str]:
         ("kafka-dump-log", ("--cluster-metadata-decoder", "--files", LOG), HEAVY | KAFKA_HEAVY, 66),
         ("kafka-metadata-shell", ("--snapshot", CHECKPOINT, "ls", "/"), HEAVY | {"typer"}, 102),
         ("kafka-storage", ("random-uuid",), HEAVY | KAFKA_HEAVY, 24),
+        ("metashell-tables", ("partition",), HEAVY, 60),
     ],
 )
 def test_a_one_shot_imports_what_it_needs_and_no_more(tool: str, words: tuple[str, ...], heavy: set[str], count_max: int) -> None:

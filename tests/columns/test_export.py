@@ -11,6 +11,7 @@ import sys
 import threading
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.dataset
@@ -24,8 +25,10 @@ from metashell.codec.registry import message_type
 from metashell.columns.export import run as export_module
 from metashell.columns.export.manifest import MANIFEST, WORK_FOLDER
 from metashell.columns.export.options import ExportOptions
-from metashell.columns.export.run import ExportReport, export
+from metashell.columns.export.plan import ExportReport
+from metashell.columns.export.run import export
 from metashell.columns.export.workers import Workers
+from metashell.columns.typed.tables import typed_schema
 from metashell.errors import LogCorruptError, PathError, UsageError
 from tests.columns.logs import any_log
 
@@ -83,13 +86,15 @@ def test_every_form_holds_the_same_rows(tmp_path: Path, form: str) -> None:
     path = tmp_path / "out" / f"topic.{form}"
     if form == "jsonl":
         rows = [json.loads(line) for line in path.read_text().splitlines()]
-        assert rows[3]["name"] == "t3" and rows[3]["topic_id"] == "AAAAAAAAAAAAAAAAAAAAAw" and len(rows) == 20
+        assert rows[3]["name"] == "t3" and rows[3]["topic_id"] == str(UUID(int=3)) and len(rows) == 20
+        assert rows[3]["topic_id_text"] == "AAAAAAAAAAAAAAAAAAAAAw" and rows[3]["timestamp"] == "1970-01-01T00:00:00.005Z"
     elif form == "csv":
         lines = path.read_text().splitlines()
         assert lines[0].startswith("cluster_id,file,offset,epoch,timestamp,version,name,topic_id") and len(lines) == 21
     else:
         read = pyarrow.parquet.read_table if form == "parquet" else lambda path: pa.ipc.open_file(path).read_all()
-        assert read(path).column("topic_id").to_pylist()[3] == (3).to_bytes(16, "big")
+        assert read(path).column("topic_id").to_pylist()[3] == UUID(int=3)
+        assert read(path).schema == typed_schema("topic")
 
 
 def test_strictly_a_fault_leaves_nothing_under_a_final_name(tmp_path: Path) -> None:

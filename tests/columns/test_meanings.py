@@ -3,42 +3,57 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyarrow.parquet import ParquetFile, read_schema
 
-from metashell.columns.meanings.comments import commented, spark_row_metadata
+from metashell.cli.export import main
+from metashell.codec.metadata_version import (
+    CORDONED_DIRECTORIES_LEVEL,
+    DELEGATION_TOKEN_LEVEL,
+    DIRECTORY_ASSIGNMENT_LEVEL,
+    ELR_LEVEL,
+    IN_CONTROLLED_SHUTDOWN_LEVEL,
+    REGISTER_CONTROLLER_LEVEL,
+    SCRAM_LEVEL,
+    ZK_MIGRATION_LEVEL,
+    metadata_version_name,
+    record_versions,
+)
+from metashell.columns.meanings.comments import SPARK_ROW_METADATA, commented, spark_row_metadata
 from metashell.columns.meanings.companions import meaning_of
-from metashell.columns.meanings.fields import NO_UNIT, TIME, all_fields, rows
+from metashell.columns.meanings.dictionary import listed_columns, listed_tables
+from metashell.columns.meanings.fields import NO_UNIT, SAME, TIME, all_fields, lines_about, rows
 from metashell.columns.names import STATE_TABLES
-from metashell.columns.schemas import tables
+from metashell.columns.schemas import tables, tables_of_log
+from metashell.columns.state.old import OLD_SCHEMAS
 from metashell.columns.state.schemas import SCHEMAS
+from metashell.columns.typed.tables import typed_schema
+from metashell.controller.records import NEWEST_CONTROLLER_LEVEL, TRANSACTIONS_LEVEL, partition_version
+from metashell.demo import demo_directory
+from metashell.log.kinds import KNOWN_LOGS, LogKind
 from metashell.reports.catalog import REPORTS
 
 UNITS = {
-    NO_UNIT,
-    TIME,
-    "ms",
-    "h",
-    "bytes",
-    "records",
-    "batches",
-    "partitions",
-    "replicas",
-    "members",
-    "changes",
-    "commits",
-    "deletions",
-} | {
-    "times",
-    "faults",
-    "per key",
+    *(NO_UNIT, TIME, "ms", "h", "%", "bytes", "records", "batches", "partitions", "replicas", "brokers", "members", "changes", "commits"),
+    *("deletions", "times", "iterations", "faults", "per key"),
 }
-ALL = {**tables(), **SCHEMAS}
+OLD = {**tables(), **OLD_SCHEMAS}
+WITHOUT_ROWS = {
+    *("abort_transaction", "access_control", "fence_broker", "unfence_broker", "zk_migration_state", "faults"),
+    *("consumer_group_partition_metadata", "legacy_offset_commit", "remote_partition_delete_metadata"),
+    *("remote_log_segment_metadata", "remote_log_segment_metadata_update", "remote_log_segment_metadata_snapshot"),
+}
+"""Kafka 4.3 writes no such record, or has nothing to write it about in the clusters that the examples are from."""
+SETTINGS = {"group.id"}
+ALL = {**{name: typed_schema(name) for name in tables()}, **SCHEMAS}
 
 
-def columns(table: str) -> Iterator[tuple[str, pa.Field, frozenset[str]]]:
+def columns(table: str, schema: pa.Schema | None = None) -> Iterator[tuple[str, pa.Field, frozenset[str]]]:
     """Every column of a table and every field of its structs: its path, itself, and the names beside it."""
 
     def walk(fields: list[pa.Field], prefix: str) -> Iterator[tuple[str, pa.Field, frozenset[str]]]:
@@ -51,12 +66,13 @@ def columns(table: str) -> Iterator[tuple[str, pa.Field, frozenset[str]]]:
             if pa.types.is_struct(kind):
                 yield from walk(list(kind), f"{prefix}{field.name}.")
 
-    return walk(list(ALL[table]), "")
+    return walk(list(ALL[table] if schema is None else schema), "")
 
 
 @pytest.mark.parametrize("table", ALL)
 def test_every_column_has_a_meaning(table: str) -> None:
-    assert [path for path, _, beside in columns(table) if meaning_of(table, path, beside) is None] == []
+    for schema in (ALL[table], OLD[table]):
+        assert [path for path, _, beside in columns(table, schema) if meaning_of(table, path, beside) is None] == []
 
 
 @pytest.mark.parametrize("report", REPORTS)
@@ -75,11 +91,21 @@ def test_every_table_says_what_it_holds() -> None:
 def test_every_line_has_a_unit_and_a_meaning_and_is_of_use() -> None:
     lines = all_fields()
     assert all(line.meaning and line.meaning == line.meaning.strip() for line in lines)
-    assert {line.unit for line in lines} <= UNITS
-    used = {meaning_of(table, path, beside) for table in ALL for path, _, beside in columns(table)}
-    used |= {meaning_of(report.name, name, ()) for report in REPORTS.values() for name in report.columns}
+    assert {line.unit for line in lines} <= {*UNITS, SAME}
+    every = [(table, path) for table in ALL for schema in (ALL, OLD) for path, _, _ in columns(table, schema[table])]
+    every += [(report.name, name) for report in REPORTS.values() for name in report.columns]
+    used = {line for table, path in every for line in lines_about(table, path)}
     assert [line.pattern for line in lines if line not in used] == []
     assert len(rows("fields.tsv")) == len(lines), "two lines about the same"
+
+
+def test_a_meaning_that_names_another_column_names_one_that_is_there() -> None:
+    """`Joins brokers.broker_id`; what begins with another word than a table's name is a setting or a version."""
+    tables_of = {table: {path for path, _, _ in columns(table)} for table in ALL}
+    named = {pair for line in all_fields() for pair in re.findall(r"\b([a-z_]+)[.]([a-z_]+)\b", f"{line.since} {line.meaning}")}
+    named = {(table, column) for table, column in named if table in tables_of}
+    assert len(named) > 10
+    assert {f"{table}.{column}" for table, column in named if column not in tables_of[table]} <= SETTINGS
 
 
 def test_what_counts_or_lasts_or_is_a_time_has_a_unit() -> None:
@@ -104,13 +130,19 @@ def test_what_counts_or_lasts_or_is_a_time_has_a_unit() -> None:
                 assert line.unit == TIME, f"{table}.{path}"
 
 
+def test_every_table_has_examples_but_those_of_which_no_real_log_has_a_row() -> None:
+    """`tests/test_generated.py` holds each example, so that none is missing where a log has one."""
+    assert {table for table, columns in listed_columns().items() if not any(column.example for column in columns)} == WITHOUT_ROWS
+    assert set(listed_columns()) == set(listed_tables())
+
+
 def test_schemas_carry_the_meanings_and_are_else_the_same() -> None:
     for table, schema in ALL.items():
         made = commented(table, schema)
         assert made.equals(schema, check_metadata=False)
         assert all(b"comment" in field.metadata for field in made)
-    ports = commented("register_broker", ALL["register_broker"]).field("end_points").type.value_type.field("port")
-    assert ports.metadata[b"comment"] == b"advertised port"
+    ports = commented("register_broker", ALL["register_broker"]).field("end_points").type.item_type.field("port")
+    assert ports.metadata[b"comment"] == b"port under which it is reached"
 
 
 def test_sparks_schema_in_a_footer_has_uuids_as_binary_and_the_comments() -> None:
@@ -124,3 +156,55 @@ def test_sparks_schema_in_a_footer_has_uuids_as_binary_and_the_comments() -> Non
     assert [field["type"] for field in element["fields"]] == ["binary", "timestamp"]
     assert fields[2]["type"] == {"type": "map", "keyType": "string", "valueType": "short", "valueContainsNull": True}
     assert all(json.loads(spark_row_metadata(schema)) for schema in ALL.values())
+
+
+def test_since_follows_the_versions_that_a_metadata_version_writes() -> None:
+    """`codec/metadata_version` says it to the controller; the dictionary says the same to readers."""
+    releases = {name: since.split(" ") for name, since, _ in rows("tables.tsv")}
+    levels = range(1, NEWEST_CONTROLLER_LEVEL + 1)
+    for table, version_of in (("register_broker", lambda level: record_versions(level).register_broker), ("partition", partition_version)):
+        first = {version_of(level): level for level in reversed(levels)}
+        assert releases[table] == [metadata_version_name(first[version]) for version in range(len(first))]
+    assert releases["partition_change"] == releases["partition"]
+    gates = {
+        "broker_registration_change": (6, IN_CONTROLLED_SHUTDOWN_LEVEL, DIRECTORY_ASSIGNMENT_LEVEL, CORDONED_DIRECTORIES_LEVEL),
+        "user_scram_credential": (SCRAM_LEVEL,),
+        "delegation_token": (DELEGATION_TOKEN_LEVEL,),
+        "register_controller": (REGISTER_CONTROLLER_LEVEL,),
+        "begin_transaction": (TRANSACTIONS_LEVEL,),
+        "clear_elr": (ELR_LEVEL,),
+        "zk_migration_state": (ZK_MIGRATION_LEVEL,),
+    }
+    for table, found in gates.items():
+        assert releases[table] == list(map(metadata_version_name, found)), table
+
+
+@pytest.mark.parametrize("log", KNOWN_LOGS)
+def test_each_version_of_a_record_says_since_when_it_is_written(log: LogKind) -> None:
+    releases = {name: since.split(" ") for name, since, _ in rows("tables.tsv")}
+    for table in tables_of_log(log).values():
+        assert len(releases[table.name]) == table.value.schema.versions.high + 1, table.name
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_exported_files_say_what_their_columns_mean(form: str, tmp_path: Path) -> None:
+    """Tables of equal columns too, each in its own words, and whatever was exported before."""
+    wanted = ["--tables", "partition,fence_broker,topic,remove_topic", "--format", form, "-q"]
+    for more in (["--show-secrets"], []):
+        assert main([demo_directory(), "--out", str(tmp_path / str(len(more))), *wanted, *more]) == 0
+    path = tmp_path / "0" / f"topic.{form}"
+    schema = read_schema(path) if form == "parquet" else pa.ipc.open_file(path).schema
+    assert schema.field("name").metadata[b"comment"].startswith(b"name of the topic")
+    assert schema.metadata[b"metashell.show_secrets"] == b"false"
+    if form == "parquet":
+        spark = json.loads(ParquetFile(path).metadata.metadata[SPARK_ROW_METADATA.encode()])
+        types = {field["name"]: field["type"] for field in spark["fields"]}
+        assert (types["topic_id"], types["timestamp"]) == ("binary", "timestamp")
+        assert all(field["metadata"]["comment"] for field in spark["fields"])
+
+
+def test_tables_of_equal_columns_have_their_own_comments() -> None:
+    columns = pa.schema([("id", pa.uuid())])
+    texts = [commented(table, columns).field("id").metadata for table in ("access_control_entry", "remove_access_control_entry")]
+    assert texts[0] != texts[1]
+    assert spark_row_metadata(columns) != spark_row_metadata(commented("access_control_entry", columns))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from metashell.columns.sql.query import query
+from metashell.columns.sql.query import QueryError, query
 from metashell.errors import LogCorruptError, UsageError
 from metashell.forms import Display, write_rows
 from tests.columns.test_export import secret_log, topics_log
@@ -34,9 +34,45 @@ def test_a_query_sees_the_tables_of_the_log(log: str) -> None:
     assert json.loads(answer("select count(*) as n, min(name) as least from topic", log)) == {"n": 30, "least": "t0"}
 
 
-def test_ids_are_shown_as_kafka_writes_them(log: str) -> None:
-    found = json.loads(answer("select topic_id, uuid_text(topic_id) as same, time_of(timestamp) as t from topic where name = 't3'", log))
-    assert found == {"topic_id": "AAAAAAAAAAAAAAAAAAAAAw", "same": "AAAAAAAAAAAAAAAAAAAAAw", "t": "1970-01-01T00:00:00.005000"}
+def test_in_the_form_of_before_ids_are_shown_as_kafka_writes_them(log: str) -> None:
+    text = "select topic_id, uuid_text(topic_id) as same, time_of(timestamp) as t from topic where name = 't3'"
+    found = list(query(text, [log], columns="raw").rows)
+    assert found == [["AAAAAAAAAAAAAAAAAAAAAw", "AAAAAAAAAAAAAAAAAAAAAw", "1970-01-01T00:00:00.005"]]
+
+
+def test_ids_and_times_are_what_they_say(log: str) -> None:
+    text = "select topic_id, topic_id_text, uuid_text(topic_id), timestamp, time_of(timestamp), time_of(5) from topic where name = 't3'"
+    time = "1970-01-01T00:00:00.005Z"
+    id = "AAAAAAAAAAAAAAAAAAAAAw"
+    assert list(query(text, [log]).rows) == [["00000000-0000-0000-0000-000000000003", id, id, time, time, time]]
+
+
+@pytest.mark.parametrize(
+    "found_by",
+    [
+        "topic_id_text = 'AAAAAAAAAAAAAAAAAAAAAw'",
+        "topic_id = uuid '00000000-0000-0000-0000-000000000003'",
+        "topic_id = '00000000-0000-0000-0000-000000000003'",
+        "topic_id = uuid_of('AAAAAAAAAAAAAAAAAAAAAw')",
+        "topic_id = uuid_of('00000000-0000-0000-0000-000000000003')",
+        "uuid_text(topic_id) = 'AAAAAAAAAAAAAAAAAAAAAw'",
+    ],
+)
+def test_an_id_copied_from_any_output_finds_its_rows(log: str, found_by: str) -> None:
+    for table in ("topic", "topics"):
+        name = "name" if table == "topic" else "topic"
+        assert list(query(f"select {name} from {table} where {found_by}", [log]).rows) == [["t3"]]
+
+
+def test_an_id_of_kafka_where_a_uuid_is_meant_is_refused_with_a_hint(log: str) -> None:
+    with pytest.raises(QueryError, match="Could not convert string") as error:
+        query("select name from topic where topic_id = 'AAAAAAAAAAAAAAAAAAAAAw'", [log])
+    assert "topic_id_text" in error.value.excerpt[-1]
+
+
+def test_times_compare_and_are_cut_as_times(log: str) -> None:
+    text = "select count(*), max(date_trunc('hour', timestamp)), max(timestamp::date) from topic where timestamp > '1969-12-31'"
+    assert list(query(text, [log]).rows) == [[30, "1970-01-01T00:00:00.000Z", "1970-01-01"]]
 
 
 def test_tables_join_by_their_columns(log: str) -> None:
@@ -46,7 +82,7 @@ def test_tables_join_by_their_columns(log: str) -> None:
 
 def test_all_tables_can_be_listed_and_described(log: str) -> None:
     assert '{"name":"partition_change"}' in answer("show tables", log)
-    assert "topic_id,BLOB" in answer("describe topic", log, "csv")
+    assert "topic_id,UUID" in answer("describe topic", log, "csv")
 
 
 @pytest.mark.parametrize("text", ["select * from '/etc/passwd'", "selec", "select 1; select 2", "select nope from topic"])
@@ -99,7 +135,7 @@ def test_what_could_drive_a_terminal_is_escaped(log: str, form: str) -> None:
 
 def test_a_time_that_no_calendar_has_is_null(log: str) -> None:
     text = "select time_of(9223372036854775807), time_of(-62135596800001), time_of(0), time_of(null) from topic limit 1"
-    assert list(query(text, [log]).rows) == [[None, None, "1970-01-01T00:00:00", None]]
+    assert list(query(text, [log]).rows) == [[None, None, "1970-01-01T00:00:00.000Z", None]]
 
 
 def test_a_table_may_be_read_more_than_once(log: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
+from metashell.codec.code_words import RECOVERY_STATES, code_name
 from metashell.codec.registry import message_type
 from metashell.columns.names import STATE_TABLES
 from metashell.columns.sql import query as asking
@@ -43,11 +45,12 @@ def expected_partitions(image: MetadataImage) -> list[Row]:
             rows.append(
                 {
                     "topic": topic.name,
-                    "topic_id": uuid_text(topic.id),
+                    "topic_id": UUID(bytes=topic.id),
+                    "topic_id_text": uuid_text(topic.id),
                     "partition_id": id,
                     "leader": partition.leader,
                     "leader_epoch": partition.leader_epoch,
-                    "leader_recovery_state": ("RECOVERED", "RECOVERING")[partition.leader_recovery_state],
+                    "leader_recovery_state": code_name(RECOVERY_STATES, partition.leader_recovery_state),
                     "partition_epoch": partition.partition_epoch,
                     "replicas": list(partition.replicas),
                     "isr": list(partition.isr),
@@ -55,7 +58,8 @@ def expected_partitions(image: MetadataImage) -> list[Row]:
                     "last_known_elr": list(partition.last_known_elr),
                     "adding_replicas": list(partition.adding_replicas),
                     "removing_replicas": list(partition.removing_replicas),
-                    "directories": [directory_text(directory) for directory in partition.directories],
+                    "directories": [UUID(bytes=directory) for directory in partition.directories],
+                    "directories_text": [directory_text(directory) for directory in partition.directories],
                     "is_under_replicated": is_under_replicated(partition.isr, partition.replicas, partition.adding_replicas),
                 }
             )
@@ -266,7 +270,7 @@ def break_off(patch: pytest.MonkeyPatch, stop: int) -> None:
 
 
 def test_state_and_events_can_be_joined() -> None:
-    text = "select count(distinct p.topic) from partitions p join topic t on uuid_text(t.topic_id) = p.topic_id"
+    text = "select count(distinct p.topic) from partitions p join topic t using (topic_id)"
     state = next(query("select count(distinct topic) from partitions", [str(DEMO)]).rows)
     assert next(query(text, [str(DEMO)]).rows) == state
 

@@ -16,7 +16,7 @@ from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.embedded import EmbeddedQuorum
 from metashell.net.addresses import parse_address
-from tests.extra_broker import ExtraBroker
+from tests.extra_broker import PATIENT, ExtraBroker
 from tests.interop.admin import host_command
 from tests.interop.one_broker import BROKER_ID, OneBroker, format_broker
 from tests.running import run_main
@@ -89,7 +89,10 @@ class Place:
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("health")
-    with EmbeddedQuorum(controllers=1, metadata_version=RELEASE) as quorum, cluster(lambda *words: list(words), folder) as nodes:
+    with (
+        EmbeddedQuorum(controllers=1, metadata_version=RELEASE, properties=PATIENT) as quorum,
+        cluster(lambda *words: list(words), folder) as nodes,
+    ):
         config, real = format_broker(quorum, folder, metadata_version=RELEASE)
         host = AdminHost(host_command(), folder)
         nodes.nodes.append(host.node)

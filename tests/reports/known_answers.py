@@ -28,6 +28,10 @@ COLUMNS: dict[str, str] = {
     "lasted_ms ended_at is_open",
     "under_replicated": "topic partition started_at ended_at lasted_ms ended_by replicas isr_size_min was_leaderless missing_at_start",
     "topic_history": "at log_offset resource name event setting value_before value",
+    "quota_history": "at log_offset entity quota event value_before value",
+    "acl_history": "at log_offset event principal permission operation resource_type resource_name pattern_type host acl_id",
+    "scram_history": "at log_offset user_name mechanism event iterations_before iterations",
+    "replica_skew": "scope rack broker_id state replicas replicas_percent leaders leaders_percent preferred_leaders out_of_sync brokers",
     "broker_sessions": "broker_id broker_epoch rack registered_at first_unfenced_at fenced_count unfenced_count controlled_shutdown_at "
     "ended_at ended_by lasted_ms",
     "controller_elections": "elected_at epoch log_offset previous_leader_id leader_id led_ms silence_ms records batches",

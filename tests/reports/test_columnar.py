@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from metashell.forms import Display, write_rows
 from metashell.reports import columnar
-from metashell.reports.columnar import csv_parts, json_parts, list_codes
+from metashell.reports.columnar import csv_parts, json_parts
+from metashell.reports.distinct import list_codes
 from metashell.reports.words import EARLIEST_MS, LATEST_MS, plain_rows, time_text, unix_ms
 
 SCHEMA = pa.schema(

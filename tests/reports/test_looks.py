@@ -59,11 +59,12 @@ def rows_that_are_hard_to_show(name: str) -> pa.Table:
         for place, (column, kind) in enumerate(report.columns.items()):
             if kind == "string":
                 row[column] = texts[(place + number) % len(texts)]
-            elif kind == "integer":
+            elif kind in ("integer", "number"):
                 row[column] = 10 ** (number % 16) * (1 if number % 7 else -1)
             elif kind == "time":
                 row[column] = AT + timedelta(days=number * number, seconds=place)
-        rows.append({**row, "source": "log"} if "source" in row else row)
+        row |= {column: value for column, value in (("source", "log"), ("scope", "broker")) if column in row}
+        rows.append(row)
     return pa.Table.from_pylist(rows, schema=declared_schema(report))
 
 

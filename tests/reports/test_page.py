@@ -21,14 +21,15 @@ from metashell.stores import open_store
 
 HOSTILE = '"><script>alert(1)</script>&\x1b]0;x\x07\u202e</svg></style>'
 AT = datetime(2026, 11, 21, 0, 21, 31, 549_000, UTC)
-SAMPLES: dict[str, Any] = {"string": HOSTILE, "integer": 7, "boolean": True, "time": AT, "integers": [4, 5]}
+SAMPLES: dict[str, Any] = {"string": HOSTILE, "integer": 7, "number": 0.5, "boolean": True, "time": AT, "integers": [4, 5]}
 LOADING = {"src", "href", "data", "action", "srcset", "poster", "background", "xlink:href"}
 
 
 def hostile_answer(name: str, rows: int = 3) -> pa.Table:
     report = REPORTS[name]
     row = {column: SAMPLES[kind] for column, kind in report.columns.items()}
-    return pa.Table.from_pylist([{**row, "source": "log"} if "source" in row else row] * rows, schema=declared_schema(report))
+    row |= {column: value for column, value in (("source", "log"), ("scope", "broker")) if column in row}
+    return pa.Table.from_pylist([row] * rows, schema=declared_schema(report))
 
 
 class Seen(HTMLParser):
@@ -52,7 +53,7 @@ class Seen(HTMLParser):
 @pytest.mark.parametrize("name", REPORTS)
 def test_a_page_runs_no_script_and_loads_nothing(name: str) -> None:
     seen = Seen(render_page(REPORTS[name], hostile_answer(name), sources=HOSTILE, notes=(HOSTILE,)))
-    assert "svg" in seen.tags
+    assert "figure" in seen.tags
     assert not {"script", "link", "iframe", "object", "embed", "img", "base", "form"} & set(seen.tags)
     assert not [pair for pair in seen.attributes if pair[0] in LOADING or pair[0].startswith("on")]
     assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in seen.attributes

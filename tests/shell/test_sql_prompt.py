@@ -104,11 +104,39 @@ def test_columns_of_the_tables_that_are_named_come_first() -> None:
     assert found[0] == ("leader", "column of partitions") and ("list_sort(", "function") in found[1:]
 
 
+def test_a_candidate_comes_with_what_it_means() -> None:
+    names = NAMES._replace(meanings={"partitions": "each partition", "partitions.leader": "broker that leads it; -1: none"})
+    found = {item.text: item.meta for text in ("select l", "select p.i") for item in candidates(text, " from partitions p", names)}
+    assert found["leader"] == "broker that leads it"
+    assert found["isr"] == "column of partitions"
+    assert [item.text for item in candidates(".about par", "", names)] == [".about partitions", ".about partition_change"]
+
+
 def test_a_question_may_go_over_several_lines_and_a_paste_hold_several(tmp_path: Path) -> None:
     assert typed("select 1\rfrom brokers;\r\x1b[200~select 1;\nselect 2;\x1b[201~\r\x04", tmp_path)[0] == [
         "select 1\nfrom brokers;",
         "select 1;\nselect 2;",
     ]
+
+
+def test_about_shows_what_a_name_means(tmp_path: Path) -> None:
+    asked: list[str] = []
+    with create_pipe_input() as pipe:
+        pipe.send_text(".about partitions.leader\r.tables\r\x04")
+        out = io.StringIO()
+        run_sql_prompt(
+            Tables(),
+            lambda text, form: None,
+            NAMES.state_tables,
+            display=Display(out),
+            meanings={"partitions": "each partition"},
+            about=asked.append,
+            input=pipe,
+            output=DummyOutput(),
+            environ={"XDG_STATE_HOME": str(tmp_path)},
+        )
+    assert asked == ["partitions.leader"]
+    assert "partitions        state   each partition\n" in out.getvalue()
 
 
 def test_commands_of_the_prompt(tmp_path: Path) -> None:

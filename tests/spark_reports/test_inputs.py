@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -11,8 +12,7 @@ from metashell.errors import PathError, UsageError
 from metashell.reports import REPORTS
 from metashell.reports.inputs import answerable, logs_at
 from spark_reports import main as command
-from spark_reports.source import KafkaMetadataSource, SplitReader
-from spark_reports.stream import GrowingFilesReader
+from spark_reports.source import KafkaMetadataSource
 from tests.golden_cases import SUBSET_ROOT
 
 STOPPED = SUBSET_ROOT / "4.3.1/main/data/stopped"
@@ -20,21 +20,32 @@ METADATA = str(STOPPED / "node-1/d1/__cluster_metadata-0")
 GROUPS = str(STOPPED / "node-4/d1/__consumer_offsets-0")
 
 
+def partitions(**options: str) -> list[Any]:
+    """What a load plans."""
+    source = KafkaMetadataSource(options)
+    return list(source.reader(source.schema()).partitions())
+
+
+def stream(**options: str) -> Any:
+    source = KafkaMetadataSource(options)
+    return source.streamReader(source.schema())
+
+
 def test_a_stream_waits_for_what_may_come_and_not_for_what_cannot(tmp_path: Path) -> None:
-    reader = GrowingFilesReader({"path": str(tmp_path), "table": "batches"})
+    reader = stream(path=str(tmp_path), table="batches")
     assert reader.latestOffset() == {}
     (tmp_path / "__cluster_metadata-0").mkdir()
     (tmp_path / "__cluster_metadata-0/00000000000000000000.log").write_bytes(b"")
-    assert list(reader.latestOffset().values()) == [0]
+    assert [reach["end"] for reach in reader.latestOffset().values()] == [0]
     for path in (str(tmp_path / "nowhere"), f"file://{tmp_path}/nowhere"):
         with pytest.raises(UsageError, match="No such file"):
-            GrowingFilesReader({"path": path, "table": "batches"}).latestOffset()
+            stream(path=path, table="batches").latestOffset()
 
 
 @pytest.mark.parametrize(("table", "path"), [("topic", GROUPS), ("offset_commit", METADATA), ("group_members", METADATA)])
 def test_a_table_of_a_log_that_is_not_there_is_an_error(table: str, path: str) -> None:
     with pytest.raises(UsageError, match=r"here, which the table .* is made from"):
-        SplitReader({"path": path, "table": table}).partitions()
+        partitions(path=path, table=table)
 
 
 def test_the_state_is_read_as_a_whole_and_not_streamed() -> None:
@@ -45,12 +56,12 @@ def test_the_state_is_read_as_a_whole_and_not_streamed() -> None:
 
 
 def test_only_the_logs_that_are_wanted_become_tasks() -> None:
-    every = SplitReader({"path": str(STOPPED), "table": "batches"}).partitions()
-    some = SplitReader({"path": str(STOPPED), "table": "batches", "only": "offsets"}).partitions()
-    assert {piece.log for part in some for piece in part.split.pieces} == {"offsets"}  # type: ignore[attr-defined]
-    assert len({piece.log for part in every for piece in part.split.pieces}) > 2  # type: ignore[attr-defined]
+    every = partitions(path=str(STOPPED), table="batches")
+    some = partitions(path=str(STOPPED), table="batches", only="offsets")
+    assert {piece.log for part in some for piece in part.split.pieces} == {"offsets"}
+    assert len({piece.log for part in every for piece in part.split.pieces}) > 2
     with pytest.raises(UsageError, match="option only is one of metadata"):
-        SplitReader({"path": METADATA, "table": "batches", "only": "nope"})
+        partitions(path=METADATA, table="batches", only="nope")
 
 
 def test_a_report_without_its_log_is_left_out_or_an_error() -> None:
@@ -72,7 +83,28 @@ def test_a_stream_of_once_is_an_error_where_there_is_nothing(tmp_path: Path) -> 
 
 def test_no_tables_go_among_logs(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_text("version=1\n")
-    values = SimpleNamespace(paths=[METADATA], out=str(tmp_path / "tables"))
+    values = SimpleNamespace(paths=[METADATA], out=str(tmp_path / "tables"), master=None)
     with pytest.raises(PathError, match="lies in a metadata directory, which is only read"):
         command.run(values)
     assert [path.name for path in tmp_path.iterdir()] == ["meta.properties"]
+
+
+def test_loads_and_streams_of_a_store_with_patterns(s3: str, tmp_path: Path) -> None:
+    from pyarrow.fs import FileSystem, copy_files
+
+    system, bucket = FileSystem.from_uri(s3)
+    for name in ("a", "b"):
+        copy_files(METADATA, f"{bucket}/dumps/{name}/__cluster_metadata-0", destination_filesystem=system)
+
+    def rows(path: str, **options: str) -> int:
+        source = KafkaMetadataSource({"path": path, "table": "batches", **options})
+        reader = source.reader(source.schema())
+        return sum(batch.num_rows for part in reader.partitions() for batch in reader.read(part))  # type: ignore[misc]
+
+    one = rows(METADATA)
+    above = s3.replace("s3://", "s3a://")
+    assert [rows(f"{s3}/dumps/*/__cluster_metadata-0"), rows(f"{above}/dumps/{{a,c}}"), rows(f"{above}/dumps")] == [2 * one, one, 2 * one]
+    assert rows(f"{s3}/dumps/a", where="offset >= 100") == rows(METADATA, where="offset >= 100") < one
+    made = stream(path=f"{s3}/dumps/*", table="batches")
+    parts = made.partitions({}, made.latestOffset())
+    assert sum(batch.num_rows for part in parts for batch in made.read(part)) == 2 * one

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset
 import pytest
 
 from metashell.columns import ReadOptions, plan_splits, read_split, tables
 from metashell.columns.state.reading import read_state
-from metashell.columns.state.tables import state_table
+from metashell.columns.state.tables import spark_state_schema, state_table
+from metashell.columns.typed.tables import spark_batch, spark_schema, typed_schema
 from metashell.errors import UsageError
 from metashell.reports import REPORTS
 from metashell.reports.local import run_local
@@ -29,6 +31,13 @@ def here(path: Path, table: str) -> pa.Table:
     return pa.Table.from_batches(batches, schema=tables()[table])
 
 
+def on_spark(path: Path, table: str) -> pa.Table:
+    """The same with the types that Spark gets."""
+    options = ReadOptions(tables={table}, columns="typed")
+    batches = [spark_batch(batch) for split in plan_splits(str(path)) for name, batch in read_split(split, options) if name == table]
+    return pa.Table.from_batches(batches, schema=spark_schema(table))
+
+
 def in_order(table: pa.Table) -> list[str]:
     return sorted(str(row) for row in table.to_pylist())
 
@@ -36,14 +45,17 @@ def in_order(table: pa.Table) -> list[str]:
 @pytest.mark.parametrize("table", ["partition", "batches", "config", "register_broker"])
 def test_a_load_gives_the_rows_of_columns_under_the_same_names(spark: Any, table: str) -> None:
     frame = spark.read.format("kafka_metadata").option("table", table).load(str(LOG))
-    assert frame.columns == tables()[table].names
-    assert in_order(frame.toArrow()) == in_order(here(LOG, table))
+    assert frame.columns == typed_schema(table).names
+    assert in_order(frame.toArrow()) == in_order(on_spark(LOG, table))
+    old = spark.read.format("kafka_metadata").option("table", table).option("oldColumns", "true").load(str(LOG))
+    assert old.columns == tables()[table].names
+    assert in_order(old.toArrow()) == in_order(here(LOG, table))
 
 
 def test_one_file_is_cut_into_many_tasks_and_no_record_is_lost_or_doubled(spark: Any) -> None:
     frame = spark.read.format("kafka_metadata").option("table", "batches").option("splitBytes", "2000").load(str(LOG))
     assert frame.rdd.getNumPartitions() > 3
-    assert in_order(frame.toArrow()) == in_order(here(LOG, "batches"))
+    assert in_order(frame.toArrow()) == in_order(on_spark(LOG, "batches"))
 
 
 def test_many_small_files_share_few_tasks(spark: Any, tmp_path: Path) -> None:
@@ -58,12 +70,13 @@ def test_many_small_files_share_few_tasks(spark: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("table", ["partitions", "brokers", "voters"])
 def test_the_state_has_each_thing_once_on_spark_as_on_duckdb(spark: Any, table: str) -> None:
-    frame = spark.read.format("kafka_metadata").option("table", table).load(str(STOPPED))
-    here = state_table(table, read_state([str(STOPPED)]))
+    frame = spark.read.format("kafka_metadata").option("table", table).option("oldColumns", "true").load(str(STOPPED))
+    here = state_table(table, read_state([str(STOPPED)]), columns="raw")
     assert frame.columns == here.column_names
     assert in_order(frame.toArrow()) == in_order(here)
-    some = spark.read.format("kafka_metadata").option("table", table).option("columns", frame.columns[1]).load(str(STOPPED))
-    assert (some.columns, some.count()) == (frame.columns[1:2], here.num_rows)
+    some = spark.read.format("kafka_metadata").option("table", table).schema(f"{frame.columns[0]} string").load(str(STOPPED))
+    assert (some.columns, some.count()) == (frame.columns[:1], here.num_rows)
+    assert spark.read.format("kafka_metadata").option("table", table).load(str(STOPPED)).columns == spark_state_schema(table).names
 
 
 def test_only_the_columns_that_are_asked_for_come(spark: Any) -> None:
@@ -90,7 +103,7 @@ def test_export_writes_all_tables_as_parquet_by_table_cluster_and_date(spark: An
 
     out = tmp_path / "out"
     rows = export_tables(spark, [str(LOG)], str(out), None, split_bytes=4000)
-    expected = {name: here(LOG, name) for name in tables() if name != "records"}
+    expected = {name: on_spark(LOG, name) for name in tables() if name != "records"}
     assert rows == {name: table.num_rows for name, table in sorted(expected.items()) if table.num_rows}
     assert sorted(path.name for path in out.iterdir()) == [f"table={name}" for name in sorted(rows)]
     assert len(list(out.glob("table=partition/cluster_id=*/date=2026-11-21/*.parquet"))) > 1
@@ -110,43 +123,65 @@ def test_an_export_that_fails_leaves_nothing_under_a_final_name(spark: Any, tmp_
     damaged.write_bytes(data)
     with pytest.raises(Exception, match="CRC"):
         export_tables(spark, [str(damaged)], str(tmp_path / "out"), None, split_bytes=4000)
-    assert list((tmp_path / "out").iterdir()) == []
+    assert not (tmp_path / "out").exists()
     assert export_tables(spark, [str(damaged)], str(tmp_path / "out"), None, on_error="skip")["faults"] == 1
 
 
-def test_a_stream_takes_what_was_appended_and_waits_for_the_rest_of_a_torn_batch(spark: Any, tmp_path: Path) -> None:
+def test_a_stream_takes_what_was_appended_into_several_tables_and_resumes(spark: Any, tmp_path: Path) -> None:
+    from spark_reports.said import error_in
     from spark_reports.stream_job import start_stream
 
     data = LOG.read_bytes()
     ends = [row["position"] + row["size"] for row in here(LOG, "batches").to_pylist()]
     folder = tmp_path / "in" / "__cluster_metadata-0"
     folder.mkdir(parents=True)
-    grown = folder / LOG.name
+    grown, out = folder / LOG.name, tmp_path / "out"
     grown.write_bytes(data[: ends[9] + 11])
-    query = start_stream(spark, str(tmp_path / "in"), str(tmp_path / "out"), "batches", interval="0 seconds")
-    try:
-        query.processAllAvailable()
-        assert spark.read.parquet(str(tmp_path / "out/table=batches")).count() == 10
-        with open(grown, "ab") as file:
-            file.write(data[ends[9] + 11 :])
-        query.processAllAvailable()
-        assert spark.read.parquet(str(tmp_path / "out/table=batches")).count() == len(ends)
-    finally:
-        query.stop()
+
+    def rows(table: str) -> list[str]:
+        return in_order(pyarrow.dataset.dataset(out / f"table={table}", format="parquet").to_table())
+
+    def run() -> None:
+        query = start_stream(spark, [str(tmp_path / "in")], str(out), ["batches", "topic"], interval="0 seconds")
+        try:
+            query.processAllAvailable()
+        finally:
+            query.stop()
+
+    run()
+    assert len(rows("batches")) == 10
+    # A micro-batch that was broken off: its parts go when it is done again.
+    left = out / "table=batches" / "part-00000001-00007.parquet"
+    left.write_bytes(b"half")
+    grown.write_bytes(data)
+    run()
+    assert not left.exists()
+    assert rows("batches") == in_order(on_spark(grown, "batches"))
+    assert rows("topic") == in_order(on_spark(grown, "topic"))
+    assert spark.read.parquet(str(out / "table=topic")).count() == here(LOG, "topic").num_rows
+    damaged = bytearray(data)
+    damaged[200] ^= 1
+    (tmp_path / "in" / "1" / "__cluster_metadata-0").mkdir(parents=True)
+    (tmp_path / "in" / "1" / "__cluster_metadata-0" / LOG.name).write_bytes(damaged)
+    with pytest.raises(Exception, match="CRC") as caught:
+        run()
+    message = str(error_in(caught.value))
+    assert f"in/1/__cluster_metadata-0/{LOG.name}: offset 3" in message
+    assert "\n" not in message
 
 
 def test_an_unknown_table_is_told_in_one_line_with_the_known_ones(spark: Any) -> None:
-    from spark_reports.main import error_in
+    from spark_reports.said import error_in
 
-    with pytest.raises(Exception, match="unknown table nope") as caught:
-        spark.read.format("kafka_metadata").option("table", "nope").load(str(LOG))
+    with pytest.raises(Exception, match="unknown table unheard_of") as caught:
+        spark.read.format("kafka_metadata").option("table", "unheard_of").load(str(LOG))
     message = str(error_in(caught.value))
-    assert message.startswith("unknown table nope; there are ")
+    assert message.startswith("unknown table unheard_of; there are ")
     assert "\n" not in message
 
 
 def test_a_corrupt_file_is_told_in_one_line_with_its_place(spark: Any, tmp_path: Path) -> None:
-    from spark_reports.main import error_in
+    from spark_reports.said import error_in
 
     data = bytearray(LOG.read_bytes())
     data[200] ^= 1

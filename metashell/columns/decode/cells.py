@@ -22,43 +22,66 @@ class FixedCells:
 
     def __init__(self, field: FieldSchema, default: Any, count: int) -> None:
         self.type = field.type
-        self.values: Array = np.zeros(0)
-        if default is not None:
-            code = DTYPES[field.type]
-            self.values = np.full(count, default, code) if code != "V16" else np.zeros(count, code)
+        self.default = default
+        self.count = count
+        self._values: Array | None = None
 
     def put(self, rows: Ints | None, values: Array) -> None:
         if rows is None:
-            self.values = values
-        else:
-            self.values[rows] = values
+            self._values = values
+            return
+        if self._values is None:
+            self._values = self._defaults(self.count)
+        self._values[rows] = values
 
     def arrow(self, buffer: Buffer, rows: Ints | None) -> pa.Array:
-        values = self.values if rows is None else self.values[rows]
-        return fixed_array(self.type, values)
+        if self._values is None:
+            return fixed_array(self.type, self._defaults(self.count if rows is None else len(rows)))
+        return fixed_array(self.type, self._values if rows is None else self._values[rows])
+
+    def _defaults(self, count: int) -> Array:
+        code = DTYPES[self.type]
+        return np.full(count, self.default, code) if code != "V16" else np.zeros(count, code)
 
 
 class RangeCells:
-    """Strings, bytes, and arrays of a fixed-width primitive: where each starts, and its count, -1 for null."""
+    """Strings, bytes, and arrays of a fixed-width primitive: where each starts, and its count, -1 for null.
 
-    def __init__(self, field: FieldSchema, default: Any, count: int, *, is_read: bool) -> None:
+    They have no `places` while no row was read: all are at the field's default then.
+    """
+
+    def __init__(self, field: FieldSchema, default: Any, count: int) -> None:
         self.type = field.type
         self.is_array = field.is_array
         self.width = WIDTHS[field.type] if field.is_array else 1
-        self.starts: Ints = np.zeros(0 if is_read else count, np.int64)
-        self.counts: Ints = np.full(0 if is_read else count, -1 if default is None else 0, np.int64)
+        self.default_count = -1 if default is None else 0
+        self.count = count
+        self.places: tuple[Ints, Ints] | None = None
 
     def put(self, rows: Ints | None, starts: Ints, counts: Ints) -> None:
         if rows is None:
-            self.starts, self.counts = starts, counts
-        else:
-            self.starts[rows], self.counts[rows] = starts, counts
+            self.places = starts, counts
+            return
+        if self.places is None:
+            self.places = np.zeros(self.count, np.int64), np.full(self.count, self.default_count, np.int64)
+        self.places[0][rows], self.places[1][rows] = starts, counts
+
+    def take_null_for_none(self) -> None:
+        """Make empty what is null."""
+        self.default_count = 0
+        if self.places is not None:
+            self.places = self.places[0], np.maximum(self.places[1], 0)
 
     def arrow(self, buffer: Buffer, rows: Ints | None) -> pa.Array:
-        starts, counts = (self.starts, self.counts) if rows is None else (self.starts[rows], self.counts[rows])
+        kind = pa.list_(ARROW_TYPES[self.type]) if self.is_array else ARROW_TYPES[self.type]
+        if self.places is None and self.default_count < 0:
+            return pa.nulls(self.count if rows is None else len(rows), kind)
+        if self.places is None:
+            self.put(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+        assert self.places is not None
+        starts, counts = self.places if rows is None else (self.places[0][rows], self.places[1][rows])
         row_count = len(counts)
         least, most = (int(counts.min()), int(counts.max())) if row_count else (0, 0)
-        kind = pa.list_(ARROW_TYPES[self.type]) if self.is_array else ARROW_TYPES[self.type]
         if most < 0:
             return pa.nulls(row_count, kind)
         validity = None
@@ -87,8 +110,10 @@ class RangeCells:
 
     def malformed(self, buffer: Buffer) -> Mask | None:
         """The rows whose text may not be UTF-8: those with a byte that is not ASCII. None if there are none."""
-        counts = np.maximum(self.counts, 0)
-        data = buffer.ranges(self.starts, counts)
+        if self.places is None:
+            return None
+        starts, counts = self.places[0], np.maximum(self.places[1], 0)
+        data = buffer.ranges(starts, counts)
         high = data > 127
         if not high.any():
             return None

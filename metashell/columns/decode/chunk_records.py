@@ -32,9 +32,10 @@ class ChunkRecords:
 
 def envelope_arrays(headers: Headers, rows: Rows, chosen: Ints, place: Place) -> list[pa.Array]:
     """The same of some rows."""
+    batches = rows.batch[chosen]
     return [
-        *place.arrays(len(chosen)),
+        *place.arrays(len(chosen), batches),
         pa.array(rows.offset[chosen]),
-        pa.array(headers.leader_epoch[rows.batch[chosen]]),
+        pa.array(headers.leader_epoch[batches]),
         pa.array(rows.timestamp[chosen]),
     ]

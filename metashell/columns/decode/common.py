@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from metashell.codec.batches import CODEC_MASK
 from metashell.codec.compression import CODEC_NAMES
 from metashell.codec.control import read_control_record
 from metashell.codec.record_text import control_text
@@ -15,11 +16,13 @@ from metashell.columns.decode.chunk_records import ChunkRecords, envelope_arrays
 from metashell.columns.decode.faults import Fault
 from metashell.columns.decode.headers import Headers
 from metashell.columns.decode.payloads import Texts, text_columns
-from metashell.columns.decode.place import Place
+from metashell.columns.decode.place import Place, spread
 from metashell.columns.decode.rows import Rows
 from metashell.columns.decode.vectors import Buffer
 from metashell.columns.schemas import BATCHES, CONTROL, FAULTS, RECORDS, common_schema
 from metashell.errors import DecodeError
+
+_CODECS = [CODEC_NAMES[codec] if codec < len(CODEC_NAMES) else f"unknown({codec})" for codec in range(CODEC_MASK + 1)]
 
 
 def _batch(name: str, arrays: list[Any]) -> pa.RecordBatch:
@@ -33,7 +36,9 @@ def records_table(records: ChunkRecords, texts: Texts, payloads: bool, payload_t
     rows = records.rows
     kind, name, version, payload, fault = text_columns(records, texts, with_payloads=payloads, payload_types=payload_types)
     size = pa.array(np.maximum(rows.value_size, 0).astype(np.int32))
-    return _batch(RECORDS, [*records.envelope(rows), kind, name, version, size, payload, fault, *records.place.kind_arrays(len(rows))])
+    return _batch(
+        RECORDS, [*records.envelope(rows), kind, name, version, size, payload, fault, *records.place.kind_arrays(len(rows), rows.batch)]
+    )
 
 
 def control_table(headers: Headers, buffer: Buffer, rows: Rows, place: Place, show_secrets: bool) -> list[pa.RecordBatch]:
@@ -73,11 +78,10 @@ def _leader_id(key: bytes | None, value: bytes | None) -> int | None:
 
 def batches_table(headers: Headers, place: Place) -> pa.RecordBatch:
     """One row a batch, from its header."""
-    codecs = headers.codec_id.tolist()
     return _batch(
         BATCHES,
         [
-            *place.arrays(len(headers)),
+            *place.arrays(len(headers), np.arange(len(headers))),
             headers.base_offset,
             headers.leader_epoch,
             headers.max_timestamp,
@@ -87,7 +91,7 @@ def batches_table(headers: Headers, place: Place) -> pa.RecordBatch:
             headers.size,
             headers.magic,
             headers.crc,
-            [CODEC_NAMES[codec] if codec < len(CODEC_NAMES) else f"unknown({codec})" for codec in codecs],
+            spread(_CODECS, headers.codec_id.astype(np.int64)),
             headers.base_timestamp,
             headers.is_log_append_time,
             headers.is_transactional,

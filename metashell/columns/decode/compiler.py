@@ -16,7 +16,7 @@ from metashell.codec.registry import MessageType
 from metashell.codec.schema import FieldSchema
 from metashell.codec.source import default_of, is_compact, is_fixed
 from metashell.columns.decode.cells import Cells, FixedCells, RangeCells
-from metashell.columns.decode.vectors import WIDTHS, Buffer, Ints, Mask
+from metashell.columns.decode.vectors import PAD, WIDTHS, Buffer, Ints, Mask
 
 _ONE_BYTE_MAX = 127
 
@@ -77,24 +77,35 @@ class _Reading:
 
     def run(self) -> Decoded:
         reader = self.reader
+        ahead = 0
         for field in reader.untagged:
-            self._cells_of(field, is_read=True)
+            self._cells_of(field)
             self.at = self._field(field, None, self.at)
-            np.minimum(self.at, self.limit, out=self.at)
+            ahead += self._advance_max(field)
+            if ahead > PAD // 2:  # before that no row can have left the buffer's padding
+                np.minimum(self.at, self.limit, out=self.at)
+                ahead = 0
+        np.minimum(self.at, self.limit, out=self.at)
         for field in (*reader.absent, *reader.tagged.values()):
-            self._cells_of(field, is_read=False)
+            self._cells_of(field)
         if reader.is_flexible:
             self._tags()
         self.odd |= self.at != self.ends
         self._check_text()
         return Decoded(self.cells, self.odd if self.odd.any() else None)
 
-    def _cells_of(self, field: FieldSchema, *, is_read: bool) -> None:
-        default = self.reader.defaults[field.attribute]
+    def _advance_max(self, field: FieldSchema) -> int:
+        """How far a field can move a row's place."""
         if is_fixed(field):
-            self.cells[field.attribute] = FixedCells(field, None if is_read else default, self.count)
-        else:
-            self.cells[field.attribute] = RangeCells(field, default, self.count, is_read=is_read)
+            return WIDTHS[field.type]
+        if not is_compact(field, self.reader.schema, self.reader.version):
+            return PAD
+        return 1 + _ONE_BYTE_MAX * (WIDTHS[field.type] if field.is_array else 1)
+
+    def _cells_of(self, field: FieldSchema) -> None:
+        default = self.reader.defaults[field.attribute]
+        cells = FixedCells if is_fixed(field) else RangeCells
+        self.cells[field.attribute] = cells(field, default, self.count)
 
     def _field(self, field: FieldSchema, rows: Ints | None, at: Ints) -> Ints:
         """Read a field of some rows (None: of all) at their places; gives the places after it."""
@@ -166,17 +177,20 @@ class _Reading:
         """Rows whose text is not plain ASCII go to the object reader unless they decode."""
         good = ~self.odd
         for name, cells in self.cells.items():
-            if isinstance(cells, RangeCells) and cells.type == "string" and len(cells.counts):
-                cells.counts = np.where(good, cells.counts, np.minimum(cells.counts, 0))
+            if isinstance(cells, RangeCells) and cells.type == "string" and cells.places is not None:
+                starts, counts = cells.places
+                cells.places = starts, np.where(good, counts, np.minimum(counts, 0))
                 suspect = cells.malformed(self.buffer)
                 if suspect is not None:
                     self._judge(name, cells, np.flatnonzero(suspect))
 
     def _judge(self, name: str, cells: RangeCells, rows: Ints) -> None:
         data = self.buffer.data
+        assert cells.places is not None
+        starts, counts = cells.places
         for row in rows.tolist():
-            start = int(cells.starts[row])
+            start = int(starts[row])
             try:
-                data[start : start + int(cells.counts[row])].decode()
+                data[start : start + int(counts[row])].decode()
             except UnicodeDecodeError:
                 self.odd[row] = True

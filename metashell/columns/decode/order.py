@@ -22,6 +22,13 @@ class HeaderOrder:
         self._expected: int | None = None
         self._epoch: int | None = None
 
+    @classmethod
+    def after(cls, end: int, epoch: int) -> HeaderOrder:
+        """The order after a batch that ended before the offset `end`."""
+        order = cls(None)
+        order._expected, order._epoch = end, epoch
+        return order
+
     def check(self, headers: Headers) -> list[Fault]:
         """The faults of batches out of order; each batch is compared with the one before it, whatever that one was."""
         if not len(headers):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
 from metashell.codec.uris import shown_uri
+from metashell.columns.decode.vectors import Ints, offsets_of, range_positions
 from metashell.columns.inputs.splits import Piece
 from metashell.escape import writable
 
-SAME_IN_A_FILE = ("cluster_id", "file")
+_FILE = "file"
+SAME_IN_A_FILE = ("cluster_id", _FILE)
 
 
 class Place:
@@ -23,15 +27,47 @@ class Place:
         self._made = [_repeated(self.cluster_id, 0), _repeated(self.file, 0)]
         self._checkpoint = piece.checkpoint
 
-    def arrays(self, count: int) -> list[pa.Array]:
-        """Cluster and file for `count` rows: slices of the longest arrays made so far."""
+    def arrays(self, count: int, batches: Ints | None = None) -> list[pa.Array]:
+        """Cluster and file for `count` rows: slices of the longest arrays made so far. `batches` are those that the rows lie in."""
         if len(self._made[0]) < count:
-            self._made = [_repeated(self.cluster_id, count), _repeated(self.file, count)]
+            count_made = max(count, 2 * len(self._made[0]))
+            self._made = [_repeated(self.cluster_id, count_made), _repeated(self.file, count_made)]
         return [made.slice(0, count) for made in self._made]
 
-    def kind_arrays(self, count: int) -> list[pa.Array]:
+    def kind_arrays(self, count: int, batches: Ints | None = None) -> list[pa.Array]:
         """The kind of log and the name of the checkpoint, for `count` rows."""
         return [_repeated(self.log or "", count), _repeated(self._checkpoint, count)]
+
+
+class Places(Place):
+    """The same for rows of several files of one kind of log; `file_of_batch` says for each batch whose it is."""
+
+    def __init__(self, pieces: Sequence[Piece], file_of_batch: Ints) -> None:
+        super().__init__(pieces[0])
+        self._pieces = pieces
+        self._file_of_batch = file_of_batch
+
+    def arrays(self, count: int, batches: Ints | None = None) -> list[pa.Array]:
+        assert batches is not None, "the rows of several files are told apart by their batches"
+        files = self._file_of_batch[batches]
+        return [spread([shown_uri(text) for text in texts], files) for texts in self._names()]
+
+    def kind_arrays(self, count: int, batches: Ints | None = None) -> list[pa.Array]:
+        assert batches is not None, "the rows of several files are told apart by their batches"
+        return [_repeated(self.log or "", count), spread([piece.checkpoint for piece in self._pieces], self._file_of_batch[batches])]
+
+    def _names(self) -> tuple[list[str], list[str]]:
+        return [piece.cluster_id for piece in self._pieces], [piece.path for piece in self._pieces]
+
+
+def spread(texts: list[str], numbers: Ints) -> pa.Array:
+    """The text of each number, in order."""
+    raw = [writable(text).encode() for text in texts]
+    sizes = np.array([len(each) for each in raw], np.int64)
+    starts = np.cumsum(sizes) - sizes
+    counts = sizes[numbers]
+    data = np.frombuffer(b"".join(raw), np.uint8)[range_positions(starts[numbers], counts, 1)]
+    return pa.Array.from_buffers(pa.string(), len(numbers), [None, pa.py_buffer(offsets_of(counts)), pa.py_buffer(data)], 0)
 
 
 def _repeated(text: str, count: int) -> pa.Array:
@@ -41,10 +77,22 @@ def _repeated(text: str, count: int) -> pa.Array:
 
 
 def with_names_once(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with the texts that its rows share stored once; the rows must be of one log file."""
+    """The batch with the texts that its rows share stored once; the rows of each log file must be neighbours."""
+    is_of_one = None
     for name in SAME_IN_A_FILE:
         at = batch.schema.get_field_index(name)
         if at >= 0 and not pa.types.is_dictionary(batch.schema.types[at]):
-            indices = pa.array(np.zeros(batch.num_rows, np.int32))
-            batch = batch.set_column(at, name, pa.DictionaryArray.from_arrays(indices, batch.column(at).slice(0, 1)))
+            if is_of_one is None:
+                is_of_one = _is_of_one_file(batch)
+            batch = batch.set_column(at, name, _one_text(batch.column(at)) if is_of_one else batch.column(at).dictionary_encode())
     return batch
+
+
+def _one_text(column: pa.Array) -> pa.Array:
+    indices = pa.array(np.zeros(len(column), np.int32))
+    return pa.DictionaryArray.from_arrays(indices, column.slice(0, 1))
+
+
+def _is_of_one_file(batch: pa.RecordBatch) -> bool:
+    at = batch.schema.get_field_index(_FILE)
+    return at < 0 or not batch.num_rows or batch.column(at)[0] == batch.column(at)[-1]

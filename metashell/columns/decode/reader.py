@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -16,6 +17,7 @@ from metashell.columns.decode.chunks import Chunk, read_chunks, read_stream_chun
 from metashell.columns.decode.common import batches_table, control_table, faults_table
 from metashell.columns.decode.faults import Fault, fault_of_file, fault_of_item, fault_of_records
 from metashell.columns.decode.headers import Headers
+from metashell.columns.decode.joint import FAILURES_MAX, groups, read_joint
 from metashell.columns.decode.options import ReadOptions
 from metashell.columns.decode.order import HeaderOrder
 from metashell.columns.decode.place import Place
@@ -42,9 +44,22 @@ def read_split(split: Split, options: ReadOptions) -> Iterator[tuple[str, pa.Rec
     Errors: LogCorruptError at the first fault, unless they are skipped: then they are rows of `faults`, wanted or not.
     UsageError for a file that cannot be opened.
     """
-    for piece in split.pieces:
-        for table, batch in read_piece(piece, options):
-            yield table, typed_batch(table, batch) if options.columns == "typed" else batch
+    for table, batch in _raw_tables(split, options):
+        yield table, typed_batch(table, batch) if options.columns == "typed" else batch
+
+
+def _raw_tables(split: Split, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The raw tables of a split, small files together where that is wanted and possible."""
+    failures_left = FAILURES_MAX if options.joins_files and options.only is None else 0
+    for pieces in groups(split.pieces):
+        if len(pieces) > 1 and failures_left:
+            found = read_joint(pieces, options, partial(_next_is_in_order, options=options))
+            if found is not None:
+                yield from found
+                continue
+            failures_left -= 1
+        for piece in pieces:
+            yield from read_piece(piece, options)
 
 
 def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -78,6 +93,15 @@ def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.Rec
                 yield from _tables_of_faults([fault_of_item(item, file)], place, options)
         if order is not None:
             yield from _order_of_next(file, piece, order, options)
+
+
+def _next_is_in_order(piece: Piece, order: HeaderOrder, *, options: ReadOptions) -> bool:
+    """Whether the segment after a file begins in order."""
+    try:
+        with open_input(piece.path) as file:
+            return next(_order_of_next(file, piece, order, options), None) is None
+    except (LogCorruptError, UsageError):
+        return False
 
 
 def _order_of_next(file: OpenFile, piece: Piece, order: HeaderOrder, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:

@@ -20,7 +20,7 @@ from metashell.columns.decode.common import records_table
 from metashell.columns.decode.compiler import ColumnReader
 from metashell.columns.decode.faults import Fault
 from metashell.columns.decode.headers import Headers
-from metashell.columns.decode.objects import column_of_objects
+from metashell.columns.decode.objects import column_of_objects, uncollected
 from metashell.columns.decode.options import ReadOptions
 from metashell.columns.decode.payloads import texts_of_log
 from metashell.columns.decode.place import Place
@@ -102,7 +102,8 @@ class RecordTables:
         parts = [group.batch(usual, arrays)] if len(usual) else []
         if odd is None:
             return parts[0], []
-        rest, arrays, bad = _by_objects(group, group.chosen[odd])
+        with uncollected():  # until the objects are gone
+            rest, arrays, bad = _by_objects(group, group.chosen[odd])
         if len(rest):
             parts.append(group.batch(rest, arrays))
         if len(parts) < 2:
@@ -139,14 +140,14 @@ class RecordTables:
 def _by_objects(group: _Group, chosen: Ints) -> tuple[Ints, list[pa.Array], list[tuple[int, str]]]:
     """The rows that decode, their columns made from objects, and the other rows, each with the reason."""
     data = group.records.buffer.data
-    sides = [(message.reader(version), starts, ends) for message, version, starts, ends in group.sides()]
+    sides = [(message.reader(version), starts[chosen].tolist(), ends[chosen].tolist()) for message, version, starts, ends in group.sides()]
     no_value = [None] if group.is_tombstone else []
     objects: list[list[Any]] = []
     kept: list[int] = []
     bad: list[tuple[int, str]] = []
-    for row in chosen.tolist():
+    for at, row in enumerate(chosen.tolist()):
         try:
-            objects.append([read(data, int(starts[row]), int(ends[row])) for read, starts, ends in sides] + no_value)
+            objects.append([read(data, starts[at], ends[at]) for read, starts, ends in sides] + no_value)
             kept.append(row)
         except DecodeError as error:
             bad.append((row, str(error)))

@@ -135,25 +135,20 @@ def _read_headers(buffer: Buffer, starts: Ints, ends: Ints, numbers: Ints, heade
 
     The walk has followed the lengths already, so only their sign and size are looked at.
     """
-    first = buffer.bytes[starts]
-    odd = first & 1 != 0
-    at = starts + 2 + (first > 127)  # behind the length and one byte of attributes
-    longer = first > 127
-    longer &= buffer.bytes[starts + 1] > 127
+    heads = buffer.words(starts)
+    odd = heads & 1 != 0
+    at = starts + 2  # behind the length and one byte of attributes
+    longer = heads >> 7 & 1
     if longer.any():
-        at[longer] += 1
-        odd |= longer & (buffer.bytes[starts + 2] > 127)
-    timestamp_delta, at, odd_time = buffer.uvarints(at, VARLONG_SIZE_MAX)
-    offset_delta, at, odd_offset = buffer.uvarints(at)
-    key_size, key_start, odd_key = _sizes(buffer, at)
-    at = np.minimum(key_start + np.maximum(key_size, 0), buffer.size)
-    value_size, value_start, odd_value = _sizes(buffer, at)
+        longest = heads >> 15 & longer
+        at += longer + longest
+        odd |= heads >> 23 & longest != 0
+    fields = _short_fields(buffer.words(at), at)
+    if fields is None:
+        fields, odd = _any_fields(buffer, at, odd)
+    timestamp_delta, offset_delta, key_start, key_size, value_start, value_size = fields
     value_end = value_start + np.maximum(value_size, 0)
     odd |= (value_end + 1 != ends) | (buffer.bytes[np.minimum(value_end, buffer.size)] != 0)
-    odd |= offset_delta >> 32 != 0
-    for more in (odd_time, odd_offset, odd_key, odd_value):
-        if more is not None:
-            odd |= more
     timestamp = headers.base_timestamp[numbers] + zigzag(timestamp_delta)
     appended = headers.is_log_append_time
     if appended.any():
@@ -161,6 +156,55 @@ def _read_headers(buffer: Buffer, starts: Ints, ends: Ints, numbers: Ints, heade
     offset = headers.base_offset[numbers] + zigzag(offset_delta)
     rows = Rows(numbers, offset, timestamp, key_start, key_size, value_start, value_size)
     return rows, odd if odd.any() else None
+
+
+def _short_fields(words: Ints, at: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints] | None:
+    """The fields of records without a key whose deltas take at most two bytes each, and the value's size three: they lie in one word.
+
+    Shape: `words` are the eight bytes from `at` on, the first one lowest. None where a record is not so short.
+    """
+    timestamp_delta, size, words = _short(words)
+    offset_delta, more, words = _short(words)
+    if size is None or more is None or (words & 0xFF != _NULL_CODE).any():
+        return None
+    key_start = at + (size + more + 1)
+    words = words >> 8
+    value = words & 127
+    value_start = key_start + 1
+    longer = words >> 7 & 1
+    if longer.any():
+        longest = words >> 15 & longer
+        value |= words >> 1 & longer * (127 << 7)
+        value |= words >> 2 & longest * (127 << 14)
+        if (words >> 23 & longest).any():
+            return None
+        value_start += longer + longest
+    return timestamp_delta, offset_delta, key_start, np.full(len(at), NULL, np.int64), value_start, np.maximum(zigzag(value), NULL)
+
+
+def _short(words: Ints) -> tuple[Ints, Ints | int | None, Ints]:
+    """Varints of at most two bytes at the start of words, their sizes (None: some are longer), and the words behind them."""
+    longer = words >> 7 & 1
+    if not longer.any():
+        return words & 127, 1, words >> 8
+    if (words >> 15 & longer).any():
+        return words, None, words
+    size = longer + 1
+    return words & 127 | words >> 1 & longer * (127 << 7), size, words >> size * 8
+
+
+def _any_fields(buffer: Buffer, at: Ints, odd: Mask) -> tuple[tuple[Ints, Ints, Ints, Ints, Ints, Ints], Mask]:
+    """The same fields of any size, field after field, and which records are unusual."""
+    timestamp_delta, at, odd_time = buffer.uvarints(at, VARLONG_SIZE_MAX)
+    offset_delta, at, odd_offset = buffer.uvarints(at)
+    key_size, key_start, odd_key = _sizes(buffer, at)
+    at = np.minimum(key_start + np.maximum(key_size, 0), buffer.size)
+    value_size, value_start, odd_value = _sizes(buffer, at)
+    odd |= offset_delta >> 32 != 0
+    for more in (odd_time, odd_offset, odd_key, odd_value):
+        if more is not None:
+            odd |= more
+    return (timestamp_delta, offset_delta, key_start, key_size, value_start, value_size), odd
 
 
 def _sizes(buffer: Buffer, at: Ints) -> tuple[Ints, Ints, Mask | None]:

@@ -17,7 +17,8 @@ from metashell.log.kinds import REMOTE_LOG
 
 OTHER = -(1 << 20)
 """The type of a row whose type is missing or not known."""
-_ONE_BYTE_MAX = 127
+_USUAL_MASK = 0x8080FF
+"""Of the first three bytes: all of the frame's version, and whether type and version go on in another byte."""
 
 
 @dataclass(slots=True)
@@ -58,9 +59,10 @@ def distinct(numbers: Ints) -> list[int]:
 def framed_rows(log: str, buffer: Buffer, rows: Rows) -> TypedRows:
     """Records in frames: a varint each of frame version, type and version before the body."""
     frame = np.minimum(rows.value_start, buffer.size)
-    types = buffer.bytes[frame + 1].astype(np.int64)
-    versions = buffer.bytes[frame + 2].astype(np.int64)
-    usual = (rows.value_size >= 3) & (buffer.bytes[frame] == FRAME_VERSION) & (types <= _ONE_BYTE_MAX) & (versions <= _ONE_BYTE_MAX)
+    heads = buffer.words(frame)
+    types = heads >> 8 & 0xFF
+    versions = heads >> 16 & 0xFF
+    usual = (rows.value_size >= 3) & (heads & _USUAL_MASK == FRAME_VERSION)
     starts = rows.value_start + 3
     typed = TypedRows(rows, types, versions, starts, rows.value_start + rows.value_size, starts, starts)
     for row in np.flatnonzero(~usual).tolist():

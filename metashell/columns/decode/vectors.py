@@ -36,6 +36,9 @@ VARLONG_SIZE_MAX: Final = 9
 """One less than Kafka's: what has a tenth byte would not fit in 63 bits."""
 
 
+_WORD: Final = "<i8"
+
+
 class Buffer:
     """Bytes that are read at many positions at once; `data` is them with the padding, `size` their number without."""
 
@@ -64,6 +67,13 @@ class Buffer:
             return found
         swapped: Array = found.byteswap(inplace=True).view(code)
         return swapped
+
+    def words(self, positions: Ints) -> Ints:
+        """The eight bytes from these positions on as one number each, the first byte its lowest."""
+        view = self._views.get(_WORD)
+        if view is None:
+            view = self._views[_WORD] = np.ndarray((self.size + PAD - 7,), _WORD, self.data, strides=(1,))
+        return view[positions]
 
     def blocks(self, kind: str, starts: Ints, count: int) -> Array:
         """`count` neighbouring values of a fixed-width primitive at each place, a row for each place."""

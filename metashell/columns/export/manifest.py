@@ -15,6 +15,7 @@ from typing import Any
 
 from metashell.codec.uris import is_uri, shown_uri
 from metashell.columns.inputs.splits import Piece, Split
+from metashell.log.outputs import naming
 
 MANIFEST = "_manifest.json"
 WORK_FOLDER = ".metashell-export"
@@ -67,7 +68,7 @@ class Journal:
         self._append(entry)
 
     def _append(self, value: Any) -> None:
-        with open(self.path, "a", encoding="utf-8") as file:
+        with naming(self.path), open(self.path, "a", encoding="utf-8") as file:
             file.write(json.dumps(value) + "\n")
 
 
@@ -96,7 +97,8 @@ def read_manifest(out: str) -> dict[str, Any]:
 
 def write_manifest(out: str, manifest: dict[str, Any]) -> None:
     path = os.path.join(out, MANIFEST)
-    with open(path + ".part", "w", encoding="utf-8") as file:
-        json.dump(manifest, file, indent=1)
-        file.write("\n")
-    os.replace(path + ".part", path)
+    with naming(path):
+        with open(path + ".part", "w", encoding="utf-8") as file:
+            json.dump(manifest, file, indent=1)
+            file.write("\n")
+        os.replace(path + ".part", path)

@@ -11,12 +11,16 @@ from metashell.columns.inputs.splits import TARGET_BYTES
 from metashell.columns.names import table_names
 
 if TYPE_CHECKING:
+    from metashell.columns.decode.options import Form
     from metashell.log.kinds import LogKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions:
-    """What to export, where to, and how. `tables` is None for all but `records`; `jobs` 0 for one process a core."""
+    """What to export, where to, and how. `tables` is None for all but `records`; `jobs` 0 for one process a core.
+
+    `columns` is the form of the tables: "typed", or "raw" as it was before (`columns/typed`).
+    """
 
     paths: tuple[str, ...]
     out: str
@@ -26,6 +30,7 @@ class ExportOptions:
     jobs: int = 0
     show_secrets: bool = False
     log: LogKind | None = None
+    columns: Form = "typed"
     target_bytes: int = TARGET_BYTES
 
     def settings(self) -> dict[str, Any]:
@@ -36,6 +41,7 @@ class ExportOptions:
             "tables": None if self.tables is None else sorted(self.tables),
             "on_error": self.on_error,
             "show_secrets": self.show_secrets,
+            "columns": self.columns,
         }
 
     @property

@@ -8,34 +8,24 @@ input: a process holds one chunk and the row groups that it gathers.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from metashell.columns.export.manifest import MANIFEST, WORK_FOLDER, Journal, read_manifest, split_key
 from metashell.columns.export.options import ExportOptions
+from metashell.columns.export.plan import ExportReport, Progress, export_splits
 from metashell.columns.export.publish import are_published, has_parts, publish, take_over
 from metashell.columns.export.workers import Workers, is_large
 from metashell.columns.folders import forget_work, require_folder
-from metashell.columns.inputs.splits import Split, iter_splits, logs_of, require_logs
+from metashell.columns.inputs.splits import Split
 from metashell.columns.names import table_names
 from metashell.errors import UsageError
+from metashell.stores import Store, open_store
 
 if TYPE_CHECKING:
     from metashell.columns.export.split import SplitResult
-
-Progress = Callable[[int, int], None]
-"""Called with the bytes of input that were read since the last call, and the rows in them."""
-
-
-@dataclass(slots=True)
-class ExportReport:
-    """What an export did: rows by table, the number of splits, and how many of them an earlier export had done."""
-
-    rows: dict[str, int] = field(default_factory=dict)
-    split_count: int = 0
-    reused_count: int = 0
-    is_unchanged: bool = False
 
 
 def export(options: ExportOptions, progress: Progress | None = None, planned: Callable[[int], None] | None = None) -> ExportReport:
@@ -44,12 +34,19 @@ def export(options: ExportOptions, progress: Progress | None = None, planned: Ca
     Errors: LogCorruptError for the first fault, unless faults are skipped, UsageError for what cannot be opened; then no table
     has appeared or changed. OSError where the output cannot be written; NotADirectoryError for an output that is a file.
     """
-    had_folder = require_folder(options.out)
-    _refuse_foreign(options)
-    with Workers(options.jobs or len(os.sched_getaffinity(0)), _load, _prepare_worker) as workers:
-        if is_large(options.paths):
-            workers.start(workers.jobs)
-        return _export(options, workers, progress, planned, had_folder=had_folder)
+    store = open_store(options.out)
+    with Workers(options.jobs or len(os.sched_getaffinity(0)), _load, partial(_prepare_worker, store)) as workers:
+        if not store.is_local:
+            from metashell.columns.export.to_store import export_to_store
+
+            return export_to_store(options, store, workers, progress, planned)
+        options = replace(options, out=store.place)
+        had_folder = require_folder(options.out)
+        with store.lock("metashell export"):
+            _refuse_foreign(options)
+            if is_large(options.paths):
+                workers.start(workers.jobs)
+            return _export(options, workers, progress, planned, had_folder=had_folder)
 
 
 def _export(
@@ -57,7 +54,7 @@ def _export(
 ) -> ExportReport:
     work = os.path.join(options.out, WORK_FOLDER)
     is_new = not os.path.lexists(work) and not os.path.lexists(os.path.join(options.out, MANIFEST))
-    splits = _plan_at_work(options, workers, work, had_folder=had_folder) if is_new and workers.are_started else list(_splits(options))
+    splits = _plan_at_work(options, workers, work, had_folder=had_folder) if is_new and workers.are_started else [*export_splits(options)]
     if planned is not None:
         planned(sum(split.bytes for split in splits))
     keys = [split_key(split) for split in splits]
@@ -94,8 +91,7 @@ def _export(
             progress(splits[number].bytes, sum(result.rows.values()))
     entries = [journal.done[key] for key in keys]
     for entry in entries:
-        for table, count in entry["rows"].items():
-            report.rows[table] = report.rows.get(table, 0) + count
+        report.add(entry["rows"])
     publish(old, entries, report.rows, options, work)
     return report
 
@@ -113,21 +109,11 @@ def _refuse_foreign(options: ExportOptions) -> None:
             raise UsageError(f"{path}: is there already, and no export has written it: remove it, or name another --out", path)
 
 
-def _splits(options: ExportOptions) -> Iterator[Split]:
-    """What there is to read, each file once even if it is named twice. Errors: UsageError, also after the last: see `require_logs`."""
-    seen: set[Split] = set()
-    for split in iter_splits(options.paths, options.target_bytes, log=options.log):
-        if split not in seen:
-            seen.add(split)
-            yield split
-    require_logs(logs_of(seen), options.named_tables, options.paths)
-
-
 def _plan_at_work(options: ExportOptions, workers: Workers, work: str, *, had_folder: bool) -> list[Split]:
     """The splits of an export into an empty folder: the workers get each as soon as it is known."""
     splits: list[Split] = []
     try:
-        for split in _splits(options):
+        for split in export_splits(options):
             if not splits:
                 Journal(work, options.settings()).open()
             workers.submit(_export_split, len(splits), split, options, work)
@@ -152,7 +138,7 @@ def _load() -> None:
     import metashell.columns.export.split  # noqa: F401
 
 
-def _prepare_worker() -> None:
+def _prepare_worker(store: Store) -> None:
     from metashell.columns.export.split import prepare_worker
 
-    prepare_worker()
+    prepare_worker(is_local=store.is_local)

@@ -5,16 +5,21 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import pyarrow as pa
 
 from metashell.columns.schemas import PLACE
 from metashell.columns.texts import row_values
+from metashell.columns.typed.shapes import file_batch, file_schema, plain_type, shaped_batch, shaped_schema
+from metashell.errors import PathError
 from metashell.forms import compact_json, csv_cell
+from metashell.log.outputs import naming
 
-_GROUP_ROWS = 1 << 17
-_GROUP_BYTES = 24 << 20
+_GROUP_ROWS = 1 << 18
+_GROUP_BYTES = 48 << 20
+"""When a row group is written: twice as large is 2 % smaller and costs a process 40 MiB; half as large costs 5 % of an export's time."""
 
 
 class TableWriter(Protocol):
@@ -32,8 +37,9 @@ class PartFile:
         self.rows = 0
         # With the process id: a process of a killed export may live for a moment longer.
         self._unfinished = f"{path}.{os.getpid()}.part"
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        self._writer = FORMATS[form](self._unfinished, schema)
+        with naming(path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            self._writer = FORMATS[form](self._unfinished, schema)
         self._own_columns = [name for name in schema.names if name not in dict(PLACE)]
         self._held: list[pa.RecordBatch] = []
         self._held_rows = 0
@@ -50,30 +56,36 @@ class PartFile:
 
     def flush(self) -> None:
         if self._held:
-            self._writer.write(self._held)
+            with naming(self.path):
+                self._writer.write(self._held)
             self._held, self._held_rows, self.held_bytes = [], 0, 0
 
     def finish(self) -> None:
         """Write what is left, and give the file its name."""
         self.flush()
-        self._writer.close()
-        os.replace(self._unfinished, self.path)
+        with naming(self.path):
+            self._writer.close()
+            os.replace(self._unfinished, self.path)
 
     def drop(self) -> None:
-        """Close and remove an unfinished file."""
-        self._writer.close()
-        os.unlink(self._unfinished)
+        """Close and remove an unfinished file; on a full disk closing fails, too."""
+        with suppress(OSError, PathError):
+            self._writer.close()
+        with suppress(OSError):
+            os.unlink(self._unfinished)
 
 
 class _Arrow:
     def __init__(self, path: str, schema: pa.Schema) -> None:
         from pyarrow.ipc import new_file
 
-        self._writer = new_file(path, schema)
+        # In such a file a column has one dictionary for all batches.
+        self._schema = file_schema(shaped_schema(schema, plain_type))
+        self._writer = new_file(path, self._schema)
 
     def write(self, batches: Sequence[pa.RecordBatch]) -> None:
         for batch in pa.Table.from_batches(batches).combine_chunks().to_batches():
-            self._writer.write_batch(batch)
+            self._writer.write_batch(shaped_batch(file_batch(batch), self._schema))
 
     def close(self) -> None:
         self._writer.close()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from os.path import basename, dirname
 from typing import Any
 from urllib.parse import quote
@@ -14,15 +15,17 @@ from metashell.errors import PathError
 from metashell.log.file_kinds import Closing
 from metashell.log.files import OpenFile, unpacked
 from metashell.stores.file_systems import TROUBLE, errors_of, file_system, store_error
+from metashell.stores.retrying import again, may_pass
 
 _SMALL_MAX = 1 << 16
+_PIECE = 8 << 20
 
 
 def remote_input(uri: str) -> tuple[RemoteTree, str, bool]:
     """What lies at a URI: a tree of files, the URI's path in it, and whether that is a folder. Errors: UsageError."""
     system, path = file_system(uri)
     with errors_of(uri):
-        info = system.get_file_info(path)
+        info = again(lambda: system.get_file_info(path))
     if info.type == FileType.NotFound:
         raise PathError(f"{shown_uri(uri)}: No such file or directory", shown_uri(uri))
     return RemoteTree(uri, system, path), path, info.type == FileType.Directory
@@ -38,7 +41,7 @@ class RemoteTree:
 
     def walk(self, top: str) -> Iterator[tuple[str, list[str]]]:
         with errors_of(self._uri):
-            below = self._system.get_file_info(FileSelector(top, recursive=True, allow_not_found=True))
+            below = again(lambda: self._system.get_file_info(FileSelector(top, recursive=True, allow_not_found=True)))
         folders: dict[str, list[str]] = {}
         for entry in below:
             if entry.type == FileType.File:
@@ -64,11 +67,34 @@ class RemoteTree:
     def open(self, place: str) -> OpenFile:
         return open_remote(place)
 
+    def fetch(self, folder: str, name: str, target: str) -> None:
+        """Copy a file into a folder of this machine. Errors: PathError where the store fails, or the copy cannot be written."""
+        path = os.path.join(target, name)
+        os.makedirs(target, exist_ok=True)
+
+        def work() -> None:
+            with self._system.open_input_stream(f"{folder}/{name}") as file, open(path, "wb") as copy:
+                while data := file.read(_PIECE):
+                    try:
+                        copy.write(data)
+                    except OSError as error:
+                        raise PathError.of(path, error) from error
+
+        with errors_of(self._uri):
+            again(work)
+
     def read(self, folder: str, name: str) -> bytes | None:
-        try:
+        """A small file, None where it cannot be read. Errors: PathError where the store fails: it may say of which cluster a log is."""
+
+        def work() -> bytes:
             with self._system.open_input_file(f"{folder}/{name}") as file:
                 return bytes(file.read(_SMALL_MAX))
-        except TROUBLE:
+
+        try:
+            return again(work)
+        except TROUBLE as error:
+            if may_pass(str(error)):
+                raise store_error(self._uri, error) from error
             return None
 
 
@@ -76,7 +102,7 @@ def open_remote(uri: str) -> OpenFile:
     """A remote file, read by position. Errors: UsageError where it cannot be opened."""
     system, path = file_system(uri)
     with errors_of(uri):
-        file = RemoteFile(uri, system.open_input_file(path))
+        file = RemoteFile(uri, again(lambda: system.open_input_file(path)), lambda: system.get_file_info(path).type)
     return unpacked(file)
 
 
@@ -86,11 +112,13 @@ class RemoteFile(Closing):
     batch_size_max = (1 << 31) + 11
     is_far = True
 
-    def __init__(self, name: str, file: Any) -> None:
+    def __init__(self, name: str, file: Any, look: Callable[[], Any]) -> None:
+        """`look` finds out what lies there now."""
         self.name = shown_uri(name)
         self._uri = name
         self.trouble: str | None = None
         self._file = file
+        self._look = look
         self._size = int(file.size())
 
     def read_at(self, position: int, size: int) -> bytes:
@@ -98,10 +126,19 @@ class RemoteFile(Closing):
         if size <= 0:
             return b""
         try:
-            return bytes(self._file.read_at(size, position))
+            return again(lambda: self._bytes(position, size))
         except TROUBLE as error:
             self.trouble = str(store_error(self._uri, error))
             return b""
+
+    def _bytes(self, position: int, size: int) -> bytes:
+        try:
+            return bytes(self._file.read_at(size, position))
+        except OSError:
+            # S3's client says no more than that the answer was no file, whatever the reason.
+            if self._look() == FileType.NotFound:
+                raise FileNotFoundError("it was removed while it was read") from None
+            raise
 
     def size(self) -> int | None:
         return self._size

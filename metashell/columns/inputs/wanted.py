@@ -51,13 +51,13 @@ def wanted_parts(file: OpenFile, start: int, end: int, bounds: Bounds) -> Iterat
         yield start, end
         return
     begin, until = start, start
-    for position, header, following in _headers(file, start, end):
+    for position, header, following in headers_from(file, start, end):
         if header is None or bounds.may_hold(header):
             if position - until >= _GAP_MIN or until == begin:
                 if until > begin:
                     yield begin, until
                 begin = position
-            until = following
+            until = following if following > position else end
     if until > begin:
         yield begin, until
 
@@ -69,7 +69,7 @@ def _first_that_is_not(passes: Is, file: OpenFile, low: int, size: int, *, is_en
     """
     high = size
     guess = _first_reach(file)
-    for number, (position, header, following) in enumerate(_headers(file, low, size)):
+    for number, (position, header, following) in enumerate(headers_from(file, low, size)):
         if header is None or not passes(header):
             return size if header is None and is_end else position
         if number == _LOOK_AT:
@@ -86,7 +86,7 @@ def _first_that_is_not(passes: Is, file: OpenFile, low: int, size: int, *, is_en
             low = found[0]
         else:
             high = found[0]
-    for position, header, _ in _headers(file, low, size):
+    for position, header, _ in headers_from(file, low, size):
         if header is None or not passes(header):
             return high if header is None and is_end else position
     return size
@@ -105,16 +105,20 @@ def _batch_from(file: OpenFile, start: int, end: int, size: int, guess: int) -> 
             position = base + at - _MAGIC_AT
             if could_start(window, at - _MAGIC_AT, size - position):
                 header = read_batch_header(window, at - _MAGIC_AT)
-                data = window[at - _MAGIC_AT :][: header.size_bytes]
-                if len(data) < header.size_bytes:
-                    data = file.read_at(position, header.size_bytes)
-                if is_good(data, header.size_bytes) and _is_followed(file, position, header, size):
+                # What is no batch may claim any length: of that only a header is read, where the next batch should be.
+                if _is_followed(file, position, header, size) and _is_whole(file, window, base, position, header.size_bytes):
                     return position, header
             at = window.find(b"\x02", at + 1)
         if len(window) <= HEADER_SIZE:
             return None
         base, reach = base + len(window) - HEADER_SIZE, min(4 * reach, WINDOW)
     return None
+
+
+def _is_whole(file: OpenFile, window: bytes, base: int, position: int, size: int) -> bool:
+    """Whether a batch has its checksum; `window` is what was read from `base` on."""
+    data = window[position - base : position - base + size]
+    return is_good(data if len(data) == size else file.read_at(position, size), size)
 
 
 def _first_reach(file: OpenFile) -> int:
@@ -140,8 +144,11 @@ def _header_in(window: bytes, at: int, left: int) -> BatchHeader | None:
     return header if HEADER_SIZE <= header.size_bytes <= left else None
 
 
-def _headers(file: OpenFile, start: int, end: int) -> Iterator[tuple[int, BatchHeader | None, int]]:
-    """Where each batch starts, its header of version 2, and where the next one starts; all that is left where the chain breaks."""
+def headers_from(file: OpenFile, start: int, end: int) -> Iterator[tuple[int, BatchHeader | None, int]]:
+    """Where each batch starts, its header of version 2, and where the next one starts.
+
+    Where the chain breaks there is neither: the last item is that place twice.
+    """
     position, base, window, reach, size = start, start, b"", _first_reach(file), 0
     while position < end:
         at = position - base
@@ -151,7 +158,7 @@ def _headers(file: OpenFile, start: int, end: int) -> Iterator[tuple[int, BatchH
             reach = next_reach(file, reach, size)
         size = unpack_length(window, at + 8)[0] + LEAD_SIZE if len(window) - at >= MAGIC_END else 0
         if not FRAME_SIZE_MIN <= size <= end - position:
-            yield position, None, end
+            yield position, None, position
             return
         yield position, _header_in(window, at, end - position), position + size
         position += size

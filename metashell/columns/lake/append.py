@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -78,7 +79,7 @@ def append(options: AppendOptions, progress: Progress | None = None, planned: Ca
     does not fit it, and where another writes to it; MetashellError of the store. The lake is then as it was.
     """
     store = open_store(options.out, sources=options.paths)
-    with Workers(options.jobs or len(os.sched_getaffinity(0)), load, prepare) as workers:
+    with Workers(options.jobs or len(os.sched_getaffinity(0)), load, partial(prepare, is_local=store.is_local)) as workers:
         if is_large(options.paths):
             # Before the lock: what has threads must not be forked.
             workers.start(workers.jobs)
@@ -306,7 +307,7 @@ def load() -> None:
     import metashell.columns.lake.write  # noqa: F401
 
 
-def prepare() -> None:
+def prepare(*, is_local: bool) -> None:
     from metashell.columns.export.split import prepare_worker
 
-    prepare_worker()
+    prepare_worker(is_local=is_local)

@@ -46,8 +46,7 @@ def recover(store: Store, held: Held) -> str:
     made = read_commit(store, commit.number)
     if made is None and not _is_complete(store, commit, staged):
         held.require()
-        for file in commit.added:
-            store.remove(file.name)
+        store.remove_all([file.name for file in commit.added])
         _drop_work(store)
         store.remove(PENDING)
         return "an interrupted export was undone: not all of its files were there"
@@ -65,8 +64,7 @@ def _finish(store: Store, held: Held, commit: Commit, staged: Sequence[str], *, 
     if there is None or there.id != commit.id:
         raise MetashellError(f"{store.shown_name(name)}: was written by another export at the same time: nothing more is done here")
     held.require()
-    for removed in commit.removed:
-        store.remove(removed)
+    store.remove_all(commit.removed)
     _drop_work(store)
     store.remove(PENDING)
 

@@ -14,6 +14,7 @@ from pyarrow.parquet import ParquetFile
 from metashell.columns.export.parquet import ParquetTable
 from metashell.columns.lake.compact import Rewrite, sources_of
 from metashell.columns.lake.write import Written, sync_file
+from metashell.columns.meanings.comments import commented
 from metashell.errors import MetashellError
 from metashell.stores import Store, open_store
 
@@ -56,7 +57,8 @@ def _open(store: Store, name: str) -> ParquetFile:
 
 
 def _write(files: list[ParquetFile], path: str, task: Rewrite) -> int:
-    schema = _merged([file.schema_arrow for file in files])
+    # A comment of an older release is replaced by today's.
+    schema = commented(task.files[0].table, _merged([file.schema_arrow for file in files]))
     writer = ParquetTable(path, schema)
     count = 0
     try:

@@ -19,6 +19,8 @@ from metashell.columns.inputs.splits import Split
 from metashell.columns.lake.days import by_day
 from metashell.columns.lake.names import folder_of
 from metashell.columns.lake.plan import Task
+from metashell.columns.meanings.comments import commented
+from metashell.columns.typed.shapes import file_schema, plain_type, shaped_schema
 from metashell.errors import LogCorruptError, MetashellError, UsageError
 from metashell.stores import Store, open_store
 
@@ -74,14 +76,13 @@ def write_task(number: int, task: Task, job: Job) -> TaskResult:
     """Write the rows of a task; what files hold is no exception but the result's error."""
     store = job.store()
     with nullcontext("") if store.is_local else TemporaryDirectory(prefix="metashell-lake-") as spool:
-        gathered = PartFiles(store, f"{job.work}/{number:05d}", spool)
+        gathered = PartFiles(store, f"{job.work}/{number:05d}", spool, show_secrets=job.options.show_secrets)
         try:
             for piece, source in zip(task.split.pieces, task.sources, strict=True):
                 for table, batch in read_split(Split((piece,)), job.options):
                     cluster_id = batch.column("cluster_id")[0].as_py()
                     for day, rows in by_day(batch.drop_columns(["cluster_id"])):
-                        schema = marked_schema(rows.schema, show_secrets=job.options.show_secrets)
-                        gathered.add(table, folder_of(table, cluster_id, day), rows.replace_schema_metadata(schema.metadata), source)
+                        gathered.add(table, folder_of(table, cluster_id, day), rows, source)
             gathered.finish()
         except (LogCorruptError, UsageError) as error:
             gathered.drop()
@@ -95,12 +96,13 @@ def write_task(number: int, task: Task, job: Job) -> TaskResult:
 class PartFiles:
     """The files of a task. Rows are gathered to row groups; few files are open at a time, since a hostile log has a day for each record."""
 
-    def __init__(self, store: Store, folder: str, spool: str) -> None:
+    def __init__(self, store: Store, folder: str, spool: str, *, show_secrets: bool) -> None:
         self.written: list[Written] = []
         self.schemas: dict[str, dict[str, str]] = {}
         self._store = store
         self._folder = folder
         self._spool = spool
+        self._show_secrets = show_secrets
         self._parts: OrderedDict[str, _Part] = OrderedDict()
         self._held_bytes = 0
         self._count = 0
@@ -110,7 +112,8 @@ class PartFiles:
             self.schemas[table] = columns_of(rows.schema)
         part = self._parts.get(folder)
         if part is None:
-            part = self._parts[folder] = _Part(self._new_name(), rows.schema)
+            schema = marked_schema(commented(table, rows.schema), show_secrets=self._show_secrets)
+            part = self._parts[folder] = _Part(self._new_name(), schema)
         self._parts.move_to_end(folder)
         size = rows.nbytes
         part.add(rows, size, source)
@@ -186,7 +189,7 @@ class _Part:
         self._held: list[pa.RecordBatch] = []
 
     def add(self, rows: pa.RecordBatch, size: int, source: int) -> None:
-        self._held.append(rows)
+        self._held.append(rows.replace_schema_metadata(self._schema.metadata))
         self.rows += rows.num_rows
         self.held_rows += rows.num_rows
         self.held_bytes += size
@@ -205,8 +208,8 @@ class _Part:
 
 
 def columns_of(schema: pa.Schema) -> dict[str, str]:
-    """The types of a table's columns, as a ledger keeps them: how a column is encoded does not count."""
-    return {field.name: str(field.type.value_type if pa.types.is_dictionary(field.type) else field.type) for field in schema}
+    """The types of a table's columns, as a ledger keeps them: those that readers of its files see."""
+    return {field.name: str(field.type) for field in shaped_schema(file_schema(schema), plain_type)}
 
 
 def sync_file(path: str) -> None:

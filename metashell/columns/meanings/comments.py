@@ -30,14 +30,19 @@ _SPARK_TYPES: Final[dict[pa.DataType, str]] = {
 }
 
 
-@cache
 def commented(table: str, schema: pa.Schema) -> pa.Schema:
     """The schema with the meaning of each column, and of each field of its structs, as `comment`.
 
     Columns that the dictionary lacks stay as they are. Two schemas that differ in comments only are equal for Arrow's writers.
     """
+    return _with_all_comments(table, schema).with_metadata(schema.metadata)
+
+
+@cache
+def _with_all_comments(table: str, schema: pa.Schema) -> pa.Schema:
+    # Schemas that differ in metadata only are one key of the cache, so what it gives says nothing of the schema's own.
     names = frozenset(schema.names)
-    return pa.schema([_commented(table, field, field.name, names) for field in schema], metadata=schema.metadata)
+    return pa.schema([_commented(table, field, field.name, names) for field in schema])
 
 
 def _commented(table: str, field: pa.Field, path: str, siblings: frozenset[str]) -> pa.Field:
@@ -57,7 +62,11 @@ def _with_comments(table: str, kind: pa.DataType, path: str) -> pa.DataType:
     return kind
 
 
-@cache
+def with_spark_metadata(schema: pa.Schema) -> pa.Schema:
+    """The schema of a Parquet file with what Spark looks for in its footer."""
+    return schema.with_metadata({**(schema.metadata or {}), SPARK_ROW_METADATA: spark_row_metadata(schema)})
+
+
 def spark_row_metadata(schema: pa.Schema) -> str:
     """The schema as Spark writes it into the footer of a Parquet file, in JSON: uuids are binary; comments are those of the fields."""
     return json.dumps({"type": "struct", "fields": [_spark_field(field) for field in schema]}, separators=(",", ":"), ensure_ascii=False)

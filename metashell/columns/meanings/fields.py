@@ -2,7 +2,8 @@
 
 A line is about `TABLE:COLUMN` or, without a table, about every column of that name; `TABLE` and `COLUMN` may have `*`. A field of a
 struct has the names of all around it, `end_points.port`, and a line about `port` is about it too. Of several lines that fit, one with a
-table wins over one without, one without `*` over one with, then the longer name, then the earlier line.
+table wins over one without, one without `*` over one with, then the longer name, then the earlier line. Where a line has `=` it says what
+the next one of them says.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from importlib.resources import files
 from typing import Final, NamedTuple
 
 NO_UNIT: Final = "-"
+SAME: Final = "="
 TIME: Final = "UTC"
 """Stands where others have a unit: the column is a time."""
 
@@ -26,11 +28,6 @@ class Field(NamedTuple):
     since: str
     meaning: str
 
-    @property
-    def comment(self) -> str:
-        """The meaning with its unit, for schemas."""
-        return self.meaning if self.unit in (NO_UNIT, TIME) else f"{self.meaning} ({self.unit})"
-
 
 class _Fields(NamedTuple):
     scoped: dict[str, Field]
@@ -40,18 +37,33 @@ class _Fields(NamedTuple):
 
 @cache
 def field_of(table: str, path: str) -> Field | None:
-    """The line about a column of a table, None where there is none. `path` is `end_points.port` for a field of a struct."""
+    """What the lines about a column of a table say, None where there is none. `path` is `end_points.port` for a field of a struct."""
+    lines = lines_about(table, path)
+    if not lines:
+        return None
+    first, last = lines[0], lines[-1]
+    unit = last.unit if first.unit == SAME else first.unit
+    return first._replace(unit=unit, meaning=last.meaning if first.meaning == SAME else first.meaning)
+
+
+def lines_about(table: str, path: str) -> list[Field]:
+    """The lines that say what a column is: one or, where that has `=`, those up to one without."""
+    found = []
+    for line in _fitting(table, path):
+        found.append(line)
+        if SAME not in (line.unit, line.meaning):
+            break
+    return found
+
+
+def _fitting(table: str, path: str) -> Iterator[Field]:
+    """The lines that are about a column, the nearest first."""
     lines = _fields()
     place = f"{table}:{path}"
     if place in lines.scoped:
-        return lines.scoped[place]
-    for line in lines.globs:
-        if fnmatchcase(place, line.pattern):
-            return line
-    for name in _endings(path):
-        if name in lines.shared:
-            return lines.shared[name]
-    return None
+        yield lines.scoped[place]
+    yield from (line for line in lines.globs if fnmatchcase(place, line.pattern))
+    yield from (lines.shared[name] for name in _endings(path) if name in lines.shared)
 
 
 def _endings(path: str) -> Iterator[str]:

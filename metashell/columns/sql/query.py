@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from metashell.codec.uris import shown_uri
-from metashell.columns.decode.options import ReadOptions
+from metashell.columns.decode.options import Form, ReadOptions
 from metashell.columns.inputs.splits import Split, absent_log, has_log, logs_of, plan_splits
 from metashell.columns.names import STATE_TABLES
 from metashell.columns.schemas import UUID_MARK, tables
 from metashell.columns.sql.confined import Database, RefusedError
 from metashell.columns.sql.spool import read_tables
 from metashell.columns.state.reading import Cluster, ImageAt, NoMetadataError, no_metadata, read_state
-from metashell.columns.state.schemas import SCHEMAS
-from metashell.columns.state.tables import state_table
+from metashell.columns.state.tables import state_schemas, state_table
 from metashell.columns.texts import row_values
+from metashell.columns.typed.tables import typed_schema
+from metashell.columns.typed.times import EARLIEST_MS, LATEST_MS
 from metashell.errors import MetashellError, UsageError
 from metashell.log.kinds import METADATA
 from metashell.progress import tell
@@ -29,10 +30,27 @@ if TYPE_CHECKING:
     from metashell.columns.decode.options import OnError
     from metashell.log.kinds import LogKind
 
-_MACROS = (
-    "uuid_text(id) as rtrim(replace(replace(base64(id), '+', '-'), '/', '_'), '=')",
-    "time_of(ms) as case when ms between -62135596800000 and 253402300799999 then make_timestamp(ms * 1000) end",
-)
+_AS_TEXT: Final = "rtrim(replace(replace(base64({}), '+', '-'), '/', '_'), '=')"
+_BYTES_OF_UUID: Final = "unhex(replace(cast(id as varchar), '-', ''))"
+"""DuckDB before 1.4 casts no UUID to bytes."""
+_AS_ID: Final = "cast(lower(hex(from_base64(replace(replace(text, '-', '+'), '_', '/') || '=='))) as uuid)"
+_IN_CALENDAR: Final = f"between {EARLIEST_MS} and {LATEST_MS}"
+_MACROS: Final[dict[Form, tuple[str, ...]]] = {
+    "raw": (
+        f"uuid_text(id) as {_AS_TEXT.format('id')}",
+        f"time_of(ms) as case when ms {_IN_CALENDAR} then make_timestamp(ms * 1000) end",
+    ),
+    # What they are given may be a column, or what a query makes of it: an id or its bytes or its text, a time or a number.
+    "typed": (
+        f"uuid_text(id) as case typeof(id) when 'VARCHAR' then cast(id as varchar) "
+        f"when 'UUID' then {_AS_TEXT.format(_BYTES_OF_UUID)} else {_AS_TEXT.format('try_cast(id as blob)')} end",
+        f"uuid_of(text) as case when length(text) = 36 then cast(text as uuid) else {_AS_ID} end",
+        "time_of(ms) as coalesce(try_cast(ms as timestamptz), case when try_cast(ms as bigint) "
+        f"{_IN_CALENDAR} then cast(make_timestamp(try_cast(ms as bigint) * 1000) as timestamptz) end)",
+    ),
+}
+_NO_UUID: Final = re.compile("^Conversion Error: Could not convert string .* to (UUID|INT128)")
+_HINT: Final = "an id as Kafka prints it is in the column NAME_text, as in topic_id_text = 'TEXT', or topic_id = uuid_of('TEXT')"
 _MISSING_TABLE: Final = r"Table with name (\w+) does not exist"
 
 
@@ -54,7 +72,7 @@ class QueryError(UsageError):
 
     def __init__(self, refused: RefusedError) -> None:
         super().__init__(str(refused))
-        self.excerpt = refused.excerpt
+        self.excerpt = (*refused.excerpt, _HINT) if _NO_UUID.search(str(refused)) else refused.excerpt
 
 
 class Session:
@@ -62,7 +80,7 @@ class Session:
 
     A question that is broken off, at whatever place, leaves the next one to answer all of its own.
 
-    `image_at` gives the image of a path where the newest one is not wanted.
+    `image_at` gives the image of a path where the newest one is not wanted. `columns` "raw" gives tables in the form of before.
     """
 
     def __init__(
@@ -73,20 +91,23 @@ class Session:
         show_secrets: bool = False,
         log: LogKind | None = None,
         image_at: ImageAt | None = None,
+        columns: Form = "typed",
     ) -> None:
         self._paths = paths
         self._on_error: OnError = on_error
         self._show_secrets = show_secrets
         self._log = log
         self._image_at = image_at
-        self._schemas = {**SCHEMAS, **tables()}
+        self._columns: Form = columns
+        events = tables()
+        self._schemas = {**state_schemas(columns), **(events if columns == "raw" else {name: typed_schema(name) for name in events})}
         self._splits: list[Split] | None = None
         self._clusters: list[Cluster] | None = None
         self._read: set[str] = set()
         self._fault_counts: dict[str, int] = {}
         self._absent: dict[str, MetashellError] = {}
         """Tables that cannot be made, and why. No table stands for them: an empty one would say that there is nothing."""
-        self._database = Database({name: schema.empty_table() for name, schema in self._schemas.items()}, _MACROS)
+        self._database = Database({name: pa.Table.from_batches([], schema) for name, schema in self._schemas.items()}, _MACROS[columns])
 
     def columns(self) -> dict[str, list[str]]:
         """The names of all tables that can be asked, the state's first, and of their columns."""
@@ -130,7 +151,7 @@ class Session:
             raise QueryError(error) from error
         # Faults of files are found on each way through them: those of one way are counted.
         fault_count = max((self._fault_counts.get(name, 0) for name in wanted), default=0)
-        return Answer(list(schema.names), _rows(schema, batches), fault_count, self._note() if state else "")
+        return Answer(list(schema.names), _rows(schema, batches, self._columns), fault_count, self._note() if state else "")
 
     def _put(self, name: str, table: pa.Table) -> None:
         self._database.put(name, table)
@@ -152,7 +173,7 @@ class Session:
                 self._clusters = []
         for name in wanted:
             if name not in self._read and name not in self._absent:
-                self._put(name, state_table(name, self._clusters, show_secrets=self._show_secrets))
+                self._put(name, state_table(name, self._clusters, show_secrets=self._show_secrets, columns=self._columns))
 
     def _read_clusters(self) -> list[Cluster]:
         if self._log not in (None, METADATA):
@@ -185,21 +206,21 @@ class Session:
         new = {name for name in wanted if name not in self._read}
         if not new:
             return
-        options = ReadOptions(tables=sorted(new), on_error=self._on_error, show_secrets=self._show_secrets)
+        options = ReadOptions(tables=sorted(new), on_error=self._on_error, show_secrets=self._show_secrets, columns=self._columns)
         read, fault_count = read_tables(self._splits, options, lambda name, batch: [(name, batch)] if name in new else [])
         for name in new - set(self._absent):
             self._fault_counts[name] = fault_count
-            self._put(name, read.get(name, self._schemas[name].empty_table()))
+            self._put(name, read.get(name, pa.Table.from_batches([], self._schemas[name])))
 
 
-def query(text: str, paths: Sequence[str], *, on_error: OnError = "fail", show_secrets: bool = False, log: LogKind | None = None) -> Answer:
-    """The answer to one statement over the logs at `paths`. Errors: those of `Session.ask`."""
-    return Session(paths, on_error=on_error, show_secrets=show_secrets, log=log).ask(text)
+def query(text: str, paths: Sequence[str], **how: Any) -> Answer:
+    """The answer to one statement over the logs at `paths`; `how` and errors are those of `Session`."""
+    return Session(paths, **how).ask(text)
 
 
-def _rows(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[list[Any]]:
-    # Bytes in an answer are shown as an id where they are 16: DuckDB keeps no mark of what they are.
-    fields = [column.with_metadata(UUID_MARK) for column in schema]
+def _rows(schema: pa.Schema, batches: Iterator[pa.RecordBatch], columns: Form) -> Iterator[list[Any]]:
+    # In the form of before, bytes in an answer are shown as an id where they are 16: DuckDB keeps no mark of what they are.
+    fields = [column.with_metadata(UUID_MARK) for column in schema] if columns == "raw" else list(schema)
     try:
         for batch in batches:
             yield from row_values(batch, fields)

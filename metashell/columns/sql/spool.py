@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +15,8 @@ from metashell.columns.decode.place import with_names_once
 from metashell.columns.decode.reader import read_split
 from metashell.columns.inputs.splits import Split
 from metashell.columns.schemas import FAULTS
+from metashell.columns.typed.tables import sql_batch
+from metashell.log.outputs import temporary_files
 from metashell.progress import tell
 
 Kept = Callable[[str, pa.RecordBatch], Iterable[tuple[str, pa.RecordBatch]]]
@@ -24,27 +26,35 @@ class Spool:
     """One table. Its file is in the system's folder for temporary files and is gone with the process."""
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open until the table is whole
+        with temporary_files():
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open until the table is whole
         self._writer: Any = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Write rows of one log file. Errors: OSError where the disk is full."""
-        slim = with_names_once(batch)
-        if self._writer is None:
-            self._writer = pa.ipc.new_stream(self._file, slim.schema)
-        self._writer.write_batch(slim)
+        """Write rows of one log file, whose names are stored once. Errors: PathError where the disk is full."""
+        self.add_as_is(sql_batch(with_names_once(batch)))
+
+    def add_as_is(self, slim: pa.RecordBatch) -> None:
+        """Write rows as they are. Errors: PathError where the disk is full."""
+        with temporary_files():
+            if self._writer is None:
+                self._writer = pa.ipc.new_stream(self._file, slim.schema)
+            self._writer.write_batch(slim)
 
     def table(self) -> pa.Table:
         """All rows. Their pages are the file's, so the system can drop them from memory and read them again."""
         assert self._writer is not None, "a table without rows has no schema"
-        self._writer.close()
-        self._file.flush()
+        with temporary_files():
+            self._writer.close()
+            self._file.flush()
         whole = mmap.mmap(self._file.fileno(), 0, prot=mmap.PROT_READ)
         self.close()
         return pa.ipc.open_stream(pa.py_buffer(whole)).read_all()
 
     def close(self) -> None:
-        self._file.close()
+        # A table that is wanted is on disk by now; of another one the disk may have no room for the rest.
+        with suppress(OSError):
+            self._file.close()
 
 
 def read_tables(splits: Sequence[Split], options: ReadOptions, kept: Kept) -> tuple[dict[str, pa.Table], int]:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from metashell.codec.code_words import RECOVERY_STATES, code_name
 from metashell.codec.registry import message_type
 from metashell.columns.decode.cells import RangeCells
 from metashell.columns.decode.compiler import ColumnReader
@@ -19,14 +20,14 @@ from metashell.columns.decode.typed_rows import distinct
 from metashell.columns.decode.vectors import Buffer, Ints, offsets_of
 from metashell.columns.decode.walk import record_starts
 from metashell.columns.state.schemas import PARTITIONS, SCHEMAS
+from metashell.columns.typed import ids
 from metashell.image import MetadataImage, PartitionRegistration, TopicImage
 from metashell.image.spans import read_partition
-from metashell.values import MIGRATING_DIRECTORY, directory_text, uuid_text
+from metashell.values import directory_text, uuid_text
 
 CHUNK_ROWS: Final = 1 << 15
 _FRAME_SIZE: Final = 3
 _ONE_BYTE_MAX: Final = 127
-_RECOVERY_WORDS: Final = pa.array(["RECOVERED", "RECOVERING"])
 _IDS: Final = pa.list_(pa.int32())
 _RAW: Final = pa.schema(
     [
@@ -72,13 +73,18 @@ def topic_batch(image: MetadataImage, cluster_id: str) -> pa.RecordBatch:
     columns = {
         "cluster_id": same_text(cluster_id, len(topics)),
         "topic": pa.array(names, pa.string()),
-        "topic_id": pa.array([uuid_text(topic.id) for topic in topics], pa.string()),
+        "topic_id": ids.as_uuids(_topic_ids(topics)),
+        "topic_id_text": pa.array([uuid_text(topic.id) for topic in topics], pa.string()),
         "partition_count": pa.array(counts),
         "replication_factor": pa.array(factors),
         "is_internal": pa.array([name in _INTERNAL_TOPICS for name in names], pa.bool_()),
     }
     order = SCHEMAS["topics"].names
     return pa.RecordBatch.from_arrays([columns[name] for name in order], order)
+
+
+def _topic_ids(topics: Sequence[TopicImage]) -> pa.Array:
+    return pa.array([topic.id for topic in topics], pa.binary(ids.SIZE))
 
 
 def _in_order(image: MetadataImage) -> list[TopicImage]:
@@ -177,7 +183,7 @@ class _Chunk:
             return
         for cells in decoded.cells.values():
             if isinstance(cells, RangeCells):
-                cells.counts = np.maximum(cells.counts, 0)  # null means none, here as in an image
+                cells.take_null_for_none()  # as in an image
         names = [_FIELD_NAMES.get(name, name) for name in _RAW.names[1:]]
         arrays = [pa.array(numbers), *(decoded.cells[name].arrow(buffer, good) for name in names)]
         yield pa.RecordBatch.from_arrays(arrays, schema=_RAW)
@@ -207,16 +213,20 @@ class _Naming:
     def __init__(self, cluster_id: str, topics: Sequence[TopicImage]) -> None:
         self._cluster_id = cluster_id
         self._names = pa.array([topic.name for topic in topics], pa.string())
-        self._ids = pa.array([uuid_text(topic.id) for topic in topics], pa.string())
+        self._ids = _topic_ids(topics)
+        self._texts = pa.array([uuid_text(topic.id) for topic in topics], pa.string())
 
     def finished(self, raw: pa.RecordBatch) -> pa.RecordBatch:
         replica_counts = list_sizes(raw["replicas"])
+        directories = _directories(raw["directories"], replica_counts)
         made = {
             "cluster_id": same_text(self._cluster_id, raw.num_rows),
             "topic": self._names.take(raw["number"]),
-            "topic_id": self._ids.take(raw["number"]),
-            "leader_recovery_state": _RECOVERY_WORDS.take(raw["leader_recovery_state"]),
-            "directories": _directories(raw["directories"], replica_counts),
+            "topic_id": ids.as_uuids(self._ids.take(raw["number"])),
+            "topic_id_text": self._texts.take(raw["number"]),
+            "leader_recovery_state": _recovery_words(raw["leader_recovery_state"]),
+            "directories": directories,
+            "directories_text": _directory_texts(directories),
             # As `health.is_under_replicated` says; a test holds both together.
             "is_under_replicated": pa.array(list_sizes(raw["isr"]) < replica_counts - list_sizes(raw["adding_replicas"])),
         }
@@ -236,15 +246,25 @@ def list_sizes(lists: pa.ListArray) -> Ints:
 
 
 def _directories(lists: pa.ListArray, replica_counts: Ints) -> pa.ListArray:
-    """The words for directories, each stored once; a record that names none means MIGRATING, once for each replica."""
+    """The ids of directories; a record that names none means MIGRATING, once for each replica."""
     counts = list_sizes(lists)
-    given = lists.flatten().dictionary_encode()
-    words = pa.array([*map(directory_text, given.dictionary.to_pylist()), directory_text(MIGRATING_DIRECTORY)], pa.string())
-    codes = given.indices.to_numpy()
+    given = ids.stored(lists.flatten())
     nameless = counts == 0
     if nameless.any():
         counts = np.where(nameless, replica_counts, counts)
-        filled = np.full(int(counts.sum()), len(words) - 1, np.int32)
-        filled[np.repeat(~nameless, counts)] = codes
-        codes = filled
-    return pa.ListArray.from_arrays(pa.array(offsets_of(counts)), pa.DictionaryArray.from_arrays(pa.array(codes), words))
+        named = np.repeat(~nameless, counts)
+        filled = np.zeros(len(named), "V16")
+        filled[named] = np.frombuffer(given.buffers()[1] or b"", "V16", len(given))
+        given = pa.Array.from_buffers(pa.binary(ids.SIZE), len(filled), [None, pa.py_buffer(filled)], 0)
+    return pa.ListArray.from_arrays(pa.array(offsets_of(counts)), ids.as_uuids(given))
+
+
+def _directory_texts(directories: pa.ListArray) -> pa.ListArray:
+    """Their texts, each stored once."""
+    return pa.ListArray.from_arrays(directories.offsets, ids.texts(directories.values.storage, directory_text))
+
+
+def _recovery_words(codes: pa.Array) -> pa.Array:
+    found = codes.dictionary_encode()
+    words = pa.array([code_name(RECOVERY_STATES, code) for code in found.dictionary.to_pylist()], pa.string())
+    return words.take(found.indices)

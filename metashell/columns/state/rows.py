@@ -1,4 +1,7 @@
-"""The small tables of the state: a row for each broker, setting, entry and so on."""
+"""The small tables of the state: a row for each broker, setting, entry and so on.
+
+Ids are their bytes; the columns with their text are made from them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, me
 from metashell.codec.redaction import REDACTED, is_sensitive_config
 from metashell.columns.state.reading import Cluster
 from metashell.image import BrokerRegistration, Listener, MetadataImage
-from metashell.values import ZERO_UUID, directory_text, uuid_text
+from metashell.values import ZERO_UUID
 
 Row = dict[str, Any]
 _DEFAULT_ENTITY: Final = "<default>"
@@ -26,16 +29,15 @@ _DEFAULT_ENTITY: Final = "<default>"
 
 def broker_rows(image: MetadataImage) -> Iterator[Row]:
     for id, broker in sorted(image.cluster.brokers.items()):
-        cordoned = broker.cordoned_directories
         yield {
             "broker_id": id,
             "state": _broker_state(broker),
             "rack": broker.rack,
             "epoch": broker.epoch,
-            "incarnation_id": uuid_text(broker.incarnation_id),
+            "incarnation_id": broker.incarnation_id,
             "listeners": _listeners(broker.listeners),
-            "directories": list(map(directory_text, broker.directories)),
-            "cordoned_directories": None if cordoned is None else list(map(directory_text, cordoned)),
+            "directories": broker.directories,
+            "cordoned_directories": broker.cordoned_directories,
             "features": _ranges(broker.supported_features),
         }
 
@@ -51,19 +53,22 @@ def controller_rows(image: MetadataImage) -> Iterator[Row]:
     for id, controller in sorted(image.cluster.controllers.items()):
         yield {
             "controller_id": id,
-            "incarnation_id": uuid_text(controller.incarnation_id),
+            "incarnation_id": controller.incarnation_id,
             "listeners": _listeners(controller.listeners),
             "features": _ranges(controller.supported_features),
             "zk_migration_ready": controller.zk_migration_ready,
         }
 
 
-def _listeners(listeners: Iterable[Listener]) -> list[str]:
-    return [f"{item.name}://{item.host}:{item.port} {code_name(SECURITY_PROTOCOLS, item.security_protocol)}" for item in listeners]
+def _listeners(listeners: Iterable[Listener]) -> Row:
+    return {
+        item.name: {"host": item.host, "port": item.port, "security_protocol": code_name(SECURITY_PROTOCOLS, item.security_protocol)}
+        for item in listeners
+    }
 
 
-def _ranges(features: Mapping[str, tuple[int, int]]) -> list[str]:
-    return [f"{name} {low}-{high}" for name, (low, high) in sorted(features.items())]
+def _ranges(features: Mapping[str, tuple[int, int]]) -> Row:
+    return {name: {"min_supported_version": low, "max_supported_version": high} for name, (low, high) in sorted(features.items())}
 
 
 def config_rows(image: MetadataImage, *, show_secrets: bool) -> Iterator[Row]:
@@ -83,7 +88,7 @@ def config_rows(image: MetadataImage, *, show_secrets: bool) -> Iterator[Row]:
 def acl_rows(image: MetadataImage) -> Iterator[Row]:
     for id, acl in sorted(image.acls.by_id.items()):
         yield {
-            "acl_id": uuid_text(id),
+            "acl_id": id,
             "permission": code_name(ACL_PERMISSION_TYPES, acl.permission_type),
             "principal": acl.principal,
             "host": acl.host,
@@ -122,9 +127,9 @@ def voter_rows(image: MetadataImage) -> Iterator[Row]:
     for voter in image.voters.voters:
         yield {
             "voter_id": voter.id,
-            "directory_id": None if voter.directory_id == ZERO_UUID else uuid_text(voter.directory_id),
+            "directory_id": None if voter.directory_id == ZERO_UUID else voter.directory_id,
             "is_leader": voter.id == leader,
-            "endpoints": [f"{endpoint.name}://{endpoint.host}:{endpoint.port}" for endpoint in voter.endpoints],
+            "endpoints": {endpoint.name: {"host": endpoint.host, "port": endpoint.port} for endpoint in voter.endpoints},
             "kraft_version_min": voter.min_supported_version,
             "kraft_version_max": voter.max_supported_version,
         }

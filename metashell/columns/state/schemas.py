@@ -1,6 +1,6 @@
 """The tables of the state and their Arrow schemas.
 
-Ids are text, and codes are the words that Kafka has for them. Types are those that Spark's Arrow path takes.
+Ids are UUIDs, each followed by its text (`columns/typed`); codes are the words that Kafka has for them, without the numbers.
 """
 
 from __future__ import annotations
@@ -9,9 +9,17 @@ from typing import Final
 
 import pyarrow as pa
 
+from metashell.columns.typed.ids import UUID
+from metashell.columns.typed.times import TIME
+
 _TEXT: Final = pa.string()
 _TEXTS: Final = pa.list_(pa.string())
 _IDS: Final = pa.list_(pa.int32())
+_UUIDS: Final = pa.list_(UUID)
+_ADDRESS: Final = [("host", _TEXT), ("port", pa.int32())]
+_ENDPOINTS: Final = pa.map_(_TEXT, pa.struct(_ADDRESS))
+_LISTENERS: Final = pa.map_(_TEXT, pa.struct([*_ADDRESS, ("security_protocol", _TEXT)]))
+_FEATURES: Final = pa.map_(_TEXT, pa.struct([("min_supported_version", pa.int16()), ("max_supported_version", pa.int16())]))
 
 PARTITIONS: Final = "partitions"
 
@@ -20,14 +28,16 @@ SCHEMAS: Final = {
     for name, columns in {
         "topics": [
             ("topic", _TEXT),
-            ("topic_id", _TEXT),
+            ("topic_id", UUID),
+            ("topic_id_text", _TEXT),
             ("partition_count", pa.int32()),
             ("replication_factor", pa.int32()),
             ("is_internal", pa.bool_()),
         ],
         PARTITIONS: [
             ("topic", _TEXT),
-            ("topic_id", _TEXT),
+            ("topic_id", UUID),
+            ("topic_id_text", _TEXT),
             ("partition_id", pa.int32()),
             ("leader", pa.int32()),
             ("leader_epoch", pa.int32()),
@@ -39,7 +49,8 @@ SCHEMAS: Final = {
             ("last_known_elr", _IDS),
             ("adding_replicas", _IDS),
             ("removing_replicas", _IDS),
-            ("directories", _TEXTS),
+            ("directories", _UUIDS),
+            ("directories_text", _TEXTS),
             ("is_under_replicated", pa.bool_()),
         ],
         "brokers": [
@@ -47,17 +58,21 @@ SCHEMAS: Final = {
             ("state", _TEXT),
             ("rack", _TEXT),
             ("epoch", pa.int64()),
-            ("incarnation_id", _TEXT),
-            ("listeners", _TEXTS),
-            ("directories", _TEXTS),
-            ("cordoned_directories", _TEXTS),
-            ("features", _TEXTS),
+            ("incarnation_id", UUID),
+            ("incarnation_id_text", _TEXT),
+            ("listeners", _LISTENERS),
+            ("directories", _UUIDS),
+            ("directories_text", _TEXTS),
+            ("cordoned_directories", _UUIDS),
+            ("cordoned_directories_text", _TEXTS),
+            ("features", _FEATURES),
         ],
         "controllers": [
             ("controller_id", pa.int32()),
-            ("incarnation_id", _TEXT),
-            ("listeners", _TEXTS),
-            ("features", _TEXTS),
+            ("incarnation_id", UUID),
+            ("incarnation_id_text", _TEXT),
+            ("listeners", _LISTENERS),
+            ("features", _FEATURES),
             ("zk_migration_ready", pa.bool_()),
         ],
         "configs": [
@@ -68,7 +83,8 @@ SCHEMAS: Final = {
             ("is_sensitive", pa.bool_()),
         ],
         "acls": [
-            ("acl_id", _TEXT),
+            ("acl_id", UUID),
+            ("acl_id_text", _TEXT),
             ("permission", _TEXT),
             ("principal", _TEXT),
             ("host", _TEXT),
@@ -88,9 +104,10 @@ SCHEMAS: Final = {
         "features": [("feature", _TEXT), ("level", pa.int32()), ("version", _TEXT)],
         "voters": [
             ("voter_id", pa.int32()),
-            ("directory_id", _TEXT),
+            ("directory_id", UUID),
+            ("directory_id_text", _TEXT),
             ("is_leader", pa.bool_()),
-            ("endpoints", _TEXTS),
+            ("endpoints", _ENDPOINTS),
             ("kraft_version_min", pa.int32()),
             ("kraft_version_max", pa.int32()),
         ],
@@ -99,7 +116,7 @@ SCHEMAS: Final = {
             ("kind", _TEXT),
             ("offset", pa.int64()),
             ("epoch", pa.int32()),
-            ("timestamp", pa.int64()),
+            ("timestamp", TIME),
             ("certain_to", pa.int64()),
             ("end_offset", pa.int64()),
             ("fault_count", pa.int32()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 UUID: Final = pa.uuid()
 SIZE: Final = 16
 TEXT_SIZE: Final = 22
+TextOf = Callable[[bytes], str]
 _STORAGE: Final = pa.binary(SIZE)
 _WHOLE_TRIPLES: Final = 18
 _ENCODED: Final = 24
@@ -33,10 +35,12 @@ def as_uuids(fixed: pa.Array) -> pa.Array:
     return pa.ExtensionArray.from_storage(UUID, fixed)
 
 
-def texts(fixed: pa.Array) -> pa.DictionaryArray:
-    """The texts of ids, null for null; each distinct one is made once."""
+def texts(fixed: pa.Array, text_of: TextOf | None = None) -> pa.DictionaryArray:
+    """The texts of ids, null for null; each distinct one is made once, by `text_of` where they are not only Kafka's text."""
     encoded = fixed.dictionary_encode()
-    return pa.DictionaryArray.from_arrays(encoded.indices, _distinct_texts(encoded.dictionary))
+    found = encoded.dictionary
+    made = _distinct_texts(found) if text_of is None else pa.array(map(text_of, found.to_pylist()), pa.string())
+    return pa.DictionaryArray.from_arrays(encoded.indices, made)
 
 
 def _distinct_texts(fixed: pa.Array) -> pa.Array:

@@ -60,14 +60,17 @@ class Time:
 
 @dataclass(frozen=True, slots=True)
 class Id:
+    """An id and its text; `text_of` makes it where it is not only Kafka's text."""
+
     name: str
+    text_of: ids.TextOf | None = None
 
     def fields(self) -> list[pa.Field]:
         return [pa.field(self.name, ids.UUID), pa.field(f"{self.name}_text", _REPEATED)]
 
     def arrays(self, raw: pa.Array, is_consumer: pa.Array | None) -> list[pa.Array]:
         stored = ids.stored(raw)
-        return [ids.as_uuids(stored), ids.texts(stored)]
+        return [ids.as_uuids(stored), ids.texts(stored, self.text_of)]
 
 
 class Code:
@@ -133,18 +136,18 @@ class ListOf:
     """A list whose elements are a part: it becomes as many lists as that has columns."""
 
     def __init__(self, name: str, element: Part) -> None:
-        self.name = name
         self.element = element
+        first, *others = element.fields()
+        self._fields = [pa.field(f"{name}{other.name.removeprefix(first.name)}", pa.list_(other.type)) for other in (first, *others)]
 
     def fields(self) -> list[pa.Field]:
-        first, *others = self.element.fields()
-        return [pa.field(f"{self.name}{other.name.removeprefix(first.name)}", pa.list_(other.type)) for other in (first, *others)]
+        return self._fields
 
     def arrays(self, raw: pa.Array, is_consumer: pa.Array | None) -> list[pa.Array]:
         raw = flat(raw)
         inner = None if is_consumer is None else is_consumer.take(pa.array(parents_of(raw)))
         made = self.element.arrays(raw.values, inner)
-        return [with_children(field.type, raw, [array]) for field, array in zip(self.fields(), made, strict=True)]
+        return [with_children(field.type, raw, [array]) for field, array in zip(self._fields, made, strict=True)]
 
 
 class Map:

@@ -30,6 +30,25 @@ def spark_type(kind: pa.DataType) -> pa.DataType:
     return pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else binary_ids_type(kind)
 
 
+def _file_type(kind: pa.DataType) -> pa.DataType:
+    """pandas reads no list of UUIDs, so ids that lie in lists themselves are bytes in files."""
+    return pa.list_(pa.binary()) if pa.types.is_list(kind) and kind.value_type == UUID else kind
+
+
+def file_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema of a table as files have it that keep types."""
+    return pa.schema([field.with_type(_file_type(field.type)) for field in schema], schema.metadata)
+
+
+def file_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch as such files have it."""
+    for at, field in enumerate(batch.schema):
+        kind = _file_type(field.type)
+        if kind is not field.type:
+            batch = batch.set_column(at, field.with_type(kind), shaped(batch.column(at), kind))
+    return batch
+
+
 def shaped_type(kind: pa.DataType, leaf: TypeOf) -> pa.DataType:
     """A type whose leaves are others."""
     if pa.types.is_map(kind):

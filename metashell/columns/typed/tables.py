@@ -11,14 +11,17 @@ import pyarrow.compute as pc
 
 from metashell.codec.schema import NO_DEFAULT, FieldSchema, MessageSchema
 from metashell.columns.names import COMMON_TABLES, log_of_table
-from metashell.columns.schemas import RecordTable, common_schema, tables_of_log
+from metashell.columns.schemas import RecordTable, common_schema, tables, tables_of_log
 from metashell.columns.typed.parts import Blob, Code, Id, ListOf, Map, Part, Same, Struct, Time
 from metashell.columns.typed.shapes import plain_type, shaped, shaped_batch, shaped_field, shaped_schema, spark_type
 from metashell.columns.typed.times import NO_TIME
 from metashell.columns.typed.words import BLOBS, CODES, MAPS, PROTOCOL_TYPE
+from metashell.values import directory_text
 
 _OWN_TIMES: Final = frozenset(("timestamp", "base_timestamp"))
 """Times of the columns that come from no field of a record: those of batches and their records."""
+_DIRECTORIES: Final = frozenset(("directories", "log_dirs", "cordoned_log_dirs"))
+"""Ids of log directories, of which some are words: MIGRATING, UNASSIGNED, LOST."""
 _CONSUMER: Final = "consumer"
 
 
@@ -32,6 +35,11 @@ def typed_schema(table: str) -> pa.Schema:
 def stored_schema(table: str) -> pa.Schema:
     """The same as `typed_batch` gives it: columns of text that repeat are dictionaries."""
     return pa.schema([field for part in _parts(table) for field in part.fields()])
+
+
+def schema_of(table: str, form: str) -> pa.Schema:
+    """The schema of the batches that a reader gives in a form, "raw" or "typed"."""
+    return stored_schema(table) if form == "typed" else tables()[table]
 
 
 @cache
@@ -48,14 +56,13 @@ def typed_batch(table: str, batch: pa.RecordBatch, wanted: Collection[str] | Non
     is_consumer = None
     if table in BLOBS and (at := batch.schema.get_field_index(PROTOCOL_TYPE)) >= 0:
         is_consumer = pc.fill_null(pc.equal(batch.column(at), _CONSUMER), False)
-    arrays: list[pa.Array] = []
-    fields: list[pa.Field] = []
-    for part, raw in zip(_parts(table), batch.columns, strict=True):
-        made = part.fields()
-        if wanted is None or any(field.name in wanted for field in made):
-            fields += made
-            arrays += part.arrays(raw, is_consumer)
-    return pa.RecordBatch.from_arrays(arrays, schema=stored_schema(table) if wanted is None else pa.schema(fields))
+    parts = zip(_parts(table), batch.columns, strict=True)
+    if wanted is None:
+        arrays = [array for part, raw in parts for array in part.arrays(raw, is_consumer)]
+        return pa.RecordBatch.from_arrays(arrays, schema=stored_schema(table))
+    chosen = [(part, raw) for part, raw in parts if any(field.name in wanted for field in part.fields())]
+    arrays = [array for part, raw in chosen for array in part.arrays(raw, is_consumer)]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([field for part, _ in chosen for field in part.fields()]))
 
 
 def plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -64,7 +71,7 @@ def plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def sql_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A typed batch as DuckDB takes it: it does not read dictionaries within lists where all lists of a batch are empty."""
+    """A typed batch as DuckDB takes it: without dictionaries in lists, which stop it where 2 048 rows in a row are empty (2.0)."""
     for at, field in enumerate(batch.schema):
         if pa.types.is_list(field.type) and pa.types.is_dictionary(field.type.value_type):
             made = shaped_field(field, plain_type)
@@ -126,7 +133,7 @@ def _element(table: str, path: str, field: FieldSchema, raw: pa.Field, message: 
         is_as_before = all(isinstance(member, Same) for member in members) and path not in MAPS.get(table, ())
         return Same(raw) if is_as_before else Struct(name, members)
     if field.type == "uuid":
-        return Id(name)
+        return Id(name, directory_text if name in _DIRECTORIES else None)
     if is_time(field):
         return Time(name, none=NO_TIME if field.default is NO_DEFAULT else int(str(field.default)))
     if path in CODES.get(table, {}):

@@ -9,10 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 TIME: Final = pa.timestamp("ms", "UTC")
-EARLIEST_MS: Final = -62_135_596_800_000
-"""The first moment of year 1, before which neither Python nor SQL has a date."""
-LATEST_MS: Final = 253_402_300_799_999
-"""The last one of year 9999."""
+_DAY_MS: Final = 86_400_000
+EARLIEST_MS: Final = -62_135_596_800_000 + _DAY_MS
+"""The second day of year 1: before that year neither Python nor SQL has a date, and readers show times in zones up to a day away."""
+LATEST_MS: Final = 253_402_300_799_999 - _DAY_MS
+"""The last day but one of year 9999."""
 NO_TIME: Final = -1
 """What Kafka writes where there is no time."""
 
@@ -37,7 +38,8 @@ def times(numbers: pa.Array, none: int = NO_TIME) -> pa.Array:
 
 def numbers_of(array: pa.Array) -> npt.NDArray[Any]:
     """The values of an array of integers, whatever lies below its nulls."""
-    kind = np.dtype(array.type.to_pandas_dtype())
+    # Not by `to_pandas_dtype`, for which older releases of pyarrow want pandas.
+    kind = np.dtype(f"{'u' if pa.types.is_unsigned_integer(array.type) else 'i'}{array.type.bit_width // 8}")
     data = array.buffers()[1]
     if data is None:
         return np.zeros(len(array), kind)

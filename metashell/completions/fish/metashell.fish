@@ -161,6 +161,8 @@ function __metashell_valued
             string split ' ' -- '--file -f --at --output -o --on-error --log'
         case metashell-report
             string split ' ' -- '--out --format --output -o --on-error'
+        case metashell-tables
+            string split ' ' -- '--output -o'
         case spark-reports
             string split ' ' -- '--out --master --format --table --on-error --split-size'
     end
@@ -246,6 +248,8 @@ function __metashell_tool_of
             echo metashell-export
         case sql
             echo metashell-sql
+        case tables
+            echo metashell-tables
         case completion
             echo metashell-completion
         case kafka-metadata-shell
@@ -316,6 +320,7 @@ complete -c metashell -n '__metashell_words_are 0' -x -a groups -d 'what groups 
 complete -c metashell -n '__metashell_words_are 0' -x -a server -d 'run a controller from Kafka’s server.properties'
 complete -c metashell -n '__metashell_words_are 0' -x -a export -d 'write the records of logs as tables: Parquet, Arrow, CSV or JSON lines'
 complete -c metashell -n '__metashell_words_are 0' -x -a sql -d 'ask questions of logs in SQL: the current state, and the events that led to it'
+complete -c metashell -n '__metashell_words_are 0' -x -a tables -d 'what the tables of export, sql and reports are, and what each column means'
 complete -c metashell -n '__metashell_words_are 0' -x -a completion -d 'print the completions of all commands for bash, zsh or fish'
 complete -c metashell -n '__metashell_words_are 0' -x -a kafka-metadata-shell -d 'Kafka’s metadata shell: same options and output'
 complete -c metashell -n '__metashell_words_are 0' -x -a kafka-dump-log -d 'Kafka’s dump-log tool: same options and output'
@@ -1369,7 +1374,7 @@ complete -c metashell-server -l version -d 'print the version and exit'
 complete -c metashell-server -l help -s h -d 'show the help and exit'
 complete -c metashell-server -n '__metashell_words_are 0' -F
 complete -c metashell-export -f
-complete -c metashell-export -l out -r -F -d 'directory to write to; created if it does not exist'
+complete -c metashell-export -l out -r -F -d 'directory or s3://bucket/folder to write to; created if it does not exist'
 complete -c metashell-export -l append -d 'add what is new to the lake DIR, which is made if there is none'
 complete -c metashell-export -l dry-run -d 'with --append: say what the lake has of the logs, and what would be added'
 complete -c metashell-export -l replace -d 'remove what an earlier export wrote and this one does not; with --append, what differs from the logs since one was cut and written anew'
@@ -1380,6 +1385,7 @@ complete -c metashell-export -l on-error -x -a 'fail skip' -d 'at a corrupt batc
 complete -c metashell-export -l jobs -s j -x -d 'number of processes; 0 means one for each core'
 complete -c metashell-export -l log -x -a 'metadata offsets transactions share remote_log' -d 'what the files hold, where neither their records nor their directory shows it; files of other logs are skipped'
 complete -c metashell-export -l show-secrets -d 'export passwords, keys and salts instead of redacting them; the files say so'
+complete -c metashell-export -l old-columns -d 'the columns of before: times in ms, ids as bytes, codes without words, lists instead of maps; goes with the next release'
 complete -c metashell-export -l quiet -s q -d 'print no progress bar and no summary'
 complete -c metashell-export -l version -d 'print the version and exit'
 complete -c metashell-export -l help -s h -d 'show the help and exit'
@@ -1391,32 +1397,39 @@ complete -c metashell-sql -l output -s o -x -a 'text json jsonl csv table line' 
 complete -c metashell-sql -l on-error -x -a 'fail skip' -d 'at a corrupt batch or record: end the run, or skip it and list it among the faults'
 complete -c metashell-sql -l log -x -a 'metadata offsets transactions share remote_log' -d 'what the files hold, where neither their records nor their directory shows it; files of other logs are skipped'
 complete -c metashell-sql -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
+complete -c metashell-sql -l old-columns -d 'the columns of before: times in ms, ids as bytes, codes without words, lists instead of maps; goes with the next release'
 complete -c metashell-sql -l version -d 'print the version and exit'
 complete -c metashell-sql -l help -s h -d 'show the help and exit'
 complete -c metashell-sql -n '__metashell_words_are_at_least 1' -F
 complete -c metashell-report -f
-complete -c metashell-report -l out -r -F -d 'directory to write to, created if it does not exist; without it, or with -, the answer goes to standard output'
+complete -c metashell-report -l out -r -F -d 'directory or s3://bucket/folder to write to, made if it is not there; without it, or with -, the answer goes to standard output'
 complete -c metashell-report -l format -l output -s o -x -a 'table csv json jsonl parquet html' -d 'form of the answer; on standard output a table, and with --out all of parquet, csv, json and html, by default'
 complete -c metashell-report -l on-error -x -a 'fail skip' -d 'at a corrupt batch or record: end the run, or skip it and list it among the faults'
 complete -c metashell-report -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
 complete -c metashell-report -l version -d 'print the version and exit'
 complete -c metashell-report -l help -s h -d 'show the help and exit'
-complete -c metashell-report -n '__metashell_words_are 0' -x -a 'timeline leadership_churn unclean_elections under_replicated topic_history broker_sessions controller_elections metadata_growth group_rebalances group_offsets group_expiring all'
+complete -c metashell-report -n '__metashell_words_are 0' -x -a 'timeline leadership_churn unclean_elections under_replicated topic_history quota_history acl_history scram_history replica_skew broker_sessions controller_elections metadata_growth group_rebalances group_offsets group_expiring all'
 complete -c metashell-report -n '__metashell_words_are_at_least 1' -F
+complete -c metashell-tables -f
+complete -c metashell-tables -l output -s o -x -a 'text json jsonl csv table' -d 'form of the output'
+complete -c metashell-tables -l version -d 'print the version and exit'
+complete -c metashell-tables -l help -s h -d 'show the help and exit'
+complete -c metashell-tables -n '__metashell_words_are_at_least 0' -x -a '(__fish_append , all topics partitions brokers controllers configs acls quotas features voters sources records control batches faults register_broker unregister_broker topic partition config partition_change access_control fence_broker unfence_broker remove_topic delegation_token user_scram_credential feature_level client_quota producer_ids broker_registration_change access_control_entry remove_access_control_entry no_op zk_migration_state remove_user_scram_credential begin_transaction end_transaction abort_transaction remove_delegation_token register_controller clear_elr legacy_offset_commit offset_commit group_metadata consumer_group_metadata consumer_group_partition_metadata consumer_group_member_metadata consumer_group_target_assignment_metadata consumer_group_target_assignment_member consumer_group_current_member_assignment share_group_member_metadata share_group_metadata share_group_target_assignment_metadata share_group_target_assignment_member share_group_current_member_assignment share_group_state_partition_metadata consumer_group_regular_expression streams_group_metadata streams_group_member_metadata streams_group_target_assignment_metadata streams_group_target_assignment_member streams_group_current_member_assignment streams_group_topology transaction_log share_snapshot share_update remote_log_segment_metadata remote_log_segment_metadata_update remote_partition_delete_metadata remote_log_segment_metadata_snapshot timeline leadership_churn unclean_elections under_replicated topic_history quota_history acl_history scram_history replica_skew broker_sessions controller_elections metadata_growth group_rebalances group_offsets group_expiring)'
 complete -c metashell-completion -f
 complete -c metashell-completion -l version -d 'print the version and exit'
 complete -c metashell-completion -l help -s h -d 'show the help and exit'
 complete -c metashell-completion -n '__metashell_words_are 0' -x -a 'bash zsh fish'
 complete -c spark-reports -f
-complete -c spark-reports -l out -r -F -d 'directory to write to; created if it does not exist'
+complete -c spark-reports -l out -r -F -d 'directory or s3://bucket/folder to write to; created if it does not exist'
 complete -c spark-reports -l master -x -d 'where Spark runs: local[2], spark://HOST:PORT, yarn, k8s://...'
 complete -c spark-reports -l format -x -a 'parquet csv json html' -d 'form of the answer; all four by default'
 complete -c spark-reports -l table -x -a '(__fish_append , all records control batches faults register_broker unregister_broker topic partition config partition_change access_control fence_broker unfence_broker remove_topic delegation_token user_scram_credential feature_level client_quota producer_ids broker_registration_change access_control_entry remove_access_control_entry no_op zk_migration_state remove_user_scram_credential begin_transaction end_transaction abort_transaction remove_delegation_token register_controller clear_elr legacy_offset_commit offset_commit group_metadata consumer_group_metadata consumer_group_partition_metadata consumer_group_member_metadata consumer_group_target_assignment_metadata consumer_group_target_assignment_member consumer_group_current_member_assignment share_group_member_metadata share_group_metadata share_group_target_assignment_metadata share_group_target_assignment_member share_group_current_member_assignment share_group_state_partition_metadata consumer_group_regular_expression streams_group_metadata streams_group_member_metadata streams_group_target_assignment_metadata streams_group_target_assignment_member streams_group_current_member_assignment streams_group_topology transaction_log share_snapshot share_update remote_log_segment_metadata remote_log_segment_metadata_update remote_partition_delete_metadata remote_log_segment_metadata_snapshot)' -d 'for export and stream: only this table; all that occur by default'
 complete -c spark-reports -l on-error -x -a 'fail skip' -d 'at a corrupt batch or record: end the run, or skip it and list it among the faults'
 complete -c spark-reports -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
+complete -c spark-reports -l old-columns -d 'for export and stream: the columns of before: times in ms, ids as bytes, codes without words, lists instead of maps; goes with the next release'
 complete -c spark-reports -l split-size -x -d 'how much of a file one task reads, roughly; 8 to 32 MiB by default'
 complete -c spark-reports -l once -d 'stream what is there, then end'
 complete -c spark-reports -l version -d 'print the version and exit'
 complete -c spark-reports -l help -s h -d 'show the help and exit'
-complete -c spark-reports -n '__metashell_words_are 0' -x -a 'timeline leadership_churn unclean_elections under_replicated topic_history broker_sessions controller_elections metadata_growth group_rebalances group_offsets group_expiring all export stream'
+complete -c spark-reports -n '__metashell_words_are 0' -x -a 'timeline leadership_churn unclean_elections under_replicated topic_history quota_history acl_history scram_history replica_skew broker_sessions controller_elections metadata_growth group_rebalances group_offsets group_expiring all export stream'
 complete -c spark-reports -n '__metashell_words_are_at_least 1' -F

@@ -16,4 +16,4 @@ select
 from registrations r
 left join changed c on c.cluster_id = r.cluster_id and c.broker_id = r.broker_id and c.broker_epoch = r.broker_epoch
 left join log_ends e on e.cluster_id = r.cluster_id
-order by r.cluster_id, case when r.ended_by = 'open' then 0 else 1 end, r.broker_epoch desc
+order by r.cluster_id, case when r.ended_by = 'open' then 0 else 1 end, r.broker_epoch desc, r.broker_id

@@ -16,12 +16,7 @@ moves as (
     union all
     select cluster_id, at_ms, explode(array_except(isr, previous_isr)) as broker_id, 'isr joined' as move from changes
     union all
-    select c.cluster_id, min(c.timestamp) as at_ms, null as broker_id, 'unknown' as move
-    from partition_change c
-    left join changes s on s.cluster_id = c.cluster_id and s.topic_id = c.topic_id and s.partition_id = c.partition_id
-        and s.log_offset = c.log_offset
-    where s.log_offset is null
-    group by c.cluster_id, c.topic_id, c.partition_id, c.log_offset
+    select cluster_id, at_ms, null as broker_id, 'unknown' as move from unknown_changes
 )
 select
     cluster_id, at_ms - at_ms % 3600000 as hour, broker_id,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from metashell.escape import terminal_line
@@ -12,6 +13,7 @@ from metashell.shell.completing.fuzzy import matching
 
 COMMANDS: Final = {
     ".tables": "the tables, and what they hold",
+    ".about NAME": "what a table, a column or TABLE.COLUMN means",
     ".mode FORM": "how answers are shown: line has a line for each column of a row; text, json, jsonl, csv",
     ".timer": "show how long each answer takes, or show it no longer",
     ".help": "what can be typed here",
@@ -19,6 +21,7 @@ COMMANDS: Final = {
 }
 QUIT: Final = ".quit"
 MODE: Final = ".mode"
+ABOUT: Final = ".about"
 _OTHER_NAMES: Final = {
     **dict.fromkeys((".exit", "quit", "exit", "\\q", ":q"), QUIT),
     **dict.fromkeys(("help", "?", "\\?", "\\h"), ".help"),
@@ -50,11 +53,16 @@ _WANTS_TABLE: Final = r"(?i)\b(?:from|join|describe|summarize|desc)\s+$"
 
 
 class Vocabulary(NamedTuple):
-    """What names there are: the columns of each table, which tables are of the state, and functions."""
+    """What names there are: the columns of each table, which tables are of the state, and functions; what tables and TABLE.COLUMN mean."""
 
     columns: Mapping[str, Sequence[str]]
     state_tables: Sequence[str]
     functions: Sequence[str]
+    meanings: Mapping[str, str] = MappingProxyType({})
+
+    def about(self, table: str, column: str) -> str:
+        """What a column means, in short."""
+        return re.split(r"[;(]|\. ", self.meanings.get(f"{table}.{column}", ""))[0].strip() or f"column of {table}"
 
 
 class Candidate(NamedTuple):
@@ -108,7 +116,8 @@ def candidates(before: str, after: str, names: Vocabulary) -> Iterator[Candidate
     ahead = before[: len(before) - len(word)]
     if before.startswith("."):
         forms = {f"{MODE} {form}": "" for form in SQL_FORMS} if before.startswith(f"{MODE} ") else {}
-        words = {**{usage.split(" ")[0]: meta for usage, meta in COMMANDS.items()}, **forms}
+        tables = {f"{ABOUT} {name}": meta for name, meta in _tables(names).items()} if before.startswith(f"{ABOUT} ") else {}
+        words = {**{usage.split(" ")[0]: meta for usage, meta in COMMANDS.items()}, **forms, **tables}
         yield from (Candidate(name, len(before), meta) for name, meta in words.items() if name.startswith(before))
         return
     if _is_in_text(ahead):
@@ -117,11 +126,13 @@ def candidates(before: str, after: str, names: Vocabulary) -> Iterator[Candidate
     qualified = re.search(r"(\w+)\.$", ahead)
     if qualified is not None:
         table = named.get(qualified[1].lower(), "")
-        yield from _matching(word, dict.fromkeys(names.columns.get(table, ()), f"column of {table}"))
+        yield from _matching(word, {column: names.about(table, column) for column in names.columns.get(table, ())})
     elif re.search(_WANTS_TABLE, ahead):
         yield from _matching(word, _tables(names))
     elif word or named:
-        yield from _matching(word, _words(dict.fromkeys(named.values()), names, is_long=bool(word)))
+        for candidate in _matching(word, _words(dict.fromkeys(named.values()), names, is_long=bool(word))):
+            table_of = re.fullmatch("column of (.*)", candidate.meta)
+            yield candidate if table_of is None else candidate._replace(meta=names.about(table_of[1], candidate.text))
 
 
 def _is_in_text(ahead: str) -> bool:

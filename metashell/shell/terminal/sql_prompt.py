@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from time import monotonic
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from prompt_toolkit import PromptSession
@@ -24,6 +25,7 @@ from metashell.shell.terminal.file_history import TextHistory
 from metashell.shell.terminal.history import state_folder
 from metashell.shell.terminal.keys import SEARCHING, key_mode, session_keys
 from metashell.shell.terminal.sql_lines import (
+    ABOUT,
     COMMANDS,
     HELP,
     MODE,
@@ -71,6 +73,8 @@ def run_sql_prompt(
     form: str = "text",
     label: str = "",
     settings: Settings = DEFAULTS,
+    meanings: Mapping[str, str] = MappingProxyType({}),
+    about: Callable[[str], object] | None = None,
     input: Input | None = None,
     output: Output | None = None,
     environ: Mapping[str, str] = os.environ,
@@ -79,9 +83,10 @@ def run_sql_prompt(
 
     Shape: Enter ends a question that is whole, and begins a new line of any other. What was typed is kept in a history file.
     `answer` gets a question and the form of its answer, first `form`, then what .mode says. `label` says
-    what is asked, for the line at the bottom.
+    what is asked, for the line at the bottom. `meanings` says what tables and TABLE.COLUMN mean, `about` writes all that there is to
+    say of one.
     """
-    names = Vocabulary(tables.columns(), state_tables, tables.functions())
+    names = Vocabulary(tables.columns(), state_tables, tables.functions(), meanings)
     out = display.out
     prompt = _Prompt(names, display, label, settings, input, output, environ)
     out.write(f"{GREETING}\n")
@@ -99,6 +104,8 @@ def run_sql_prompt(
             elif line.split()[:1] == [MODE]:
                 form, told = mode_of(line, form)
                 out.write(told)
+            elif line.split()[:1] == [ABOUT] and about is not None:
+                about(line.removeprefix(ABOUT).strip())
             elif line:
                 out.write(_told(line, names))
             elif text:
@@ -115,7 +122,8 @@ def _told(line: str, names: Vocabulary) -> str:
     """The answer to a command of the prompt itself."""
     if line == ".tables":
         rows = [
-            [name, "state" if name in names.state_tables else "events", f"{len(names.columns[name])} columns"] for name in names.columns
+            [name, "state" if name in names.state_tables else "events", names.meanings.get(name, f"{len(names.columns[name])} columns")]
+            for name in names.columns
         ]
     elif line == ".help":
         return HELP + "".join(f"{row}\n" for row in aligned(list(COMMANDS.items())))

@@ -50,6 +50,11 @@ class DyingStore:
 
         return step
 
+    def remove_all(self, names: Any) -> None:
+        for name in names:
+            self._life.step(f"remove {name}")
+            self._store.remove(name)
+
     def move_all(self, moves: Any) -> None:
         for source, target, size in moves:
             self._life.step(f"move {source}")
@@ -60,6 +65,7 @@ class DyingStore:
 def living(life: Life) -> Iterator[None]:
     """Runs in this process have this life."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda descriptor: None)  # a process that dies loses nothing that it wrote
         for module in (append, write, rewrite):
             patch.setattr(module, "open_store", life.open)
         yield

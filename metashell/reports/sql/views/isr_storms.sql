@@ -1,17 +1,17 @@
 -- Times in which many ISRs shrank: at least 10 shrinks, none more than a minute after the one before, and the broker that left the most.
 with shrinks as (
-    select cluster_id, topic_id, partition_id, log_offset, at_ms, array_except(previous_isr, isr) as left_isr
+    select cluster_id, log_offset, at_ms, array_except(previous_isr, isr) as left_isr
     from partition_states where kind = 'changed' and size(array_except(previous_isr, isr)) > 0
 ),
 spaced as (
     select
-        *, case when at_ms - lag(at_ms) over (partition by cluster_id order by log_offset, topic_id, partition_id) <= 60000 then 0 else 1 end as is_first
+        *, case when at_ms - lag(at_ms) over (partition by cluster_id order by log_offset, at_ms) <= 60000 then 0 else 1 end as is_first
     from shrinks
 ),
 grouped as (
     select
         *, sum(is_first) over (
-            partition by cluster_id order by log_offset, topic_id, partition_id rows between unbounded preceding and current row) as storm
+            partition by cluster_id order by log_offset, at_ms rows between unbounded preceding and current row) as storm
     from spaced
 ),
 storms as (

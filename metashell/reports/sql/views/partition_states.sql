@@ -66,7 +66,9 @@ folded as (
     where replicas_set > 0
 )
 select
-    *, lag(isr) over history as previous_isr, lag(leader) over history as previous_leader,
+    *, lead(position) over history is null as is_last,
+    lag(replicas) over history as previous_replicas, lag(adding_replicas) over history as previous_adding_replicas,
+    lag(isr) over history as previous_isr, lag(leader) over history as previous_leader,
     lag(leader_recovery_state) over history as previous_recovery_state,
     lag(elr) over history as previous_elr, lag(last_known_elr) over history as previous_last_known_elr
 from folded

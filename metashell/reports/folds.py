@@ -1,0 +1,45 @@
+"""The views that are made here by numpy, while the logs are read, instead of by their SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from typing import Final
+
+import pyarrow as pa
+
+from metashell.reports import record_sums
+from metashell.reports.partitions import states
+from metashell.reports.partitions.gathering import Gathered
+from metashell.reports.record_sums import RecordSums
+
+VIEWS: Final = (*states.VIEWS, record_sums.VIEW)
+PARTITION_TABLES: Final = ("partition", "partition_change", "clear_elr")
+TABLES: Final = (*PARTITION_TABLES, record_sums.TABLE)
+"""The base tables that the views are made of; `topic_names` is asked for besides."""
+_PART_BYTES: Final = 32 << 20
+"""So much of the logs is folded at one time, where that makes no more than `_PARTS_MAX` parts: each is an open file."""
+_PARTS_MAX: Final = 100
+
+
+class Folds:
+    """Takes rows of `TABLES`, then gives `VIEWS`."""
+
+    def __init__(self, bytes_read: int) -> None:
+        self._closing = ExitStack()
+        self._partitions = self._closing.enter_context(closing(Gathered(min(1 + bytes_read // _PART_BYTES, _PARTS_MAX))))
+        self._records = self._closing.enter_context(closing(RecordSums()))
+
+    def close(self) -> None:
+        self._closing.close()
+
+    def add(self, table: str, batch: pa.RecordBatch) -> None:
+        """Take rows of one file."""
+        if table == record_sums.TABLE:
+            self._records.add(batch)
+        else:
+            self._partitions.add(table, batch)
+
+    def make(self, view: str, topic_names: Callable[[], pa.Table]) -> dict[str, pa.Table]:
+        """A view, and those that are made with it. Errors: MetashellError for offsets that no log can reach; OSError for a full disk."""
+        return {view: self._records.table()} if view == record_sums.VIEW else states.make_views(self._partitions, topic_names)

@@ -1,0 +1,169 @@
+"""The records of partitions as numbers, put aside on disk while the logs are read: some topics in each part, for one fold at a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterator
+from contextlib import ExitStack, closing
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import compute
+
+from metashell.columns.sql.spool import Spool
+from metashell.errors import MetashellError
+from metashell.reports.distinct import Numbers, list_codes
+
+SNAPSHOT, CREATED, CHANGED, CLEARED = range(4)
+KINDS: Final = ("snapshot", "created", "changed", "cleared")
+LISTS: Final = {
+    "replicas": "replicas",
+    "adding_replicas": "adding_replicas",
+    "isr": "isr",
+    "elr": "eligible_leader_replicas",
+    "last_known_elr": "last_known_elr",
+}
+"""The lists of a state, and their columns in the tables."""
+_NOT_NULL_IN_PARTITION: Final = ("adding_replicas", "elr", "last_known_elr")
+_CHECKPOINT: Final = re.compile(r"([0-9]{20})-[0-9]{10}[.]checkpoint")
+INT64_MAX: Final = (1 << 63) - 1
+_NO_LEADER_CHANGE, _NO_RECOVERY_CHANGE = -2, -1
+SCHEMA: Final = pa.schema(
+    [
+        ("topic", pa.int32()),
+        ("source", pa.int32()),
+        ("kind", pa.int8()),
+        ("partition_id", pa.int32()),
+        ("position", pa.int64()),
+        ("log_offset", pa.int64()),
+        ("epoch", pa.int32()),
+        ("at_ms", pa.int64()),
+        ("leader", pa.int32()),
+        ("leader_recovery_state", pa.int32()),
+        *((name, pa.int32()) for name in LISTS),
+    ]
+)
+
+
+class Numbered:
+    """Things by number, in the order in which they were first seen."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+
+    def number(self, thing: Hashable) -> int:
+        return self._numbers.setdefault(thing, len(self._numbers))
+
+    def things(self) -> list[Any]:
+        return list(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+
+class Gathered:
+    """What was read: rows by part, and what their numbers stand for.
+
+    Shape: `topics` are (number of the cluster, topic id), `lists` the bytes of int32 items, `clears` the records that clear ELRs.
+    """
+
+    def __init__(self, parts: int) -> None:
+        self.clusters, self.files, self.topics, self.lists = Numbered(), Numbered(), Numbered(), Numbered()
+        self.clears: list[dict[str, Any]] = []
+        self._closing = ExitStack()
+        self._spools = [self._closing.enter_context(closing(Spool())) for _ in range(parts)]
+        self._counts = [0] * parts
+
+    def close(self) -> None:
+        self._closing.close()
+
+    def add(self, table: str, batch: pa.RecordBatch) -> None:
+        """Take the rows of a base table, all of one file."""
+        if not batch.num_rows:
+            return
+        if table == "clear_elr":
+            self.clears += [
+                {**row, "cluster": self.clusters.number(row["cluster_id"]), "source": self.files.number(row["file"])}
+                for row in batch.to_pylist()
+            ]
+            return
+        rows = self._numbered(table, batch)
+        parts = len(self._spools)
+        topics = rows.column(0).to_numpy()
+        for part in range(parts):
+            some = rows if parts == 1 else rows.filter(pa.array(topics % parts == part))
+            if some.num_rows:
+                self._spools[part].add_as_is(some)
+                self._counts[part] += some.num_rows
+
+    def parts(self) -> Iterator[pa.Table]:
+        """The rows of each part."""
+        for spool, count in zip(self._spools, self._counts, strict=True):
+            yield spool.table() if count else SCHEMA.empty_table()
+
+    def _numbered(self, table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+        count = batch.num_rows
+        cluster, file = (batch.column(name)[0].as_py() for name in ("cluster_id", "file"))
+        cluster_number = self.clusters.number(cluster)
+        offsets = batch.column("log_offset").to_numpy()
+        kind = CHANGED if table == "partition_change" else SNAPSHOT if ".checkpoint" in file else CREATED
+        leader, recovery = batch.column("leader"), batch.column("leader_recovery_state").cast(pa.int32())
+        lists = {name: batch.column(column) for name, column in LISTS.items()}
+        if kind == CHANGED:
+            leader, recovery = _unless(leader, _NO_LEADER_CHANGE), _unless(recovery, _NO_RECOVERY_CHANGE)
+        columns = {
+            "topic": self._topics(batch.column("topic_id"), cluster_number),
+            "source": np.full(count, self.files.number(file), np.int32),
+            "kind": np.full(count, kind, np.int8),
+            "partition_id": batch.column("partition_id"),
+            "position": _positions(offsets, file, kind),
+            "log_offset": offsets,
+            "epoch": batch.column("epoch"),
+            "at_ms": batch.column("timestamp"),
+            "leader": leader,
+            "leader_recovery_state": recovery,
+            **{name: self._lists(column) for name, column in lists.items()},
+        }
+        if kind != CHANGED:
+            empty = pa.scalar(self.lists.number(b""), pa.int32())
+            columns |= {name: columns[name].fill_null(empty) for name in _NOT_NULL_IN_PARTITION}
+        return pa.RecordBatch.from_arrays([pa.array(columns[field.name], field.type) for field in SCHEMA], schema=SCHEMA)
+
+    def _topics(self, ids: pa.Array, cluster: int) -> Numbers:
+        found = ids.cast(pa.binary()).dictionary_encode()
+        numbers = np.array([self.topics.number((cluster, one)) for one in found.dictionary.to_pylist()], np.int32)
+        places: Numbers = found.indices.to_numpy()
+        return numbers[places]
+
+    def _lists(self, lists: pa.ListArray) -> pa.Array:
+        if lists.null_count == len(lists):
+            return pa.nulls(len(lists), pa.int32())
+        codes, distinct = list_codes(lists)
+        width = lists.type.value_type.bit_width // 8
+        items = distinct.values.to_numpy().tobytes()
+        offsets = (distinct.offsets.to_numpy() * width).tolist()
+        numbers = np.array([self.lists.number(items[start:end]) for start, end in pairwise(offsets)], np.int32)
+        return pa.array(numbers[codes], mask=codes < 0)
+
+
+def _unless(column: pa.Array, value: int) -> pa.Array:
+    return compute.if_else(compute.equal(column, value), pa.scalar(None, pa.int32()), column)
+
+
+def _positions(offsets: Numbers, file: str, kind: int) -> Numbers:
+    """Where rows stand: those of a checkpoint just before the first record that it does not hold."""
+    if kind == SNAPSHOT:
+        found = _CHECKPOINT.search(file)
+        end = int(found[1]) if found else 0
+        return np.full(len(offsets), 2 * require_position(end if end <= INT64_MAX else 0, file), np.int64)
+    require_position(int(offsets.max()), file)
+    return 2 * offsets + 1
+
+
+def require_position(offset: int, file: str) -> int:
+    """An offset that has a position. Errors: MetashellError for one that no log can reach."""
+    if offset > (INT64_MAX - 1) // 2:
+        raise MetashellError(f"{file}: offset {offset} is out of range: no log reaches it")
+    return offset

@@ -1,0 +1,238 @@
+"""What the options of a load ask for: which table, which columns of it, and how it is read. What they do not understand is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, cast
+
+import pyarrow as pa
+
+from metashell.columns import ReadOptions, tables
+from metashell.columns.decode.options import Form, OnError
+from metashell.columns.meanings.comments import commented
+from metashell.columns.names import STATE_TABLES
+from metashell.columns.state.tables import spark_state_schema
+from metashell.columns.typed.tables import spark_schema
+from metashell.errors import UsageError
+from metashell.log.kinds import KNOWN_LOGS, LogKind
+from metashell.options.values import did_you_mean
+from metashell.reports.derived import TABLES
+
+OPTIONS = (
+    "table",
+    "tables",
+    "columns",
+    "onError",
+    "showSecrets",
+    "splitBytes",
+    "log",
+    "only",
+    "checkpoints",
+    "faultsOf",
+    "at",
+    "oldColumns",
+    "where",
+    "pushdown",
+    "path",
+    "paths",
+)
+"""All that `kafka_metadata` understands. Spark itself adds `path` and `paths`, and does not tell upper from lower case."""
+TABLE = "table"
+"""The column that names the table of a row, where several are read at once."""
+SPLITS = "_splits"
+"""Not a table of anything in a log: the stream job asks for the splits themselves, and reads them in its own tasks."""
+SPLITS_SCHEMA = pa.schema([pa.field("split", pa.binary()), pa.field("note", pa.string())])
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a load asks for. With several `tables` a row has its columns in a struct that is named as its table."""
+
+    paths: tuple[str, ...]
+    tables: tuple[str, ...]
+    is_one: bool
+    columns: tuple[str, ...]
+    options: ReadOptions
+    split_bytes: int
+    log: LogKind | None
+    every_checkpoint: bool
+    at: str
+    where: str
+    pushes: bool
+
+    @property
+    def table(self) -> str:
+        """The one table."""
+        return self.tables[0]
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The tables of columns/ that these are made of."""
+        return tuple(source for table in self.tables for source in (TABLES[table].sources if table in TABLES else (table,)))
+
+    @property
+    def is_state(self) -> bool:
+        return self.table in STATE_TABLES
+
+    def schema_of(self, table: str) -> pa.Schema:
+        """The columns of a table in the form that is asked for, with what they mean."""
+        return table_schema(table, self.options.columns)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows."""
+        if self.is_one:
+            whole = self.schema_of(self.table)
+            return pa.schema([whole.field(name) for name in self.columns])
+        structs = [pa.field(table, pa.struct(list(self.schema_of(table)))) for table in self.tables]
+        return pa.schema([pa.field(TABLE, pa.string()), *structs])
+
+
+def asked_by(options: Mapping[str, str]) -> Asked:
+    """What options ask for. Errors: UsageError."""
+    _refuse_unknown(options)
+    several = names_in(options, "tables")
+    if several and options.get(TABLE):
+        raise UsageError("option table names one table, tables several: give one of the two", "tables")
+    form: Form = "raw" if truth(options, "oldColumns") else "typed"
+    asked = tuple(dict.fromkeys(several)) or (options.get(TABLE) or "records",)
+    schemas = [table_schema(table, form) for table in asked]
+    if several and (state := [table for table in asked if table in STATE_TABLES or table in TABLES]):
+        raise UsageError(f"option tables takes tables of events, and {state[0]} is none", state[0])
+    columns = names_in(options, "columns")
+    if several and columns:
+        raise UsageError("option columns is about one table; with tables all columns come", "columns")
+    for column in columns:
+        _require_column(asked[0], column, schemas[0])
+    at = options.get("at", "")
+    if at and asked[0] not in STATE_TABLES:
+        raise UsageError(f"option at is for the tables of the state ({', '.join(STATE_TABLES)}), and {asked[0]} has events", at)
+    if options.get("where") and asked[0] in STATE_TABLES:
+        raise UsageError(f"option where is for tables of events: of {asked[0]}, filter the rows that come", "where")
+    return Asked(
+        paths=tuple(load_paths(options)),
+        tables=asked,
+        is_one=not several,
+        columns=columns or tuple(schemas[0].names),
+        options=_read_options(options, asked, columns or tuple(schemas[0].names), form),
+        split_bytes=_whole_number(options, "splitBytes"),
+        log=known_log(options["log"], "log") if options.get("log") else None,
+        every_checkpoint=one_of(options, "checkpoints", ("needed", "every")) == "every",
+        at=at,
+        pushes=truth(options, "pushdown"),
+        where=options.get("where", "").strip(),
+    )
+
+
+def _read_options(options: Mapping[str, str], asked: tuple[str, ...], columns: tuple[str, ...], form: Form) -> ReadOptions:
+    faults_of = names_in(options, "faultsOf")
+    for table in faults_of:
+        table_schema(table, form)
+    read = frozenset(source for table in asked for source in (TABLES[table].sources if table in TABLES else (table, *faults_of)))
+    only = names_in(options, "only")
+    return ReadOptions(
+        tables=read,
+        tables_by_log={known_log(name, "only"): read for name in only} if only else None,
+        on_error=cast(OnError, one_of(options, "onError", ("fail", "skip"))),
+        show_secrets=truth(options, "showSecrets"),
+        payloads="payload" in columns or len(asked) > 1,
+        columns=form,
+    )
+
+
+@cache
+def table_schema(table: str, form: Form = "typed") -> pa.Schema:
+    """The schema of a table as Spark takes it. Errors: UsageError for a name that none has."""
+    if table == SPLITS:
+        return SPLITS_SCHEMA
+    if table in TABLES:
+        return commented(table, TABLES[table].schema)
+    if table in STATE_TABLES:
+        return commented(table, spark_state_schema(table, form))
+    known = tables()
+    if table not in known:
+        raise UsageError(f"unknown table {table}{_near(table, [*STATE_TABLES, *known, *TABLES], 'there are')}", table)
+    return commented(table, known[table] if form == "raw" else spark_schema(table))
+
+
+def _refuse_unknown(options: Mapping[str, str]) -> None:
+    known = {name.lower(): name for name in OPTIONS}
+    for name in options:
+        if name.lower() not in known:
+            # Spark does not tell upper from lower case, and shows all as lower.
+            near = next((f" (did you mean {known[lower]}?)" for lower in get_close_matches(name.lower(), list(known), n=1)), "")
+            raise UsageError(f"unknown option {name}" + (near or f"; there are {', '.join(OPTIONS)}"), name)
+
+
+def _near(word: str, names: Sequence[str], all_of_them: str) -> str:
+    """The name that was probably meant, or all there are."""
+    return did_you_mean(word, names) or f"; {all_of_them} {', '.join(names)}"
+
+
+def _require_column(table: str, column: str, schema: pa.Schema) -> None:
+    if column not in schema.names:
+        raise UsageError(f"table {table} has no column {column}{_near(column, schema.names, 'it has')}", column)
+
+
+def with_columns(asked: Asked, wanted: Iterable[str]) -> Asked:
+    """The same of some columns only, such as those of a schema that was given. Errors: UsageError for one that the table lacks."""
+    names = tuple(wanted)
+    for column in names:
+        _require_column(asked.table, column, asked.schema_of(asked.table))
+    return replace(asked, columns=names, options=replace(asked.options, payloads="payload" in names))
+
+
+def known_log(name: str, option: str) -> LogKind:
+    """A kind of log by its name. Errors: UsageError."""
+    for kind in KNOWN_LOGS:
+        if kind == name:
+            return kind
+    raise UsageError(f"option {option} is one of {', '.join(KNOWN_LOGS)}, not {name}{did_you_mean(name, KNOWN_LOGS)}", name)
+
+
+def one_of(options: Mapping[str, str], option: str, choices: tuple[str, ...]) -> str:
+    """The value of an option that has few; the first where it is not given. Errors: UsageError."""
+    value = options.get(option) or choices[0]
+    if value not in choices:
+        raise UsageError(f"option {option} is {' or '.join(choices)}, not {value}", value)
+    return value
+
+
+def truth(options: Mapping[str, str], option: str) -> bool:
+    """Whether an option says true. Errors: UsageError for a word that is neither."""
+    value = str(options.get(option) or "false").lower()
+    if value not in ("true", "false"):
+        raise UsageError(f"option {option} is true or false, not {value}", value)
+    return value == "true"
+
+
+def _whole_number(options: Mapping[str, str], option: str) -> int:
+    value = str(options.get(option) or 0)
+    if not value.isdecimal():
+        raise UsageError(f"option {option} is a number of bytes, not {value}", value)
+    return int(value)
+
+
+def names_in(options: Mapping[str, str], option: str) -> tuple[str, ...]:
+    """The names that an option lists, with commas between."""
+    return tuple(name.strip() for name in (options.get(option) or "").split(",") if name.strip())
+
+
+def load_paths(options: Mapping[str, Any]) -> list[str]:
+    """The paths of a load: one as Spark's option `path`, several as `paths`, a JSON array. Errors: UsageError if there is none."""
+    several = options.get("paths")
+    if several:
+        try:
+            found = json.loads(several)
+        except ValueError:
+            found = None
+        if not isinstance(found, list) or not found:
+            raise UsageError("option paths is a list of paths as a JSON array", "paths")
+        return [str(path) for path in found]
+    if options.get("path"):
+        return [str(options["path"])]
+    raise UsageError("load() needs a path: a log, a checkpoint, or a directory of them")

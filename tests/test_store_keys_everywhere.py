@@ -1,0 +1,143 @@
+"""Keys in the URI of a source or of an output: no stream, file or object of any command that takes one has them, and no job of Spark."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from metashell.demo import demo_directory
+from metashell.options.subcommands import SUBCOMMANDS
+from metashell.stores import open_store
+from tests.columns.test_remote_s3 import upload
+from tests.running import REPOSITORY
+from tests.s3 import KEY, REGION
+from tests.secret_logs import content_of
+
+SECRET = "wJalr/XUtnFEMI+K7MDENG/bPxRfi"
+TOKEN = "FwoGZXIvYXdzEBYaDHqa0AP"
+NEEDLES = tuple(text.encode() for text in (KEY, SECRET, quote(SECRET, safe=""), quote(SECRET), SECRET.replace("/", "\\/"), TOKEN))
+
+
+def leaks(data: bytes) -> list[bytes]:
+    return [needle for needle in NEEDLES if needle in data]
+
+
+class Place:
+    """A folder for a command's files, a bucket for its objects, and URIs that open it."""
+
+    def __init__(self, folder: Path, bucket: str, server: str) -> None:
+        self.folder = folder
+        self.bucket = bucket
+        self._more = urlencode({"endpoint_override": server, "region": REGION})
+        (folder / "tmp").mkdir()
+
+    def uri(self, name: str, bucket: str = "") -> str:
+        place = (bucket or self.bucket).removeprefix("s3://")
+        return f"s3://{KEY}:{quote(SECRET, safe='')}@{place}/{name}?{self._more}"
+
+    def run(self, program: str, *words: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+        module, _, name = program.partition(" ")
+        argv = [sys.executable, "-c", f"import sys; from {module} import main; sys.exit(main())", *([name] if name else []), *words]
+        plain = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        own = {"TMPDIR": str(self.folder / "tmp"), "PYTHONPATH": str(REPOSITORY), "AWS_EC2_METADATA_DISABLED": "true"}
+        return subprocess.run(
+            argv,
+            cwd=self.folder,
+            env={**plain, **own, **environment},
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=170,
+            check=False,
+        )
+
+    def found(self, done: subprocess.CompletedProcess[bytes]) -> dict[str, list[bytes]]:
+        """Where keys stand: streams, files here, names and contents in the bucket."""
+        shown = {"stdout": done.stdout, "stderr": done.stderr}
+        shown |= {str(path): content_of(path) for path in self.folder.rglob("*") if path.is_file()}
+        store = open_store(self.bucket)
+        shown |= {f"{self.bucket}/{file.name}": file.name.encode() + (store.read(file.name) or b"") for file in store.files()}
+        return {name: found for name, data in shown.items() if (found := leaks(data))}
+
+
+@pytest.fixture
+def place(tmp_path: Path, s3: str, s3_server: str) -> Place:
+    upload(f"{s3}/logs", demo_directory())
+    return Place(tmp_path, s3, s3_server)
+
+
+SOAKS = bool(os.environ.get("METASHELL_SOAK"))
+"""Then every command is tried, and jobs of Spark that end well, too."""
+FRONT = "metashell.cli.front_door"
+GOOD = [
+    ("export", ["{in}", "--out", "out"]),
+    ("export", ["{in}", "--out", "{out}", "-f", "csv"]),
+    ("report", ["topic_history", "{in}", "--out", "{out}"]),
+    ("sql", ["select distinct file, cluster_id from records", "{in}", "-o", "json"]),
+]
+BAD = [
+    ("export", ["{in}&session_token=FwoGZXIvYXdzEBYaDHqa0AP", "--out", "out"]),
+    ("export", ["{none}", "--out", "out"]),
+    ("export", ["{in}", "--out", "{none}"]),
+    ("export", ["{in}", "--out", "{out}", "--frmat", "{in}"]),
+    ("export", ["{in}", "--out"]),
+    ("export", ["--{in}"]),
+    ("export", ["--out={in}", "-t", "{in}", "{in}"]),
+    ("report", ["{in}", "{in}"]),
+    ("report", ["all", "{in}", "--out", "{none}"]),
+    ("sql", ["select '{in}' from nowhere", "{in}"]),
+    ("sql", ["{in}"]),
+    ("bundle", ["{in}", "--out", "{out}"]),
+    ("bundle", [".", "--out", "{out}"]),
+    ("rehearse", ["-s", "{in}", "kill-broker", "4", "--html", "{out}"]),
+    ("{in}", ["{in}"]),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("tool", "words"), GOOD)
+def test_a_command_that_reads_and_writes_stores_leaves_no_key(place: Place, tool: str, words: list[str]) -> None:
+    filled = [word.replace("{in}", place.uri("logs")).replace("{out}", place.uri("out")) for word in words]
+    done = place.run(f"{FRONT} {tool}", *filled)
+    assert done.returncode == 0, done.stderr
+    assert place.found(done) == {}
+
+
+@pytest.mark.slow
+def test_no_complaint_of_any_command_has_a_key(place: Place) -> None:
+    names = [(name, words) for name in SUBCOMMANDS for words in (["{in}"], ["--out", "{in}"], ["-C", "{in}"])]
+    uris = {"{in}": place.uri("logs"), "{out}": place.uri("out"), "{none}": place.uri("x", "no-such-bucket")}
+    for tool, words in [*BAD, *(names if SOAKS else names[::6])]:
+        filled = [tool, *words]
+        for mark, uri in uris.items():
+            filled = [word.replace(mark, uri) for word in filled]
+        done = place.run(FRONT, *filled)
+        assert b"Traceback" not in done.stderr, (tool, words, done.stderr)
+        assert place.found(done) == {}, (tool, words)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["topic_history", "{in}", "{none}", "--out", "{out}"],
+        *([["topic_history", "{in}", "--out", "{out}"], ["export", "{in}", "--out", "{out}"]] if SOAKS else []),
+    ],
+)
+def test_no_job_of_spark_leaves_a_key_nor_its_event_log(place: Place, words: list[str]) -> None:
+    from tests.java import java
+
+    java()
+    events = place.folder / "events"
+    events.mkdir()
+    logged = f"--conf spark.eventLog.enabled=true --conf spark.eventLog.dir=file://{events} pyspark-shell"
+    uris = {"{in}": place.uri("logs"), "{out}": place.uri("out"), "{none}": place.uri("x", "no-such-bucket")}
+    filled = [uris.get(word, word) for word in words]
+    done = place.run("spark_reports.main", *filled, "--master", "local[1]", PYSPARK_SUBMIT_ARGS=logged)
+    assert done.returncode == (1 if "{none}" in words else 0), done.stderr
+    assert any(events.rglob("*"))
+    assert place.found(done) == {}
