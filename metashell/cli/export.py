@@ -41,6 +41,7 @@ def _export(values: SimpleNamespace) -> int:
         show_secrets=values.show_secrets,
         log=values.log,
         columns="raw" if values.old_columns else "typed",
+        replaces=values.replace,
     )
     try:
         with progress_bar(sys.stderr, is_shown=sys.stderr.isatty() and not values.quiet) as bar:

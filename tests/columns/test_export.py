@@ -377,3 +377,22 @@ def test_pyarrows_file_systems_are_read_too(tmp_path: Path) -> None:
         run(tmp_path / "out", f"file://{tmp_path}/none")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="nowhere://x"):
         run(tmp_path / "out", "nowhere://x/y")  # type: ignore[arg-type]
+
+
+def test_nothing_that_an_earlier_export_wrote_goes_unless_it_may(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / NAME).write_bytes(topics_log())
+    out = tmp_path / "out"
+    run(out, tmp_path / "a" / NAME)
+    before = everything_below(out)
+    for options, lost in (({"tables": ("no_op",)}, "batches, topic"), ({"form": "csv"}, "parquet files")):
+        with pytest.raises(UsageError, match=f"{out}: has an export of {lost}, which this one would remove: --replace"):
+            run(out, tmp_path / "a" / NAME, **options)
+    with pytest.raises(UsageError, match=f"{out}: has an export of {tmp_path}/a/{NAME}, which this one would remove"):
+        run(out, tmp_path / "b" / NAME)
+    assert everything_below(out) == before
+    run(out, tmp_path)  # both, so nothing goes
+    assert len(names_in(out)) == 600
+    run(out, tmp_path / "b", replaces=True)
+    assert len(names_in(out)) == 300

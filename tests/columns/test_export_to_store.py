@@ -129,7 +129,7 @@ def test_a_fault_leaves_nothing_or_what_was_there(s3: str, log: Path) -> None:
     before = names(out)
     log.write_bytes(good + b"\0" * 61 + b"x")
     with pytest.raises(LogCorruptError):
-        run(out, log, tables=("topic", "records"))
+        run(out, log, tables=("topic", "records"), replaces=True)
     assert names(out) == before
     assert topics(out) == [f"t{number}" for number in range(300)]
 
@@ -141,7 +141,9 @@ def test_what_no_export_has_written_is_not_touched(s3: str, log: Path) -> None:
     with pytest.raises(UsageError, match=rf"^{s3}/out/topic\.parquet/mine\.txt: is there already"):
         run(f"{s3}/out", log)
     run(f"{s3}/out", log, form="csv")
-    run(f"{s3}/out", log, form="csv", tables=("no_op",))
+    with pytest.raises(UsageError, match="has an export of batches, topic, which this one would remove: --replace removes it"):
+        run(f"{s3}/out", log, form="csv", tables=("no_op",))
+    run(f"{s3}/out", log, form="csv", tables=("no_op",), replaces=True)
     assert store.read("topic.parquet/mine.txt") == store.read("notes.txt") == b"mine"
 
 
@@ -152,7 +154,7 @@ from metashell.columns.export.options import ExportOptions
 from metashell.columns.export.run import export
 def kill(*_): os.kill(os.getpid(), signal.SIGKILL)
 setattr(to_store._Run, sys.argv[3], kill)
-export(ExportOptions(paths=(sys.argv[1],), out=sys.argv[2], jobs=int(sys.argv[4]), target_bytes=4000))
+export(ExportOptions(paths=(sys.argv[1],), out=sys.argv[2], jobs=int(sys.argv[4]), target_bytes=4000, replaces=True))
 """
 
 
@@ -164,7 +166,7 @@ def test_an_export_that_was_killed_is_taken_up_again(s3: str, log: Path, step: s
     assert done.returncode == -signal.SIGKILL
     # Readers go by the manifest: that of before, or that of now.
     assert set(manifest(out)["files"]) < names(out)
-    report = run(out, log)
+    report = run(out, log, replaces=True)
     assert report.reused_count == report.split_count
     assert topics(out) == [f"t{number}" for number in range(300)]
     assert is_whole(out)

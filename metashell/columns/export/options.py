@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class ExportOptions:
     """What to export, where to, and how. `tables` is None for all but `records`; `jobs` 0 for one process a core.
 
-    `columns` is the form of the tables: "typed", or "raw" as it was before (`columns/typed`).
+    `columns` is the form of the tables: "typed", or "raw" as it was before (`columns/typed`). With `replaces`, what an earlier export
+    wrote to the same place may go.
     """
 
     paths: tuple[str, ...]
@@ -32,6 +33,7 @@ class ExportOptions:
     log: LogKind | None = None
     columns: Form = "typed"
     target_bytes: int = TARGET_BYTES
+    replaces: bool = False
 
     def settings(self) -> dict[str, Any]:
         """What decides the content of the output, besides the input."""

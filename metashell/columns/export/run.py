@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from metashell.columns.export.earlier import refuse_lake, require_no_loss
 from metashell.columns.export.manifest import MANIFEST, WORK_FOLDER, Journal, read_manifest, split_key
 from metashell.columns.export.options import ExportOptions
 from metashell.columns.export.plan import ExportReport, Progress, export_splits
@@ -43,6 +44,7 @@ def export(options: ExportOptions, progress: Progress | None = None, planned: Ca
         options = replace(options, out=store.place)
         had_folder = require_folder(options.out)
         with store.lock("metashell export"):
+            refuse_lake(store)
             _refuse_foreign(options)
             if is_large(options.paths):
                 workers.start(workers.jobs)
@@ -61,6 +63,7 @@ def _export(
     old = read_manifest(options.out)
     if old.get("settings") == options.settings() and [entry["split"] for entry in old["splits"]] == keys and are_published(old, options):
         return ExportReport(rows=old["rows"], split_count=len(splits), reused_count=len(splits), is_unchanged=True)
+    require_no_loss(options.out, old, options)
     os.makedirs(options.out, exist_ok=True)
     journal = Journal(work, options.settings())
     journal.open()

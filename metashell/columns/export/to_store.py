@@ -20,6 +20,7 @@ from functools import cache
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
+from metashell.columns.export.earlier import refuse_lake, require_no_loss
 from metashell.columns.export.manifest import MANIFEST, Entry, split_key
 from metashell.columns.export.options import ExportOptions, part_path
 from metashell.columns.export.plan import ExportReport, Progress, export_splits
@@ -50,10 +51,12 @@ def export_to_store(
     workers.start(len(splits))
     store.require_writable()
     with store.lock("metashell export") as held, TemporaryDirectory(prefix="metashell-export-") as work:
+        refuse_lake(store)
         run = _Run(options, store, work, splits)
         if run.is_unchanged():
             return ExportReport(rows=run.old["rows"], split_count=len(splits), reused_count=len(splits), is_unchanged=True)
         run.refuse_foreign()
+        require_no_loss(store.shown, run.old, options)
         run.begin()
         try:
             report = run.write(workers, progress)

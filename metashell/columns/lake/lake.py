@@ -92,12 +92,6 @@ def refuse_other_output(store: Store) -> None:
             )
 
 
-def refuse_lake(store: Store) -> None:
-    """Errors: UsageError where a plain export would write into a lake."""
-    if store.read(FORMAT) is not None:
-        raise UsageError(f"{store.shown}: is a lake: add to it with --append, or name another --out", "--out")
-
-
 def read_state(store: Store) -> LakeState:
     """The state of a lake. Errors: MetashellError where a commit is missing or damaged."""
     listed = [file.name.rpartition("/")[2] for file in store.files(COMMITS)]
