@@ -128,9 +128,10 @@ def _append(
         with leaving_no_work(store, state):
             results = _run(workers, _write, [(number, task, job) for number, task in enumerate(plan.tasks)], plan, progress)
             rewritten = rewrite(store, commit_id, cuts(state, plan.cut), _in_turn)
+            report.rows, commit, staged = commit_of(store, state, plan, results, rewritten, commit_id, on_error=options.on_error)
             if state.number == 0:
                 write_format(store, lake)
-        report.rows = commit_append(store, held, state, plan, results, rewritten, commit_id, on_error=options.on_error)
+        make_commit(store, held, state, commit, staged)
     report.merged = compact(store, held, state, options.target_size, _in_turn)
     return report
 
@@ -175,9 +176,8 @@ def reading(options: AppendOptions, lake: LakeFormat) -> ReadOptions:
     return ReadOptions(tables=lake.tables, on_error=options.on_error, show_secrets=lake.show_secrets, columns=lake.columns)
 
 
-def commit_append(
+def commit_of(
     store: Store,
-    held: Held,
     state: LakeState,
     plan: Plan,
     results: Sequence[TaskResult],
@@ -186,8 +186,11 @@ def commit_append(
     *,
     on_error: str,
     is_reset: bool = False,
-) -> dict[str, int]:
-    """Commit what tasks have written; returns the rows that were added by table. Errors: UsageError for columns of another type."""
+) -> tuple[dict[str, int], Commit, list[str]]:
+    """The commit of what tasks have written: the rows that it adds by table, itself, and where its files lie.
+
+    Errors: UsageError for columns of another type.
+    """
     schemas: dict[str, dict[str, str]] = {}
     rows: dict[str, int] = {}
     for result in results:
@@ -210,8 +213,7 @@ def commit_append(
     commit.on_error, commit.logs, commit.cut, commit.schemas = on_error, plan.logs, plan.cut, schemas
     commit.sources, commit.is_reset = tuple(plan.sources), is_reset
     commit.first_source = plan.first_source
-    make_commit(store, held, state, commit, [file.staged for file in written])
-    return rows
+    return rows, commit, [file.staged for file in written]
 
 
 def compact(store: Store, held: Held, state: LakeState, target_size: int | None, run: Callable[..., Any]) -> tuple[int, int]:
