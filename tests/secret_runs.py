@@ -38,6 +38,7 @@ MAINS = {
     GROUPS.name: groups.main,
 }
 WORDS = {
+    "target_file_size": ["--append", "--target-file-size", "1k"],
     "files": ["--files", "{file}"],
     "max_bytes": ["--max-bytes", "2500"],
     "max_message_size": ["--max-message-size", "100"],

@@ -18,7 +18,7 @@ from metashell.columns.lake import commit as commit_module
 from metashell.columns.lake.append import AppendOptions, plan_only
 from metashell.columns.lake.lake import CHECKPOINT_EVERY, read_state
 from metashell.columns.lake.ledger import LakeState
-from metashell.columns.lake.names import folder_of, quoted
+from metashell.columns.lake.names import WORK, folder_of, quoted
 from metashell.columns.lake.write import _OPEN_MAX
 from metashell.errors import LogCorruptError, MetashellError, UsageError
 from metashell.stores import open_store
@@ -256,7 +256,7 @@ def test_a_part_that_is_gone_after_a_crash_undoes_the_commit(tmp_path: Path) -> 
     made = out / "_metashell" / "commits" / "00000001.json"
     said = json.loads(made.read_text())
     made.unlink()
-    staged = [f"_metashell/work/x/{number}.part" for number in range(len(said["added"]))]
+    staged = [f"{WORK}/x/{number}.part" for number in range(len(said["added"]))]
     (out / "_metashell" / "pending.json").write_text(json.dumps({"commit": said, "staged": staged}))
     (out / said["added"][0][0]).unlink()
     assert run(out, tmp_path / "node").recovered == "an interrupted export was undone: not all of its files were there"
