@@ -83,7 +83,7 @@ def test_a_stream_of_once_is_an_error_where_there_is_nothing(tmp_path: Path) -> 
 
 def test_no_tables_go_among_logs(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_text("version=1\n")
-    values = SimpleNamespace(paths=[METADATA], out=str(tmp_path / "tables"), master=None)
+    values = SimpleNamespace(paths=[METADATA], out=str(tmp_path / "tables"), master=None, job="timeline")
     with pytest.raises(PathError, match="lies in a metadata directory, which is only read"):
         command.run(values)
     assert [path.name for path in tmp_path.iterdir()] == ["meta.properties"]
