@@ -14,7 +14,7 @@ from metashell.cli import dump_log, export, sql
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.codec.registry import message_type
-from spark_reports.source import SplitReader
+from spark_reports.source import KafkaMetadataSource
 from tests.dump.making import metadata, topic
 from tests.running import run_main
 
@@ -120,7 +120,8 @@ def shown_by_sql(path: Path, flags: Sequence[str]) -> Shown:
 
 def shown_by_spark(path: Path, flags: Sequence[str]) -> Shown:
     """The reader of the data source, which Spark calls in its tasks."""
-    reader = SplitReader({"path": str(path.parent), "onError": "skip", "showSecrets": str(bool(flags)).lower()})
+    source = KafkaMetadataSource({"path": str(path.parent), "onError": "skip", "showSecrets": str(bool(flags)).lower()})
+    reader = source.reader(source.schema())
     return rows_of([row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()])
 
 
