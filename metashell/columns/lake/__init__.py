@@ -3,7 +3,7 @@
     table=NAME/cluster_id=ID/date=YYYY-MM-DD/part-COMMIT-N.parquet     rows
     _metashell/format.json                                            what holds for the whole lake
     _metashell/commits/00000001.json                                  what one export added, and of which offsets
-    _metashell/pending.json, _metashell/work/                         a commit that is being made
+    _metashell/pending.json, and parts below _metashell/work           a commit that is being made
 
 Offsets are the identity of what is read, not files: compaction rewrites segments, dumps are copied, logs are rolled. A log is known by its
 cluster, its node and its name (`identity`). The lake's commits say which offsets of it are there (`coverage`, `ledger`), so the plan of an

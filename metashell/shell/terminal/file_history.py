@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class LineHistory(History):
-    """The lines of a history file and of this session. Only `keep` adds one: what was typed may be several lines, or `!!`."""
+    """The lines of a history file, and those typed since. Only `keep` adds one: what was typed may be several lines, or `!!`."""
 
     def __init__(self, path: Path, lines: Sequence[str], aliases: Mapping[str, str]) -> None:
         super().__init__()
