@@ -5,6 +5,8 @@
 PY := .venv/bin/python
 SECONDS ?= 600
 WORKERS ?= 2
+# Where this variable is set nothing keeps what it has compiled: each run would compile the project, and rewrite the asserts of all tests, again.
+export PYTHONDONTWRITEBYTECODE :=
 # Plugins are named, not searched for: loading all that happen to be installed costs half a second a run.
 PYTEST := PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(PY) -m pytest -p xdist.plugin
 
@@ -27,8 +29,9 @@ test: .venv/dev         ## everything
 check: .venv/dev        ## style, types and unit tests, in less than 90 seconds
 	@.venv/bin/ruff check metashell tests tools spark_reports
 	@.venv/bin/ruff format --check -q metashell tests tools spark_reports
-	@.venv/bin/mypy
-	@$(PYTEST) -q -n $(WORKERS) --dist worksteal -m "not slow and not golden" tests
+	@.venv/bin/mypy & types=$$!; \
+	$(PYTEST) -q -n $(WORKERS) --dist worksteal -m "not slow and not golden" --durations=9 --durations-min=2 tests; tests=$$?; \
+	wait $$types && exit $$tests
 
 soak: .venv/dev         ## long property runs with new seeds, and a mutation run: make soak SECONDS=3600
 	@$(PY) -m tools.soak --seconds $(SECONDS)

@@ -18,7 +18,8 @@ The packages, from the bottom up:
 
 Beside them modules that every package may import: `values`, `ids`, `errors`, `escape` (text that is safe for a terminal), `amounts`
 (times and sizes as words), `settings` (what a person has chosen for all runs), `forms` (text, JSON, CSV and tables), `colors` (what
-colours mean) and `progress` (how far something is). Imports go downward only; tests/test_layers.py holds the table.
+colours mean), `progress` (how far something is) and `uncollected` (blocks in which the garbage collector rests). Imports go downward only;
+tests/test_layers.py holds the table.
 """
 
 __version__ = "0.1.0"

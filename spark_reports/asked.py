@@ -12,10 +12,11 @@ from typing import Any, cast
 import pyarrow as pa
 
 from metashell.columns import ReadOptions, tables
-from metashell.columns.decode.options import Form, OnError
+from metashell.columns.decode.options import OF_BODIES, Form, OnError
 from metashell.columns.meanings.comments import commented
 from metashell.columns.names import STATE_TABLES
 from metashell.columns.state.tables import spark_state_schema
+from metashell.columns.typed.required import required
 from metashell.columns.typed.tables import spark_schema
 from metashell.errors import UsageError
 from metashell.log.kinds import KNOWN_LOGS, LogKind
@@ -84,9 +85,11 @@ class Asked:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the rows."""
+        """The columns of the rows. Of a table of events those that are never null say so: Spark need not look then, for each value."""
         if self.is_one:
             whole = self.schema_of(self.table)
+            if self.options.columns == "typed" and self.table in tables():
+                whole = required(self.table, whole)
             return pa.schema([whole.field(name) for name in self.columns])
         structs = [pa.field(table, pa.struct(list(self.schema_of(table)))) for table in self.tables]
         return pa.schema([pa.field(TABLE, pa.string()), *structs])
@@ -139,7 +142,7 @@ def _read_options(options: Mapping[str, str], asked: tuple[str, ...], columns: t
         tables_by_log={known_log(name, "only"): read for name in only} if only else None,
         on_error=cast(OnError, one_of(options, "onError", ("fail", "skip"))),
         show_secrets=truth(options, "showSecrets"),
-        payloads="payload" in columns or len(asked) > 1,
+        payloads=not set(OF_BODIES).isdisjoint(columns) or len(asked) > 1,
         columns=form,
     )
 
@@ -183,7 +186,7 @@ def with_columns(asked: Asked, wanted: Iterable[str]) -> Asked:
     names = tuple(wanted)
     for column in names:
         _require_column(asked.table, column, asked.schema_of(asked.table))
-    return replace(asked, columns=names, options=replace(asked.options, payloads="payload" in names))
+    return replace(asked, columns=names, options=replace(asked.options, payloads=not set(OF_BODIES).isdisjoint(names)))
 
 
 def known_log(name: str, option: str) -> LogKind:

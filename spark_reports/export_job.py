@@ -1,160 +1,161 @@
-"""The job behind `spark-reports export`: tables as Parquet below `table=NAME/cluster_id=ID/date=DAY/`.
+"""The job behind `spark-reports export`: tables as Parquet in a lake, by the code and the rules of `metashell export --append`.
 
-One pass over the input writes all tables: each task decodes its split and writes Parquet by pyarrow, so that no row goes through the JVM,
-whose own writer is several times slower than the decoding. Tasks write below `_temporary`; only what successful tasks report
-is moved, when all have ended, so a failed, repeated or speculative task leaves nothing behind.
+The driver plans, and commits what has been written; tasks decode their splits and write Parquet by pyarrow, so that no row goes through the
+JVM, whose own writer is several times slower than the decoding. A task writes below a folder that no other attempt of it has, and only
+what is reported to the driver gets into a commit: a failed, repeated or speculative attempt leaves nothing behind that counts.
 """
 
 from __future__ import annotations
 
-import os
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from tempfile import TemporaryDirectory
+from dataclasses import dataclass, replace
+from socket import gethostname
 from typing import Any, Final
-from urllib.parse import quote
 from uuid import uuid4
 
-import pyarrow as pa
-from pyarrow import compute
+from metashell.columns.inputs.globs import places_of
+from metashell.columns.inputs.splits import Split
+from metashell.columns.lake.append import FILES, AppendOptions, AppendReport, add_to
+from metashell.columns.lake.commit import Commits
+from metashell.columns.lake.compact import Rewrite
+from metashell.columns.lake.plan import Task
+from metashell.columns.lake.rewrite import rewrite_task
+from metashell.columns.lake.write import Job, TaskResult, Written, write_task
+from metashell.errors import LogCorruptError, MetashellError, PathError
+from metashell.stores import open_store
+from spark_reports.said import error_in
+from spark_reports.session import end_workers
+from spark_reports.source import SPLIT_BYTES, SPLIT_BYTES_MIN, TASKS_WANTED
+from spark_reports.worker import begin_task
 
-from metashell.columns import ReadOptions, Split, read_split
-from metashell.columns.decode.redacting import marked_schema
-from metashell.columns.export.parquet import ParquetTable
-from metashell.columns.inputs.splits import logs_of, require_logs
-from metashell.columns.meanings.comments import commented
-from metashell.columns.typed.times import times
-from metashell.errors import MetashellError, UsageError
-from metashell.stores import Store, open_store
-from spark_reports.source import balanced_splits
-
-TEMPORARY: Final = "_temporary"
-_NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
-"""What stands in a path where a partition has no value."""
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A file that a task has written: its name until all have ended, where it belongs, its rows and bytes."""
-
-    name: str
-    table: str
-    folder: str
-    rows: int
-    size: int
+_FILE_COST_BYTES: Final = 64 << 10
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What a task does to its split; it travels to the executor."""
+def export_tables(spark: Any, options: AppendOptions, *, split_bytes: int = 0, commits: Commits = FILES) -> AppendReport:
+    """Write what a lake lacks, or all of it anew, in tasks of `split_bytes` each; where that is 0, so that there is work for all cores.
 
-    store: Store
-    options: ReadOptions
+    Patterns in paths are spelled out already (`planned_paths`).
 
-    def __call__(self, split: Split) -> list[Written]:
-        with TemporaryDirectory(prefix="metashell-") as work:
-            parts = self._parts(split, work)
-            attempt = f"{TEMPORARY}/{uuid4().hex}"
-            found = [(f"{attempt}-{number}.part", *part) for number, part in enumerate(parts)]
-            written = [Written(name, *key, rows, os.stat(path).st_size) for name, path, key, rows in found]
-            self.store.put_files([(name, path) for name, path, _, _ in found])
-            return written
-
-    def _parts(self, split: Split, work: str) -> list[tuple[str, tuple[str, str], int]]:
-        """The files of a split on the executor's disk: path, table and folder, rows."""
-        writers: dict[tuple[str, str], ParquetTable] = {}
-        rows: dict[tuple[str, str], int] = defaultdict(int)
-        try:
-            for table, batch in read_split(split, self.options):
-                for folder, part in parts_of(table, batch):
-                    key = table, folder
-                    if key not in writers:
-                        schema = marked_schema(commented(table, part.schema), show_secrets=self.options.show_secrets)
-                        writers[key] = ParquetTable(os.path.join(work, str(len(writers))), schema)
-                    writers[key].write([part])
-                    rows[key] += part.num_rows
-        finally:
-            for writer in writers.values():
-                writer.close()
-        return [(os.path.join(work, str(number)), key, rows[key]) for number, key in enumerate(writers)]
-
-
-def export_tables(
-    spark: Any, paths: Sequence[str], out: str, tables: Sequence[str] | None, *, split_bytes: int = 0, on_error: Any = "fail", **more: Any
-) -> dict[str, int]:
-    """Write tables (None: all but `records`) and give the rows of each that has any. `more` are options of reading; columns are typed.
-
-    Errors: UsageError where a table is there already, or another writes here; MetashellError where the store fails; Spark's around
-    LogCorruptError.
+    Errors: as of `add_to`; MetashellError where a task failed for another reason.
     """
-    store = open_store(out)
-    store.require_writable()
-    with store.lock("spark-reports export") as held:
-        for table in tables or ():
-            _refuse_existing(store, table)
-        options = ReadOptions(**{"tables": frozenset(tables) if tables else None, "on_error": on_error, "columns": "typed", **more})
-        splits = balanced_splits(paths, split_bytes, None)
-        require_logs(logs_of(splits), tables or (), paths)
-        store.remove_below(TEMPORARY)  # of a job that was killed
+    store = open_store(options.out, sources=options.paths)
+    options = replace(options, target_bytes=split_bytes or SPLIT_BYTES_MIN)
+    runner = SparkTasks(spark.sparkContext, is_balanced=not split_bytes)
+    return add_to(store, options, runner, commits, purpose="spark-reports export")
+
+
+def planned_paths(paths: Sequence[str]) -> tuple[str, ...]:
+    """The paths that patterns stand for, each once."""
+    return tuple(dict.fromkeys(place for path in paths for place in places_of(path)))
+
+
+class SparkTasks:
+    """Runs the tasks of an append on Spark."""
+
+    def __init__(self, context: Any, *, is_balanced: bool = True) -> None:
+        self._context = context
+        self._is_balanced = is_balanced
+        self._is_apart = context is not None and not context.master.startswith("local")
+
+    def balanced(self, tasks: list[Task]) -> list[Task]:
+        """Tasks as the source `kafka_metadata` has them: larger ones for a large input, and some for each core."""
+        if not self._is_balanced:
+            return tasks
+        share = min(max(sum(map(_weight, tasks)) // TASKS_WANTED, SPLIT_BYTES_MIN), SPLIT_BYTES)
+        shared: list[Task] = []
+        weight = share
+        for task in tasks:
+            if weight >= share:
+                shared.append(task)
+                weight = _weight(task)
+            else:
+                last = shared[-1]
+                shared[-1] = Task(Split((*last.split.pieces, *task.split.pieces)), (*last.sources, *task.sources))
+                weight += _weight(task)
+        return shared
+
+    def write(self, tasks: Sequence[Task], job: Job) -> list[tuple[int, TaskResult]]:
+        if not tasks:
+            return []
+        store = job.store()
+        going = f"{job.work}/going"
+        store.put(going, b"\n")
+        found = self._run(WriteTask(job, going, names_host=self._is_apart), list(enumerate(tasks)))
+        failed = [(number, result) for number, result in found if result is not None and result.error is not None]
+        if failed:
+            return failed
+        done = [(number, result) for number, result in found if result is not None]
+        if len(done) < len(tasks):
+            raise MetashellError(
+                f"{store.shown_name(going)}: is gone: a task found a fault, and its executor was lost before it could say it"
+            )
+        return done
+
+    def rewrite(self, tasks: Sequence[Rewrite], place: str, work: str) -> list[Written | None]:
+        if not tasks:
+            return []
+        return self._run(RewriteTask(place, work), list(enumerate(tasks)))
+
+    def stop(self) -> None:
+        """Nothing runs any more: results come together."""
+
+    def _run(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
         try:
-            written = spark.sparkContext.parallelize(splits, max(len(splits), 1)).flatMap(Task(store, options)).collect()
-            held.require()
-            return _commit(store, written)
-        finally:
+            found: list[Any] = self._context.parallelize(tasks, len(tasks)).map(work).collect()
+        except KeyboardInterrupt:
+            # They would write on while what they wrote is removed.
+            end_workers()
+            raise
+        except Exception as error:
+            raise error_in(error) or error from None
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTask:
+    """What a task does to its share; it travels to the executor.
+
+    A fault in a file is a result, not an exception: Spark would try again, and stop other tasks while they write. The file `going` says
+    that results are wanted: whoever finds a fault, or ends the job, removes it, and tasks that begin later do nothing.
+    With `names_host` an error about a file says on which machine.
+    """
+
+    job: Job
+    going: str
+    names_host: bool = False
+
+    def __call__(self, numbered: tuple[int, Task]) -> tuple[int, TaskResult | None]:
+        begin_task()
+        number, task = numbered
+        store = self.job.store()
+        if store.read(self.going) is None:
+            return number, None
+        result = write_task(number, task, replace(self.job, work=_of_attempt(self.job.work)))
+        if result.error is not None:
+            if self.names_host and not isinstance(result.error, LogCorruptError):
+                # A machine may have no file of that name, or another one.
+                result.error = PathError(f"{result.error} (on {gethostname()})")
             with suppress(MetashellError):
-                store.remove_below(TEMPORARY)
+                store.remove(self.going)
+        return number, result
 
 
-def _commit(store: Store, files: list[Written]) -> dict[str, int]:
-    rows: dict[str, int] = defaultdict(int)
-    for written in files:
-        rows[written.table] += written.rows
-    for table in rows:
-        _refuse_existing(store, table)
-    targets = [f"table={written.table}{written.folder}/part-{number:05d}.parquet" for number, written in enumerate(files)]
-    try:
-        store.move_all((written.name, target, written.size) for written, target in zip(files, targets, strict=True))
-    except BaseException:
-        with suppress(MetashellError):
-            store.remove_all(targets)
-        raise
-    return dict(sorted(rows.items()))
+@dataclass(frozen=True, slots=True)
+class RewriteTask:
+    """What a task does to the files that it makes one of."""
+
+    place: str
+    work: str
+
+    def __call__(self, numbered: tuple[int, Rewrite]) -> Written | None:
+        number, task = numbered
+        return rewrite_task(number, task, self.place, _of_attempt(self.work))
 
 
-def _refuse_existing(store: Store, table: str) -> None:
-    folder = f"table={table}"
-    if store.files(folder):
-        shown = store.shown_name(folder)
-        raise UsageError(f"{shown}: is there already", shown)
+def _of_attempt(work: str) -> str:
+    return f"{work}/{uuid4().hex}"
 
 
-def parts_of(table: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of a batch by the folder they belong to; the columns that the folder names are left out."""
-    for cluster, rows in _by_value(batch, batch.column("cluster_id")):
-        kept = rows.drop_columns(["cluster_id"])
-        folder = f"/cluster_id={quote(cluster.as_py() or _NO_VALUE, safe='')}"
-        if "timestamp" not in batch.schema.names:
-            yield folder, kept
-            continue
-        for day, part in _by_value(kept, _days(kept.column("timestamp"))):
-            yield f"{folder}/date={_NO_VALUE if day.as_py() is None else day.as_py().isoformat()}", part
-
-
-def _days(moments: pa.Array) -> pa.Array:
-    """The day of each time in UTC; null for one that no calendar has."""
-    found = times(moments) if pa.types.is_integer(moments.type) else moments
-    return found.cast(pa.timestamp("ms")).cast(pa.date32(), safe=False)
-
-
-def _by_value(batch: pa.RecordBatch, values: pa.Array) -> Iterator[tuple[pa.Scalar, pa.RecordBatch]]:
-    """The rows of each value, in the order in which values first occur."""
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    distinct = values.unique()
-    for value in distinct:
-        if len(distinct) == 1:
-            yield value, batch
-        else:
-            yield value, batch.filter(compute.equal(values, value) if value.is_valid else compute.is_null(values))
+def _weight(task: Task) -> int:
+    return task.split.bytes + _FILE_COST_BYTES * len(task.split.pieces)

@@ -11,13 +11,17 @@ import os
 import sys
 from collections import deque
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metashell.cli.common import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, complain, declared_tool
-from metashell.errors import UsageError
+from metashell.errors import MetashellError, UsageError
 from spark_reports.said import error_in, silence_interrupts
+
+if TYPE_CHECKING:
+    from metashell.stores import Held
 
 NAME = "spark-reports"
 
@@ -26,30 +30,39 @@ def run(values: SimpleNamespace) -> int:
     """Do the job that the command line names."""
     from metashell.reports.forms import left_out
     from metashell.stores import open_store
+    from spark_reports.export_command import is_done_without_spark, require_fitting, session_settings
     from spark_reports.masters import check_master
-    from spark_reports.session import end_at_once, open_session, require_parts
+    from spark_reports.session import end_at_once, require_parts
 
     require_parts()
     check_master(values.master)
+    require_fitting(values)
     if values.job == "export":
         require_tables(values.table)
     silence_interrupts()
-    open_store(values.out, sources=values.paths).require_writable()
+    store = open_store(values.out, sources=values.paths)
+    if not values.dry_run:
+        store.require_writable()
     # A stream runs for days.
     gc.enable()
     require_inputs(values.paths, may_be_empty=values.job == "stream" and not values.once, is_whole=values.once)
+    if values.job == "export" and is_done_without_spark(store, values):
+        return STATUS_OK
+    settings = session_settings(values)
     try:
-        spark = open_session(NAME, values.master)
-        try:
-            fault_count = _JOBS.get(values.job, _report)(spark, values)
-        except Exception as error:
-            message = error_in(error)
-            if message is None:
-                raise
-            raise message from None
-        finally:
-            if not isinstance(sys.exc_info()[1], KeyboardInterrupt):
-                spark.stop()
+        # Others of one export are kept out by its driver; a stream has its folder as long as it runs.
+        with store.lock(f"{NAME} stream") if values.job == "stream" else nullcontext() as held:
+            spark = _session(values.master, settings)
+            try:
+                fault_count = _stream(spark, values, held) if values.job == "stream" else _JOBS.get(values.job, _report)(spark, values)
+            except Exception as error:
+                message = error_in(error)
+                if message is None:
+                    raise
+                raise message from None
+            finally:
+                if not isinstance(sys.exc_info()[1], KeyboardInterrupt):
+                    spark.stop()
     except KeyboardInterrupt:
         complain(NAME, "interrupted")
         end_at_once(STATUS_INTERRUPTED)
@@ -57,6 +70,16 @@ def run(values: SimpleNamespace) -> int:
         return STATUS_OK
     complain(NAME, left_out(fault_count))
     return STATUS_FAILED
+
+
+def _session(master: str | None, settings: dict[str, str]) -> Any:
+    from spark_reports.export_command import start_error
+    from spark_reports.session import open_session
+
+    try:
+        return open_session(NAME, master, settings)
+    except MetashellError as error:
+        raise start_error(error, settings) from error
 
 
 def require_tables(names: Sequence[str]) -> None:
@@ -77,9 +100,15 @@ def require_inputs(paths: Sequence[str], *, may_be_empty: bool, is_whole: bool =
     """
     from metashell.codec.uris import is_uri
     from metashell.columns.inputs.files import input_files
+    from metashell.columns.inputs.globs import places_of
+    from metashell.columns.inputs.remote import remote_input
 
     for path in paths:
-        if not is_uri(path) and not (may_be_empty and os.path.isdir(path)):
+        if is_uri(path):
+            # Only whether something is there: the job lists what is below a folder of a store.
+            if places_of(path) == [path]:
+                remote_input(path)
+        elif not (may_be_empty and os.path.isdir(path)):
             deque(input_files(path), maxlen=0) if is_whole else next(input_files(path))
 
 
@@ -128,27 +157,16 @@ def _report(spark: Any, values: SimpleNamespace) -> int:
 
 
 def _export(spark: Any, values: SimpleNamespace) -> int:
-    from spark_reports.export_job import export_tables
+    from spark_reports.export_command import export
 
-    rows = export_tables(
-        spark,
-        values.paths,
-        values.out,
-        values.table,
-        split_bytes=values.split_size,
-        on_error=values.on_error,
-        show_secrets=values.show_secrets,
-        columns="raw" if values.old_columns else "typed",
-    )
-    sys.stdout.write("".join(f"{table:<40} {count:>12}\n" for table, count in rows.items()))
-    return rows.get("faults", 0)
+    return export(spark, values)
 
 
-def _stream(spark: Any, values: SimpleNamespace) -> int:
+def _stream(spark: Any, values: SimpleNamespace, held: Held | None) -> int:
     from spark_reports.stream_job import start_stream
 
     say = partial(complain, NAME)
-    query = start_stream(spark, values.paths, values.out, values.table, options=reading_options(values), say=say)
+    query = start_stream(spark, values.paths, values.out, values.table, options=reading_options(values), say=say, held=held)
     if values.once:
         query.processAllAvailable()
         query.stop()
@@ -157,7 +175,7 @@ def _stream(spark: Any, values: SimpleNamespace) -> int:
     return 0
 
 
-_JOBS = {"export": _export, "stream": _stream}
+_JOBS = {"export": _export}
 main = declared_tool(NAME, "report_tools:SPARK_REPORTS", run)
 
 if __name__ == "__main__":

@@ -4,6 +4,9 @@ What a stream keeps of each log is one value of JSON: `file` and `end` say up to
 offset that comes then, and `marks` name the last batches: file, position, base offset, epoch and checksum. A batch that stands no longer
 where it stood means that the log was cut back, as a follower's is when a new leader never had what it holds: what follows the
 last batch that still stands is new. Compaction rewrites the logs of coordinators; there offsets and epochs alone say what was read.
+
+Behind damage in the last segment nothing is read: who writes it may still cut it off. Then `stopped` names the segment, the byte, and the
+run of the stream that found it: a micro-batch without rows says so, once in each run.
 """
 
 from __future__ import annotations
@@ -14,16 +17,20 @@ from typing import Any, Final, NamedTuple
 from metashell.codec.batches import HEADER_SIZE, BatchHeader, read_batch_header
 from metashell.codec.uris import shown_uri
 from metashell.columns.bounds import Bounds, Range
-from metashell.columns.inputs.files import open_input
+from metashell.columns.inputs.files import Excerpt, open_input
 from metashell.columns.inputs.splits import Piece, cut_points
 from metashell.columns.inputs.wanted import headers_from, narrowed
 from metashell.errors import MetashellError
 from metashell.log.inputs import InputFile
 from metashell.log.kinds import METADATA
 from metashell.log.names import parse_name
+from metashell.log.segment import read_batches
+from metashell.log.tail import Tail
 
 MARKS_MAX: Final = 32
 """How many batches a log may be cut back by, so that it is still known which ones."""
+_LOOK_MAX: Final = 16 << 20
+"""So much of what lies behind the last whole batch is looked at: twice the largest batch of metadata. There may be a segment of zeros."""
 
 Reach = dict[str, Any]
 Mark = list[Any]
@@ -45,10 +52,11 @@ class GrowingLog(NamedTuple):
 
 
 class New(NamedTuple):
-    """What is new in a log, and what has to be said of it."""
+    """What is new in a log, and what has to be said of it: `stopped` whether there are rows or not."""
 
     pieces: list[Piece]
     note: str = ""
+    stopped: str = ""
 
 
 def growing_logs(files: Iterable[InputFile]) -> list[GrowingLog]:
@@ -67,8 +75,11 @@ def growing_logs(files: Iterable[InputFile]) -> list[GrowingLog]:
     return [GrowingLog(name, tuple(file for _, file in sorted(several, key=_by_offset))) for name, several in sorted(found.items())]
 
 
-def reach_of(log: GrowingLog, known: Reach | None) -> Reach:
-    """How far whole batches reach now; `known` is an earlier answer, which saves looking at what stands before it."""
+def reach_of(log: GrowingLog, known: Reach | None, run: int = 0) -> Reach:
+    """How far whole batches reach now; `known` is an earlier answer, which saves looking at what stands before it.
+
+    `run` tells one run of a stream from another.
+    """
     marks: list[Mark] = []
     start, begin = 0, len(log.files) - 1
     if known and known["marks"] and _stands(log, known["marks"][-1]):
@@ -87,6 +98,10 @@ def reach_of(log: GrowingLog, known: Reach | None) -> Reach:
         if end or number == 0:
             reach["file"], reach["end"] = name, end
     reach["marks"] = marks[-MARKS_MAX:]
+    last = log.files[-1]
+    at = reach["end"] if reach["file"] == _base_name(last) else 0
+    if _damage_at(last, at) is not None:
+        reach["stopped"] = [_base_name(last), at, run]
     return reach
 
 
@@ -95,11 +110,34 @@ def new_between(log: GrowingLog, start: Reach | None, end: Reach, split_bytes: i
 
     Errors: MetashellError for a log of which nobody can say any more what was read.
     """
+    stopped = _stopped(log, start, end)
     end = _what_stands(log, end)
     if start is None or start["next"] < 0:
-        return New(_pieces(log, 0, 0, end, split_bytes))
+        return New(_pieces(log, 0, 0, end, split_bytes), stopped=stopped)
     file, position, note = _resume(log, start)
-    return New(_pieces(log, file, position, end, split_bytes), note)
+    return New(_pieces(log, file, position, end, split_bytes), note, stopped)
+
+
+def _stopped(log: GrowingLog, start: Reach | None, end: Reach) -> str:
+    """What is to be said of damage that stops the reading, if it was not said yet."""
+    stopped = end.get("stopped")
+    if stopped is None or (start or {}).get("stopped") == stopped:
+        return ""
+    file = log.file(stopped[0])
+    tail = None if file is None else _damage_at(file, stopped[1])
+    if file is None or tail is None:
+        return ""
+    return f"{shown_uri(file.path)}: byte {tail.position}: {tail.reason}: nothing from here on is read before the segment is rolled"
+
+
+def _damage_at(file: InputFile, position: int) -> Tail | None:
+    """What is wrong behind the last whole batch of a file. A batch that is half written, and zeros, wait for their rest."""
+    with open_input(file.path, strict=True) as opened:
+        size = opened.size() or 0
+        if position >= size:
+            return None
+        item = next(read_batches(Excerpt(opened, min(size, position + _LOOK_MAX)), start=position), None)
+    return item if isinstance(item, Tail) and not item.may_be_tail else None
 
 
 def _what_stands(log: GrowingLog, end: Reach) -> Reach:
@@ -138,7 +176,7 @@ def _resume_by_offset(log: GrowingLog, start: Reach) -> tuple[int, int, str]:
     """The same of a log that is compacted, where batches move: by the offset that comes next."""
     wanted, epoch = start["next"], start["marks"][-1][3] if start["marks"] else -1
     for number in range(len(log.files) - 1, -1, -1):
-        with open_input(log.files[number].path) as opened:
+        with open_input(log.files[number].path, strict=True) as opened:
             size = opened.size() or 0
             position, _ = narrowed(opened, size, Bounds(offset=Range(wanted, None)))
             first = next((header for _, header, _ in headers_from(opened, 0, size) if header is not None), None)
@@ -164,7 +202,7 @@ def _pieces(log: GrowingLog, first: int, position: int, end: Reach, split_bytes:
     last = _place(log, end["file"], missing=-1)
     for number in range(first, last + 1):
         file = log.files[number]
-        with open_input(file.path) as opened:
+        with open_input(file.path, strict=True) as opened:
             size = opened.size() or 0
             until = min(end["end"], size) if _base_name(file) == end["file"] else size
             start = position if number == first else 0
@@ -193,7 +231,7 @@ def _header_at(log: GrowingLog, mark: Sequence[Any]) -> BatchHeader | None:
     file = log.file(mark[0])
     if file is None:
         return None
-    with open_input(file.path) as opened:
+    with open_input(file.path, strict=True) as opened:
         head = opened.read_at(mark[1], HEADER_SIZE)
     return read_batch_header(head) if len(head) == HEADER_SIZE else None
 
@@ -201,7 +239,7 @@ def _header_at(log: GrowingLog, mark: Sequence[Any]) -> BatchHeader | None:
 def _first_offset(log: GrowingLog) -> int | None:
     """The first offset that a log has now, None where it has no batch."""
     for file in log.files:
-        with open_input(file.path) as opened:
+        with open_input(file.path, strict=True) as opened:
             for _, header, _ in headers_from(opened, 0, opened.size() or 0):
                 if header is not None:
                     return header.base_offset
@@ -210,7 +248,7 @@ def _first_offset(log: GrowingLog) -> int | None:
 
 def _end_of(file: InputFile, start: int) -> tuple[int, list[tuple[int, BatchHeader]]]:
     """The end of the last whole frame from `start` on, and the last batches there. A tail that is half written waits for its rest."""
-    with open_input(file.path) as opened:
+    with open_input(file.path, strict=True) as opened:
         end, headers = start, []
         for position, header, following in headers_from(opened, start, opened.size() or 0):
             end = following

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import functions
 
+from metashell.log.kinds import METADATA, LogKind
+from metashell.reports import undone
 from metashell.reports.answer import as_declared
 from metashell.reports.catalog import BASES, DERIVED, Report, view_text
-from metashell.reports.inputs import FAULTS, source_tables, tables_by_log
+from metashell.reports.inputs import FAULTS, base_tables_of, source_tables, tables_by_log
+from metashell.reports.places import with_places
 from metashell.reports.words import EARLIEST_MS, LATEST_MS
 from spark_reports.source import NAME
 
@@ -31,14 +34,15 @@ def run_on_spark(spark: Any, reports: Sequence[Report], paths: Sequence[str], *,
                     kept.append(_keep(spark.sql(view_text(view)), view))
             yield report, as_declared(report, spark.sql(report.sql).toArrow())
     finally:
-        for name, frame in kept:
+        # What others are built on goes last: Spark plans those anew whose base it drops.
+        for name, frame in reversed(kept):
             spark.catalog.dropTempView(name)
             frame.unpersist()
 
 
 def count_faults(spark: Any, reports: Sequence[Report], paths: Sequence[str], *, options: dict[str, str] | None = None) -> int:
     """How many places these reports leave out: one more pass, which decodes what they decode only where faults are skipped."""
-    base_tables = sorted({table for report in reports for table in report.tables})
+    base_tables = base_tables_of(reports)
     skips = (options or {}).get("onError") == "skip"
     reader = spark.read.format(NAME).options(**(options or {})).option("table", FAULTS).option("columns", "offset")
     reader = reader.option("faultsOf", ",".join(sorted(source_tables(base_tables) - {"records"})) if skips else "")
@@ -52,20 +56,40 @@ def _checkpoints(reports: Sequence[Report]) -> str:
 
 def _base_views(spark: Any, reports: Sequence[Report], paths: Sequence[str], options: dict[str, str]) -> Iterator[tuple[str, Any]]:
     """Temporary views with the names and columns that the reports' SQL uses; each reads only what it needs."""
+    spans = _undone(spark, paths, options) if any(report.log == METADATA for report in reports) else []
     for table in sorted({table for report in reports for table in report.tables}):
-        # Their SQL is about numbers, as logs have them.
-        reader = spark.read.format(NAME).options(**options).option("table", table).option("oldColumns", "true")
-        reader = reader.option("paths", json.dumps(list(paths)))
         logs = dict.fromkeys(report.log for report in reports if table in report.tables)
-        reader = reader.option("only", ",".join(logs)).option("checkpoints", _checkpoints(reports))
-        if table not in DERIVED:
-            reader = reader.option("columns", ",".join(BASES[table]))
-        frame = reader.load()
-        if table not in DERIVED:
-            frame = frame.toDF(*BASES[table].values())
-            time = functions.least(functions.lit(LATEST_MS), functions.greatest(functions.lit(EARLIEST_MS), "timestamp"))
-            frame = frame.withColumn("timestamp", time)
-        yield _keep(frame, table)
+        frame = _base(spark, table, logs, paths, options, _checkpoints(reports))
+        happened = undone.happened_sql(table, spans)
+        yield _keep(frame if happened is None else frame.where(happened), table)
+
+
+def _base(spark: Any, table: str, logs: Iterable[LogKind], paths: Sequence[str], options: dict[str, str], checkpoints: str) -> Any:
+    # Their SQL is about numbers, as logs have them.
+    reader = spark.read.format(NAME).options(**options).option("table", table).option("oldColumns", "true")
+    reader = reader.option("paths", json.dumps(list(paths))).option("only", ",".join(logs)).option("checkpoints", checkpoints)
+    if table in DERIVED:
+        return reader.load()
+    frame = reader.option("columns", ",".join(BASES[table])).load().toDF(*BASES[table].values())
+    time = functions.least(functions.lit(LATEST_MS), functions.greatest(functions.lit(EARLIEST_MS), "timestamp"))
+    return frame.withColumn("timestamp", time)
+
+
+def _undone(spark: Any, paths: Sequence[str], options: dict[str, str]) -> list[undone.Span]:
+    """What stands in the metadata log and has not happened."""
+
+    def of_log(table: str) -> Any:
+        return _base(spark, table, [METADATA], paths, options, "needed").where(with_places("not in_checkpoint(file)"))
+
+    def places(table: str) -> list[undone.Place]:
+        happened = undone.happened_sql(table, overwritten) or "true"
+        return [tuple(row) for row in of_log(table).where(happened).select("cluster_id", "log_offset").collect()]
+
+    begun = of_log(undone.CONTROL).where("type = 'LEADER_CHANGE'").select("cluster_id", "epoch", "log_offset").collect()
+    ends = of_log(undone.BATCHES).groupBy("cluster_id", "epoch").agg({"log_offset": "max"}).collect()
+    overwritten = undone.overwritten_spans(map(tuple, begun), map(tuple, ends))
+    aborts = places(undone.ABORT)
+    return [*overwritten, *(undone.aborted_spans(places(undone.BEGIN), aborts) if aborts else ())]
 
 
 def _keep(frame: Any, name: str) -> tuple[str, Any]:

@@ -15,6 +15,7 @@ _JAVA: Final = re.compile(r'^(?:Exception in thread "\w+" )?((?:\w+\.){2,}[\w$]*
 _CAUSE: Final = re.compile(r"^\s*(?:Caused by|Suppressed): ((?:\w+\.)+[\w$]*(?:Exception|Error)): (.+)$", re.MULTILINE)
 _NEW_ENTRY: Final = re.compile(r"^(?:\d\d/\d\d/\d\d \d\d:|Exception in thread)", re.MULTILINE)
 _WRITTEN: Final = re.compile(r"Task failed while writing rows to (?:file:)?(\S+?)\.?(?: |$)", re.MULTILINE)
+_UNFIT: Final = re.compile(r"java\.lang\.(?:NoSuch\w+|IncompatibleClassChange|NoClassDefFound|AbstractMethod|Linkage)Error: ([^\n]+)")
 _STATE: Final = re.compile(r"(?:\. | )?SQLSTATE: \w+")
 _FULL: Final = "No space left on device"
 
@@ -32,6 +33,9 @@ def error_in(error: Exception) -> MetashellError | None:
         return UsageError(message) if name == _OURS_OF_USAGE else MetashellError(message)
     if _FULL in text:
         return MetashellError(f"{_full_place(text)}: {_FULL}")
+    unfit = _UNFIT.search(text)
+    if unfit is not None:
+        return MetashellError(f"a jar that Spark was given is built for another release of Spark: {unfit[1][:160]}")
     return MetashellError(_reason(text))
 
 

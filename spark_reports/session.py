@@ -35,9 +35,12 @@ def open_session(name: str, master: str | None = None, settings: dict[str, str] 
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name)
+    own = {**_QUIET}
     if master is not None or not is_submitted():
-        builder = builder.master(master or DEFAULT_MASTER)
-    for key, value in {**_QUIET, **(settings or {})}.items():
+        master = master or DEFAULT_MASTER
+        builder = builder.master(master)
+        own |= _LOCAL if master.startswith("local") else {}
+    for key, value in {**own, **(settings or {})}.items():
         builder = builder.config(key, value)
     with _quiet_java():
         spark = builder.getOrCreate()
@@ -56,6 +59,10 @@ _QUIET: Final = {
     "spark.log.level": "ERROR",
     # A worker that dies says where.
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
+}
+_LOCAL: Final = {
+    # By TCP each task waits 40 ms for a delayed acknowledgement. On a cluster the path of a socket may be longer than systems allow.
+    "spark.python.unix.domain.socket.enabled": "true",
 }
 
 
@@ -146,9 +153,19 @@ def end_at_once(status: int) -> None:
     os._exit(status)
 
 
-def _children() -> list[int]:
-    """The processes that this one has started, and those that they have, as far as the system says."""
-    found, left = [], [os.getpid()]
+def end_workers() -> None:
+    """End the Python processes that Spark's JVM runs below this one, at once: what they are at is not wanted any more."""
+    for java in _children():
+        with suppress(OSError):
+            if Path(f"/proc/{java}/comm").read_text().strip() == "java":
+                for process_id in _children(java):
+                    with suppress(OSError):
+                        os.kill(process_id, signal.SIGKILL)
+
+
+def _children(of: int = 0) -> list[int]:
+    """The processes that one (0: this one) has started, and those that they have, as far as the system says."""
+    found, left = [], [of or os.getpid()]
     while left:
         for path in Path(f"/proc/{left.pop()}/task").glob("*/children"):
             with suppress(OSError):

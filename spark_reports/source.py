@@ -30,18 +30,21 @@ from pyspark.sql.types import StructType
 
 from metashell.columns import Split, plan_splits
 from metashell.columns.bounds import Bounds
+from metashell.columns.decode.options import OF_BODIES
 from metashell.columns.decode.reader import read_piece
 from metashell.columns.inputs.globs import places_of
 from metashell.columns.inputs.splits import require_logs
 from metashell.columns.meanings.comments import spark_row_metadata
 from metashell.columns.schemas import FAULTS
-from metashell.columns.typed.tables import spark_batch, typed_batch
+from metashell.columns.typed.shapes import shaped
+from metashell.columns.typed.tables import raw_columns, spark_batch, typed_batch
 from metashell.errors import UsageError
 from metashell.log.kinds import LogKind
 from metashell.reports.derived import TABLES
 from spark_reports.asked import TABLE, Asked, asked_by, table_schema, with_columns
 from spark_reports.filters import Filters, judged, with_bounds
 from spark_reports.where import conditions
+from spark_reports.worker import begin_task
 
 NAME = "kafka_metadata"
 SPLIT_BYTES = 32 << 20
@@ -96,9 +99,9 @@ class Rows:
         if asked.is_one and tuple(schema.names) != asked.columns:
             asked = with_columns(asked, schema.names)
         self.asked = asked
-        own = asked.schema
-        self.schema = _agreed(own, schema)
-        self.is_cast = self.schema is not own
+        self.own = asked.schema
+        self.schema = _agreed(self.own, schema)
+        self.is_cast = self.schema is not self.own
         whole = table_schema(asked.table, asked.options.columns) if asked.is_one else asked.schema
         self._apply(Filters(conditions(asked.where, whole)) if asked.where else Filters(), whole)
 
@@ -112,9 +115,19 @@ class Rows:
         # The rows of faults are of places, and those of derived tables of more than one record.
         if self.asked.is_one and self.asked.table != FAULTS and self.asked.table not in TABLES:
             self.filters = with_bounds(filters, whole)
-            needs_payload = any(test.column == "payload" for test in filters.tests)
-            options = replace(self.asked.options, only=self.bounds, payload_types=self.filters.payload_types)
+            needs_payload = any(test.column in OF_BODIES for test in filters.tests)
+            options = replace(self.asked.options, only=self.bounds, payload_types=self.filters.payload_types, fields=self._fields())
             self.asked = replace(self.asked, options=replace(options, payloads=options.payloads or needs_payload))
+
+    def _fields(self) -> frozenset[str] | None:
+        """The raw columns that rows and filters need, None for all; no others are made of what was read."""
+        if self.asked.is_state:
+            return None
+        wanted = self._wanted()
+        return raw_columns(self.asked.table, wanted) if self.asked.options.columns == "typed" else wanted
+
+    def _wanted(self) -> frozenset[str]:
+        return frozenset((*self.asked.columns, *(test.column for test in self.filters.tests)))
 
     @property
     def bounds(self) -> Bounds | None:
@@ -123,6 +136,7 @@ class Rows:
 
     def of(self, split: Split) -> Iterator[pa.RecordBatch]:
         """The rows of a split."""
+        begin_task()
         for piece in split.pieces:
             for table, batch in read_piece(piece, self.asked.options):
                 yield from self._made(table, batch)
@@ -132,22 +146,29 @@ class Rows:
         if asked.is_one and asked.table in TABLES and table in TABLES[asked.table].sources:
             batch, table = TABLES[asked.table].rows_of(table, batch), asked.table
         elif table in asked.tables and asked.options.columns == "typed":
-            wanted = {*asked.columns, *(test.column for test in self.filters.tests)} if asked.is_one else None
-            batch = spark_batch(typed_batch(table, batch, wanted))
+            batch = spark_batch(typed_batch(table, batch, self._wanted() if asked.is_one else None))
         if table not in asked.tables or not batch.num_rows:
             return
         if asked.is_one:
             batch = self.filters.kept(batch)
-            arrays = [batch.column(name) for name in asked.columns]
+            arrays = [_column(batch, field) for field in self.own]
         else:
-            arrays = [pa.nulls(batch.num_rows, field.type) for field in asked.schema]
+            arrays = [pa.nulls(batch.num_rows, field.type) for field in self.own]
             arrays[0] = pa.array([table]).take(pa.array([0] * batch.num_rows))
-            at = asked.schema.get_field_index(table)
-            arrays[at] = pa.StructArray.from_arrays(batch.columns, fields=list(asked.schema.field(at).type))
+            at = self.own.get_field_index(table)
+            arrays[at] = pa.StructArray.from_arrays(batch.columns, fields=list(self.own.field(at).type))
         if batch.num_rows:
-            made = pa.RecordBatch.from_arrays(arrays, schema=asked.schema)
+            made = pa.RecordBatch.from_arrays(arrays, schema=self.own)
             made = made if asked.is_one else self.filters.kept(made)
             yield made.cast(self.schema) if self.is_cast else made
+
+
+def _column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
+    """A column of a batch as the field of the schema has it."""
+    array = shaped(batch.column(field.name), field.type)
+    # Spark would read whatever lies below.
+    assert field.nullable or not array.null_count, f"{field.name} is never null"
+    return array
 
 
 class SplitReader(DataSourceReader):
@@ -212,13 +233,13 @@ def spark_types(schema: pa.Schema) -> StructType:
 def _agreed(own: pa.Schema, given: StructType) -> pa.Schema:
     """The schema that Spark expects of the rows. Errors: UsageError for a column whose type cannot be made of ours."""
     ours = spark_types(own)
-    if [(field.name, field.dataType.simpleString()) for field in ours] == [(field.name, field.dataType.simpleString()) for field in given]:
-        return own
     if given.names != ours.names:
         raise UsageError(f"the schema that was given has the columns {', '.join(given.names)}; they are {', '.join(ours.names)}", TABLE)
     # What the zone of a time is called has to be said to newer releases.
     more: Any = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
     wanted = to_arrow_schema(given, **more)
+    if wanted.equals(own):
+        return own
     for have, want in zip(own, wanted, strict=True):
         try:
             pa.nulls(0, have.type).cast(want.type)

@@ -10,6 +10,7 @@ import json
 import os
 import pickle
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -46,6 +47,7 @@ class GrowingLogsReader(DataSourceStreamReader):
         self.rows = None if asked.table == SPLITS else Rows(asked, schema)
         self.split_bytes = asked.split_bytes or SPLIT_BYTES
         self._known: Offset = {}
+        self._run = time.time_ns()
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
         return {}
@@ -54,7 +56,7 @@ class GrowingLogsReader(DataSourceStreamReader):
         """How far whole batches reach now. Spark before 4.2 does not say where the last one ended."""
         # Spark keeps offsets in files, which must not hold credentials.
         known = {**(start or {}), **self._known}
-        self._known = {log.name: reach_of(log, known.get(log.name)) for log in self._logs()}
+        self._known = {log.name: reach_of(log, known.get(log.name), self._run) for log in self._logs()}
         # As JSON gives it back.
         return cast(Offset, json.loads(json.dumps(self._known)))
 
@@ -68,9 +70,11 @@ class GrowingLogsReader(DataSourceStreamReader):
             # A log that was deleted since is skipped.
             if name in logs and reach != start.get(name):
                 new = new_between(logs[name], start.get(name), reach, self.split_bytes)
-                if new.note:
-                    sys.stderr.write(f"kafka_metadata: {new.note}\n")
+                for said in filter(None, (new.note, new.stopped)):
+                    sys.stderr.write(f"kafka_metadata: {said}\n")
                 found += [NewPartition(Split((piece,)), "" if number else new.note) for number, piece in enumerate(new.pieces)]
+                if new.stopped:
+                    found.append(NewPartition(Split(()), new.stopped))
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

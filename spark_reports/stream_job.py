@@ -25,13 +25,14 @@ from metashell.columns.names import STATE_TABLES
 from metashell.columns.typed.tables import spark_batch
 from metashell.errors import UsageError
 from metashell.reports.derived import TABLES as DERIVED
-from metashell.stores import Store, open_store
+from metashell.stores import Held, Store, open_store
 from spark_reports.asked import SPLITS, asked_by, table_schema
 from spark_reports.source import NAME
+from spark_reports.tables import java_uri
+from spark_reports.worker import begin_task
 
 PROGRESS: Final = "_progress"
 _OF_SPARK: Final = "_spark_metadata"
-_SCHEMES_OF_HADOOP: Final = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
 _JARS: Final = {
     "s3a": "org.apache.hadoop:hadoop-aws",
     "gs": "com.google.cloud.bigdataoss:gcs-connector",
@@ -49,6 +50,7 @@ class StreamTask:
     batch_id: int
 
     def __call__(self, numbered: tuple[Split, int]) -> None:
+        begin_task()
         split, number = numbered
         tables: dict[str, list[pa.RecordBatch]] = {}
         for table, batch in read_split(split, self.options):
@@ -66,14 +68,17 @@ class StreamTask:
 class Sink:
     """Writes micro-batches: Spark calls it with the splits of each, and with its number, from 0 on."""
 
-    def __init__(self, spark: Any, store: Store, options: ReadOptions, say: Callable[[str], None]) -> None:
+    def __init__(self, spark: Any, store: Store, options: ReadOptions, say: Callable[[str], None], held: Held | None = None) -> None:
         self.context = spark.sparkContext
+        self.held = held
         self.store = store
         self.options = options
         self.say = say
         self._is_first = True
 
     def __call__(self, frame: Any, batch_id: int) -> None:
+        if self.held is not None:
+            self.held.require()
         if self._is_first:
             self._remove_from(batch_id)
             self._is_first = False
@@ -101,10 +106,12 @@ def start_stream(
     options: dict[str, str] | None = None,
     interval: str = "5 seconds",
     say: Callable[[str], None] = lambda _: None,
+    held: Held | None = None,
 ) -> Any:
     """The running query that writes tables (None: all but `records`) to `out/table=NAME`; how far it has read is kept in `out/_progress`.
 
-    `say` gets what is odd about a log, such as that it was cut back.
+    `say` gets what is odd about a log, such as that it was cut back. `held` is the lock of `out`: where it may be lost, nothing more is
+    written.
     Errors: UsageError for a table that cannot be streamed, and for a place that Spark cannot keep its progress at.
     """
     for table in tables or ():
@@ -120,23 +127,23 @@ def start_stream(
     asked = asked_by(options)
     wanted = replace(asked.options, tables=frozenset(tables) if tables else None, payloads=True)
     frame = spark.readStream.format(NAME).options(**options).load()
-    query = frame.writeStream.foreachBatch(Sink(spark, store, wanted, say))
+    query = frame.writeStream.foreachBatch(Sink(spark, store, wanted, say, held))
     return query.option("checkpointLocation", progress).trigger(processingTime=interval).start()
 
 
 def progress_place(spark: Any, out: str) -> str:
     """Where Spark keeps how far a stream has come: below `out`. Errors: UsageError where its file systems have none for that."""
-    place = f"{out.rstrip('/')}/{PROGRESS}"
     if not is_uri(out):
-        return place
-    scheme, mark, rest = place.partition("://")
-    scheme = _SCHEMES_OF_HADOOP.get(scheme.lower(), scheme)
-    place = f"{scheme}{mark}{rest.partition('?')[0]}"
+        return f"{out.rstrip('/')}/{PROGRESS}"
+    place = f"{java_uri(out)}/{PROGRESS}"
+    scheme = place.partition(":")[0]
     context = spark.sparkContext
     try:
         context._jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, context._jsc.hadoopConfiguration())
     except Exception as error:
         jar = _JARS.get(scheme, f"the jar of Hadoop's file system for {scheme}://")
+        if jar.startswith("org.apache.hadoop:"):
+            jar = f"{jar}:{context._jvm.org.apache.hadoop.util.VersionInfo.getVersion()}"
         raise UsageError(
             f"{shown_uri(out)}: Spark keeps the progress of a stream by Hadoop's file systems, and has none for {scheme}://: "
             f"start it with {jar} (spark-submit --packages), or give --out a folder",

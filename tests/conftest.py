@@ -8,16 +8,22 @@ them.
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
+import re
 import signal
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from metashell.uncollected import Uncollected
 from tests.golden_cases import full_root, golden_root
 from tests.s3 import s3 as s3
 from tests.s3 import s3_server as s3_server
+from tools.gen_slow import listed
 
 # A run is the same every time: failures on a fresh machine are failures here. The soak takes new seeds, and more of them.
 settings.register_profile("default", derandomize=True, deadline=None, max_examples=10, database=None)
@@ -34,10 +40,59 @@ for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
 
+# What `make check` runs, as the Makefile has it, and the line of a module of which that runs nothing.
+QUICK = "not slow and not golden"
+ALL_MARKED = re.compile(r"^pytestmark = \[?pytest\.mark\.(slow|golden)\b", re.MULTILINE)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--rewrite`: transcripts, README and docs take what is printed now as what is expected."""
     parser.addoption("--rewrite", action="store_true", default=False, help="accept new output in tests/transcripts, README.md and docs/")
+
+
+class Backwards(pytest.Dir):
+    """A folder whose files come in the other order."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        return reversed(list(super().collect()))
+
+
+class FromTheEnd:
+    """Reads the tests from their end."""
+
+    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector:
+        return Backwards.from_parent(parent, path=path)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What has to be compiled on the first run, each of two processes compiles half of: they come from both ends."""
+    if os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
+        config.pluginmanager.register(FromTheEnd())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All processes have the same tests in the same order. Those of tests/slow.txt are slow as if they were marked."""
+    items.sort(key=lambda item: item.path)
+    slow = listed()
+    for item in items:
+        if item.nodeid in slow:
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Python's collector took half of the time of finding 20 000 tests; afterwards they are out of its way."""
+    atexit.register(gc.unfreeze)  # DuckDB speaks of leaks where it is not taken apart
+    with Uncollected(freezes=True):
+        return (yield)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`make check` does not import modules whose tests are all slow or all golden."""
+    if config.option.markexpr == QUICK and collection_path.suffix == ".py" and ALL_MARKED.search(collection_path.read_text("utf-8")):
+        return True
+    return None
 
 
 @pytest.fixture(scope="session")

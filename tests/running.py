@@ -47,20 +47,42 @@ def no_longer_than(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def run_main(main: Callable[[list[str]], int], argv: Sequence[str], *, cwd: Path, stdin: str = "", limit_s: int = 60) -> Outcome:
+@contextlib.contextmanager
+def handlers_kept() -> Iterator[None]:
+    """What a command does with signals ends with it, as with a process: a Ctrl-C of a later test is that test's."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
+    before = [(number, signal.getsignal(number)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+def run_main(
+    main: Callable[[list[str]], int],
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    stdin: str = "",
+    stdout: BinaryIO | None = None,
+    limit_s: int = 60,
+) -> Outcome:
     """Run `main(argv)` with the three standard descriptors redirected to files, in that working directory.
 
-    Descriptors, not only Python's streams: dumps are written to descriptor 1, also by child processes.
+    Descriptors, not only Python's streams: dumps are written to descriptor 1, also by child processes. What goes to a `stdout` of the
+    caller's is not in the outcome.
     """
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
         files[0].write(stdin.encode())
         files[0].seek(0)
+        files[1] = stdout or files[1]
         stack.enter_context(contextlib.chdir(cwd))
-        with _redirected(files), no_longer_than(limit_s):
+        with _redirected(files), handlers_kept(), no_longer_than(limit_s):
             status = _status_of(main, list(argv))
-        stdout, stderr = (_read_all(file) for file in files[1:])
-    return Outcome(status, stdout, stderr.decode("utf-8", "backslashreplace"))
+        written = b"" if stdout else _read_all(files[1])
+        return Outcome(status, written, _read_all(files[2]).decode("utf-8", "backslashreplace"))
 
 
 # What the golden answers do not depend on, turned to what they were not made with.

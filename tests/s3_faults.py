@@ -1,4 +1,4 @@
-"""A proxy before the S3 server of tests, which refuses, drops or delays what it is told to.
+"""A proxy before the S3 server of tests, which refuses, drops or delays what it is told to, and lists late.
 
 with FaultyS3(s3_server, lambda request: 503 if request.number % 10 == 9 else None) as address: ...
 """
@@ -6,16 +6,24 @@ with FaultyS3(s3_server, lambda request: 503 if request.number % 10 == 9 else No
 from __future__ import annotations
 
 import http.client
+import re
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from threading import Thread
+from time import monotonic, sleep
 from types import TracebackType
 from typing import NamedTuple, Self
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 DROP = -1
 """Close the connection without an answer."""
+LOSE = -2
+"""Do what is asked for, and close the connection then: nobody hears that it was done."""
+HOLD = -3
+"""Answer nothing, and do what is asked for later, when whoever asked has asked again."""
+_HELD_S = 1.0
+_LISTED = re.compile(rb"<Contents>.*?<Key>(.*?)</Key>.*?</Contents>", re.DOTALL)
 CODES = {403: "ExpiredToken", 500: "InternalError", 503: "SlowDown", 404: "NoSuchKey"}
 
 
@@ -30,10 +38,15 @@ Fault = Callable[[Request], int | None]
 
 
 class FaultyS3:
-    """`fault` says of each request which status it gets instead of an answer, DROP, or None to let it through."""
+    """`fault` says of each request which status it gets instead of an answer, DROP, LOSE, HOLD, or None to let it through.
 
-    def __init__(self, server: str, fault: Fault) -> None:
+    A list does not show what was written less than `late_s` before it.
+    """
+
+    def __init__(self, server: str, fault: Fault, late_s: float = 0) -> None:
         self.fault = fault
+        self.held: list[Thread] = []
+        self._written_s: dict[str, float] = {}
         self.seen: list[Request] = []
         numbers = count()
         place = urlsplit(server).netloc
@@ -46,11 +59,22 @@ class FaultyS3:
                 pass
 
             def answer(self) -> None:
+                if (self.command, self.path) == ("HEAD", "/"):
+                    # Somebody asks whether anything listens here, which is no request of S3.
+                    self.send_response_only(403)
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
                 request = Request(next(numbers), self.command, self.path, "Authorization" in self.headers)
                 proxy.seen.append(request)
                 body = self._body()
                 status = proxy.fault(request)
-                if status == DROP:
+                if status == HOLD:
+                    proxy.held.append(Thread(target=lambda: (sleep(_HELD_S), self._ask(body))))
+                    proxy.held[-1].start()
+                if status == LOSE:
+                    self._ask(body)
+                if status in (DROP, LOSE, HOLD):
                     self.close_connection = True
                     return
                 if status is not None:
@@ -82,21 +106,35 @@ class FaultyS3:
                 return b"".join(parts)
 
             def _pass_on(self, body: bytes) -> None:
+                answer, data = self._ask(body)
+                self.send_response_only(answer.status)
+                for name, value in answer.getheaders():
+                    if name.lower() not in ("transfer-encoding", "content-length", "connection"):
+                        self.send_header(name, value)
+                length = answer.getheader("Content-Length") if self.command == "HEAD" else None
+                self.send_header("Content-Length", length or str(len(data)))
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(data)
+
+            def _ask(self, body: bytes) -> tuple[http.client.HTTPResponse, bytes]:
+                """The answer of the server itself."""
                 upstream = http.client.HTTPConnection(place, timeout=60)
                 dropped = {"transfer-encoding", "content-length", "expect", "connection"}
                 headers = {name: value for name, value in self.headers.items() if name.lower() not in dropped}
                 upstream.request(self.command, self.path, body=body or None, headers={**headers, "Content-Length": str(len(body))})
                 answer = upstream.getresponse()
                 data = answer.read()
-                self.send_response_only(answer.status)
-                for name, value in answer.getheaders():
-                    if name.lower() not in ("transfer-encoding", "content-length", "connection"):
-                        self.send_header(name, value)
-                self.send_header("Content-Length", answer.getheader("Content-Length") or str(len(data)))
-                self.end_headers()
-                if self.command != "HEAD":
-                    self.wfile.write(data)
                 upstream.close()
+                if self.command == "PUT":
+                    proxy._written_s[unquote(self.path.partition("?")[0])] = monotonic()
+                elif late_s and "list-type" in self.path:
+                    data = _LISTED.sub(self._listed, data)
+                return answer, data
+
+            def _listed(self, entry: re.Match[bytes]) -> bytes:
+                path = f"{self.path.partition('?')[0].rstrip('/')}/{unquote(entry[1].decode())}"
+                return b"" if monotonic() - proxy._written_s.get(path, -late_s) < late_s else entry[0]
 
         class Server(ThreadingHTTPServer):
             daemon_threads = True

@@ -313,6 +313,7 @@ def test_a_change_of_an_unknown_topic_is_a_fault_at_its_offset(tmp_path: Path) -
     assert "2 " in seen.stderr, seen.stderr
 
 
+@pytest.mark.slow
 def test_a_file_that_shrinks_while_it_is_read_ends_with_a_line(tmp_path: Path) -> None:
     path = write(tmp_path, plain.make_log([plain.topic(f"topic-{n}", n) for n in range(60_000)], per_batch=500))
     child = subprocess.Popen(

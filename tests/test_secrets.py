@@ -35,6 +35,7 @@ from metashell.options.storage_tools import STORAGE
 from metashell.options.verify_tools import VERIFY
 from metashell.shell.commands import NAMES as SHELL_COMMANDS
 from tests.bundle.unpacking import unpacked
+from tests.quick import quick
 from tests.running import Outcome, command_line, run_main
 from tests.secret_logs import (
     CHECKPOINT_NAME,
@@ -54,6 +55,7 @@ NOT_HERE = {
     "metashell": "a door to the others",
     "metashell-completion": "prints a file that ships with the package, and takes no input",
     "metashell-tables": "prints what ships with the package, and takes no input",
+    "metashell-lake": "reads what an export has written: tests/cli/test_lake.py",
     "spark-reports": "tests/spark_reports/test_secrets.py",
     "metashell-quorum": "reads no logs; passwords in settings: tests/cli/test_quorum.py",
     "metashell-topics": "reads no logs, and a topic has no secrets",
@@ -227,7 +229,7 @@ def test_export_that_fails_and_with_every_option(root: Path, tmp_path: Path, sho
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("show", [False, True])
+@pytest.mark.parametrize("show", quick([False, True]))
 def test_sql_over_every_table_of_every_log(root: Path, tmp_path: Path, show: bool) -> None:
     ran = Ran()
     forms = variants(SQL.option("output"))
@@ -244,7 +246,8 @@ def test_sql_over_every_table_of_every_log(root: Path, tmp_path: Path, show: boo
 FAULTS_BESIDE_RECORDS = 'select f.bytes, f.reason, r.payload from faults f full join records r on f."offset" = r."offset"'
 
 
-@pytest.mark.parametrize("show", [False, True])
+@pytest.mark.slow
+@pytest.mark.parametrize("show", quick([False, True]))
 def test_sql_over_faults_in_every_form(root: Path, tmp_path: Path, show: bool) -> None:
     ran = Ran()
     for form in variants(SQL.option("output")):
@@ -267,7 +270,7 @@ def run_report(ran: Ran, words: Sequence[str], out: Path, show: bool) -> None:
     ran.note(words, outcome, out)
 
 
-@pytest.mark.parametrize("show", [False, True])
+@pytest.mark.parametrize("show", quick([False, True]))
 def test_the_report_on_settings(root: Path, tmp_path: Path, show: bool) -> None:
     ran = Ran()
     for words in ([ALL], ["topic_history", "-o", "csv"], [ALL, "-o", "jsonl"], ["timeline", "-o", "html"]):
@@ -335,7 +338,8 @@ def test_rehearse_with_every_option_and_form(root: Path, place: str) -> None:
 # ---- the shell -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("show", [False, True])
+@pytest.mark.slow
+@pytest.mark.parametrize("show", quick([False, True]))
 @pytest.mark.parametrize("name", LOG_NAMES)
 def test_every_command_of_the_shell(root: Path, name: str, show: bool) -> None:
     assert set(SHELL_COMMANDS) >= ENDLESS

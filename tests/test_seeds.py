@@ -19,6 +19,7 @@ def test_the_page_is_what_would_be_generated() -> None:
     assert gen_seeds.text(gen_seeds.measured_in(PAGE)) == PAGE, "python -m tools.gen_seeds"
 
 
+@pytest.mark.slow
 @shows("KIP-343/self-fencing")
 def test_the_first_rows_of_the_table_are_what_is_measured_now() -> None:
     measured = table([measure(cut_from_controllers, lease_ms) for lease_ms in (0, LEASE_MS)])

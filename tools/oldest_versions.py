@@ -26,6 +26,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 DEMO: Final = str(ROOT / "metashell" / "demo" / "data")
 _REQUIREMENT: Final = re.compile(r"([\w-]+)(?:\[[\w,]+\])?>=([\w.]+)")
 _QUERY: Final = "select count(*) as n, count(distinct topic_id_text) as ids, min(timestamp) as first from partition"
+_CONDITION: Final = "\"offset\" >= 251 and timestamp < '2100-01-01'"
 _STATE: Final = "select topic, topic_id_text from topics order by topic limit 3"
 _READ: Final = """
 import pyarrow.parquet, sys
@@ -55,21 +56,26 @@ def make_environment(folder: Path, wanted: Iterable[str]) -> Path:
 
 
 def jobs(out: Path, *, is_cluster: bool, has_spark: bool) -> Iterable[tuple[str, list[str]]]:
-    """Command lines behind `python`, by what they show."""
+    """Command lines behind `python`, by what they show; behind a colon, what they have to print."""
     metashell = ["-c", "import sys; from metashell.cli.front_door import main; sys.exit(main())"]
     for form in ("parquet", "arrow", "csv", "jsonl"):
         yield f"export {form}", [*metashell, "export", "-f", form, DEMO, "--out", str(out / form)]
     yield "append", [*metashell, "export", "--append", DEMO, "--out", str(out / "lake")]
-    yield "append again", [*metashell, "export", "--append", DEMO, "--out", str(out / "lake")]
+    yield "append again: nothing new", [*metashell, "export", "--append", DEMO, "--out", str(out / "lake")]
     yield "old columns", [*metashell, "export", "--old-columns", DEMO, "--out", str(out / "old")]
     yield "ids in Parquet", ["-c", _READ, str(out / "parquet")]
     if not is_cluster:
         yield "sql, events", [*metashell, "sql", _QUERY, DEMO, "-o", "jsonl"]
+        yield "sql, condition", [*metashell, "sql", f"{_QUERY} where {_CONDITION}", DEMO, "-o", "jsonl"]
+        yield "sql, lake", [*metashell, "sql", f"{_QUERY} where {_CONDITION}", str(out / "lake"), "-o", "jsonl"]
         yield "sql, state", [*metashell, "sql", _STATE, DEMO, "-o", "jsonl"]
         yield "reports", [*metashell, "report", "all", DEMO, "--out", str(out / "reports")]
     if has_spark:
         spark = ["-m", "spark_reports.main"]
-        yield "spark export", [*spark, "export", "--master", "local[2]", DEMO, "--out", str(out / "spark")]
+        export = [*spark, "export", "--master", "local[2]", DEMO, "--out"]
+        yield "spark export", [*export, str(out / "spark")]
+        yield "spark append: nothing new", [*export, str(out / "lake"), "--mode", "append"]
+        yield "spark overwrite", [*export, str(out / "lake"), "--mode", "overwrite"]
         yield "spark report", [*spark, "timeline", "--master", "local[2]", DEMO, "--out", str(out / "spark-report")]
 
 
@@ -78,12 +84,14 @@ def run(python: Path, folder: Path, *, is_cluster: bool, has_spark: bool) -> int
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("PYSPARK_PYTHON", None)
     failed = 0
-    with tempfile.TemporaryDirectory(dir=folder) as name:
-        for what, words in jobs(Path(name), is_cluster=is_cluster, has_spark=has_spark):
-            done = subprocess.run([str(python), *words], cwd=name, env=environment, capture_output=True, text=True, check=False)
+    with tempfile.TemporaryDirectory(dir=folder) as out:
+        for what, words in jobs(Path(out), is_cluster=is_cluster, has_spark=has_spark):
+            done = subprocess.run([str(python), *words], cwd=out, env=environment, capture_output=True, text=True, check=False)
             said = [*done.stderr.splitlines(), *done.stdout.splitlines()] or [""]
-            print(f"{'ok' if done.returncode == 0 else 'FAILED':8}{what:16}{said[-1 if done.returncode else 0][:140]}", flush=True)
-            failed += done.returncode != 0
+            name, _, wanted = what.partition(": ")
+            is_good = done.returncode == 0 and wanted in done.stdout
+            print(f"{'ok' if is_good else 'FAILED':8}{name:16}{said[-1 if done.returncode else 0][:140]}", flush=True)
+            failed += not is_good
     return failed
 
 

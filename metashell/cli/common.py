@@ -32,16 +32,24 @@ class Tool:
     """A command of the operating system: called with its words, by default those of the process, it returns its exit status.
 
     Shape: `run` gets the words; `usage_status` is the status for a wrong command line. With `answers_version` a lone `--version` is
-    answered before anything heavy is imported.
+    answered before anything heavy is imported. A command that `tells_interrupts` has a line for Ctrl-C: its output is files, and
+    somebody may look for them.
     """
 
     def __init__(
-        self, name: str, run: Callable[[list[str]], int], *, usage_status: int = STATUS_USAGE, answers_version: bool = True
+        self,
+        name: str,
+        run: Callable[[list[str]], int],
+        *,
+        usage_status: int = STATUS_USAGE,
+        answers_version: bool = True,
+        tells_interrupts: bool = False,
     ) -> None:
         self.name = name
         self._run = run
         self._usage_status = usage_status
         self._answers_version = answers_version
+        self._tells_interrupts = tells_interrupts
 
     def __call__(self, argv: Sequence[str] | None = None) -> int:
         """Run the command; its output is flushed, and its error, if any, is one line on stderr."""
@@ -75,8 +83,8 @@ class Tool:
                 return print_version(self.name)
             return self._run(words)
         except KeyboardInterrupt as error:
-            if error.args:
-                complain(self.name, str(error))
+            if error.args or self._tells_interrupts:
+                complain(self.name, str(error) or "interrupted")
             return STATUS_INTERRUPTED
         except MetashellError as error:
             show_error(self.name, error)
@@ -128,7 +136,7 @@ def _unnamed_error_text(error: OSError) -> str:
     return f"standard output: {reason}"
 
 
-def declared_tool(name: str, spec: str, work: Callable[[SimpleNamespace], int]) -> Tool:
+def declared_tool(name: str, spec: str, work: Callable[[SimpleNamespace], int], *, tells_interrupts: bool = False) -> Tool:
     """The tool whose command line `metashell.options` declares as `MODULE:NAME`; `work` gets the parsed values."""
 
     def run(words: list[str]) -> int:
@@ -139,7 +147,7 @@ def declared_tool(name: str, spec: str, work: Callable[[SimpleNamespace], int]) 
         values = parsed(declared._replace(name=name), words)
         return STATUS_OK if values is None else work(values)
 
-    return Tool(name, run)
+    return Tool(name, run, tells_interrupts=tells_interrupts)
 
 
 def run_sub_command(tool: CommandSpec, words: list[str], work: Callable[[CommandSpec, list[str]], int]) -> int:

@@ -18,18 +18,23 @@ NAME = "metashell export"
 def _export(values: SimpleNamespace) -> int:
     """Export what the command line names."""
     from metashell.cli.export_lake import append_to_lake, require_fitting
-    from metashell.columns.export.options import ExportOptions
-    from metashell.columns.export.progress import progress_bar
-    from metashell.columns.export.run import export
-    from metashell.columns.packages import one_blas_thread, require_packages
-    from metashell.errors import LogCorruptError
-    from metashell.stores import open_store
+    from metashell.columns.packages import keep_to_one_allocator, only_what_we_use, require_packages
 
     require_fitting(values)
     require_packages("arrow", "pyarrow", "numpy")
-    one_blas_thread()
-    if values.append:
-        return _status(append_to_lake(values, _tables(values), NAME))
+    keep_to_one_allocator()
+    with only_what_we_use():
+        return _status(append_to_lake(values, _tables(values), NAME) if values.append else _export_anew(values))
+
+
+def _export_anew(values: SimpleNamespace) -> int:
+    """Write tables; returns how many faults were skipped."""
+    from metashell.columns.export.options import ExportOptions
+    from metashell.columns.export.progress import progress_bar
+    from metashell.columns.export.run import export
+    from metashell.errors import LogCorruptError
+    from metashell.stores import open_store
+
     open_store(values.out, sources=values.paths)
     options = ExportOptions(
         paths=tuple(values.paths),
@@ -50,7 +55,7 @@ def _export(values: SimpleNamespace) -> int:
         raise with_way_out(error) from error
     if not values.quiet:
         sys.stdout.write(summary(report))
-    return _status(report.rows.get("faults", 0))
+    return report.rows.get("faults", 0)
 
 
 def _tables(values: SimpleNamespace) -> tuple[str, ...] | None:
@@ -91,4 +96,4 @@ def _status(faults: int) -> int:
     return STATUS_FAILED
 
 
-main = declared_tool(NAME, "analyse_tools:EXPORT", _export)
+main = declared_tool(NAME, "analyse_tools:EXPORT", _export, tells_interrupts=True)

@@ -44,9 +44,10 @@ def append_to_lake(values: SimpleNamespace, tables: tuple[str, ...] | None, name
                 report = append(options, bar.advance, bar.start)
     except LogCorruptError as error:
         raise with_way_out(error) from error
+    # Some tell of changes that are lost. A timer's job is quiet, and its errors are read.
+    for note in filter(None, (report.recovered, *report.plan.notes)):
+        complain(name, note)
     if not values.quiet:
-        for note in filter(None, (report.recovered, *report.plan.notes)):
-            complain(name, note)
         lines = planned_lines(report) if values.dry_run else added_lines(report)
         sys.stdout.write("".join(f"{line}\n" for line in lines))
     return report.rows.get("faults", 0)
@@ -54,10 +55,7 @@ def append_to_lake(values: SimpleNamespace, tables: tuple[str, ...] | None, name
 
 def _options(values: SimpleNamespace, tables: tuple[str, ...] | None) -> AppendOptions:
     from metashell.columns.lake.append import AppendOptions
-    from metashell.columns.lake.compact import TARGET_SIZE_MAX
 
-    if values.target_file_size and values.target_file_size > TARGET_SIZE_MAX:
-        raise UsageError("--target-file-size: at most 1G, since a store copies files of 5 GB at most in one step", "--target-file-size")
     return AppendOptions(
         paths=tuple(values.paths),
         out=values.out,
@@ -67,23 +65,41 @@ def _options(values: SimpleNamespace, tables: tuple[str, ...] | None) -> AppendO
         show_secrets=values.show_secrets,
         log=values.log,
         columns="raw" if values.old_columns else "typed",
-        target_size=values.target_file_size or None,
+        target_size=checked_target_size(values.target_file_size),
         replaces=values.replace,
     )
 
 
+def checked_target_size(given: int) -> int | None:
+    """The wanted size of files; None where none was given. Errors: UsageError for one that stores do not take."""
+    from metashell.columns.lake.compact import TARGET_SIZE_MAX
+
+    if given > TARGET_SIZE_MAX:
+        raise UsageError("--target-file-size: at most 1G, since a store copies files of 5 GB at most in one step", "--target-file-size")
+    return given or None
+
+
 def added_lines(report: AppendReport) -> Iterator[str]:
     """The rows that were added by table, and what was there already."""
-    from metashell.forms import aligned, counted
+    from metashell.forms import aligned
 
-    plan, state = report.plan, report.state
     if report.rows:
         yield from aligned([(table, f"{count:>12,}") for table, count in sorted(report.rows.items())])
-    if plan.tasks or plan.cut:
+    yield from outcome_lines(report)
+
+
+def outcome_lines(report: AppendReport) -> Iterator[str]:
+    """What became of the lake."""
+    from metashell.forms import counted
+
+    plan = report.plan
+    if report.number:
         there = f"; {plan.known_count:,} of {counted(plan.file_count, 'file')} had nothing new" if plan.known_count else ""
-        yield f"added as commit {state.number - (report.merged[1] > 0)}{there}"
+        yield f"added as commit {report.number}{there}"
     else:
         yield f"nothing new: the lake has all of {counted(plan.file_count, 'file')} already"
+    if report.removed:
+        yield f"removed {counted(sum(report.removed.values()), 'row')} that were there"
     before, after = report.merged
     if after:
         yield f"{counted(before, 'small file')} of rows became {after:,}"
@@ -104,7 +120,11 @@ def planned_lines(report: AppendReport) -> Iterator[str]:
             rows.append((str(key), has, ", ".join(filter(None, new))))
         yield from aligned(rows)
     new_count = plan.file_count - plan.known_count
-    yield f"{new_count:,} of {counted(plan.file_count, 'file')} with something new, {size_text(plan.bytes)} to read; nothing was written"
+    goes = f", {counted(sum(report.removed.values()), 'row')} to remove" if report.removed else ""
+    yield (
+        f"{new_count:,} of {counted(plan.file_count, 'file')} with something new, {size_text(plan.bytes)} to read{goes}; "
+        "nothing was written"
+    )
 
 
 def _offsets(intervals: Iterable[tuple[int, int]]) -> str:

@@ -213,11 +213,11 @@ def _list(work: Work) -> None:
     if groups_live.asks_cluster(work):
         return groups_live.list_groups(work)
     from metashell.offsets_log.asking import summaries
-    from metashell.offsets_log.loading import many_objects
+    from metashell.uncollected import Uncollected
 
     wanted = work.values
     loaded = read_logs(work)
-    with many_objects():
+    with Uncollected():
         rows = (
             summary.as_object()
             for summary in summaries(loaded)
@@ -316,13 +316,13 @@ def _expiring(work: Work) -> None:
     import time
 
     from metashell.offsets_log.asking import expiring as found_expiring
-    from metashell.offsets_log.loading import many_objects
+    from metashell.uncollected import Uncollected
 
     values = work.values
     now_ms = round(time.time() * 1000) if values.at is None else values.at
     loaded = read_logs(work)
     people = work.form in ("text", "table")
-    with many_objects():
+    with Uncollected():
         found = found_expiring(loaded, now_ms + values.within, values.retention, Meanwhile(work).looked)
         work.rows([_expiring_object(one, now_ms, for_people=people) for one in found], EXPIRING_COLUMNS, none="no offset expires by then")
 

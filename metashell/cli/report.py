@@ -19,14 +19,15 @@ NAME = "metashell report"
 def _report(values: SimpleNamespace) -> int:
     """Answer the report that the command line names; SIGTERM leaves nothing of it in the folder for temporary files."""
     from metashell.cli.stop_signals import left_in_order
+    from metashell.columns.packages import only_what_we_use, require_packages
 
-    with left_in_order():
+    require_packages("report", "pyarrow", "numpy", "duckdb")
+    with left_in_order(), only_what_we_use():
         return _answered(values)
 
 
 def _answered(values: SimpleNamespace) -> int:
     """Print the answer, or write files and print their names."""
-    from metashell.columns.packages import one_blas_thread, require_packages
     from metashell.errors import LogCorruptError
     from metashell.options.report_tools import ALL, STANDARD_OUTPUT
     from metashell.progress import shown_while
@@ -34,8 +35,6 @@ def _answered(values: SimpleNamespace) -> int:
     from metashell.reports.forms import left_out, left_out_lines, notes_on
     from metashell.reports.local import run_local
 
-    require_packages("report", "pyarrow", "numpy", "duckdb")
-    one_blas_thread()
     is_all = values.report == ALL
     is_printed = values.out in (None, STANDARD_OUTPUT)
     form = _printed_form(values.format, is_all) if is_printed else ""
@@ -132,4 +131,4 @@ def _sources(values: SimpleNamespace) -> str:
     return " ".join(map(shown_uri, values.paths))
 
 
-main = declared_tool(NAME, "report_tools:REPORT", _report)
+main = declared_tool(NAME, "report_tools:REPORT", _report, tells_interrupts=True)

@@ -25,18 +25,18 @@ _STDIN = "-"
 
 def _run(values: SimpleNamespace) -> int:
     """Answer the questions, wherever they come from."""
-    from metashell.columns.packages import one_blas_thread, require_packages
+    from metashell.columns.packages import only_what_we_use, require_packages
 
     question, paths = _question_and_paths(values)
     require_packages("sql", "duckdb", "pyarrow", "numpy")
-    one_blas_thread()
     from metashell.cli.stop_signals import left_in_order
-    from metashell.columns.sql.query import Session
 
     is_typed = question is None and values.file is None and sys.stdin.isatty() and sys.stdout.isatty()
     text = None if is_typed else _text(question, values.file, paths)
     image_at = None if values.at is None else _image_as_of(values.at)
-    with left_in_order():
+    with left_in_order(), only_what_we_use():
+        from metashell.columns.sql.query import Session
+
         session = Session(
             paths,
             on_error=values.on_error,

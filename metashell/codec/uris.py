@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import unquote
 
 from metashell.codec.redaction import REDACTED
+from metashell.errors import MetashellError, UsageError
 
 URI_MARK = "://"
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>`]+")
@@ -84,6 +86,18 @@ def without_credentials(text: str, uri: str = "") -> str:
         for piece in sorted(set(_credentials(uri)), key=len, reverse=True):
             text = text.replace(piece, REDACTED)
     return _URI.sub(_shown_match, text) if URI_MARK in text else text
+
+
+@contextmanager
+def errors_without_credentials() -> Iterator[None]:
+    """Errors that are raised in the block say nothing that opens a store: others than our commands may write them down, such as Spark."""
+    try:
+        yield
+    except MetashellError as error:
+        error.args = tuple(without_credentials(word) if isinstance(word, str) else word for word in error.args)
+        if isinstance(error, UsageError):
+            error.argument = shown_uri(error.argument)
+        raise
 
 
 def _shown_match(match: re.Match[str]) -> str:

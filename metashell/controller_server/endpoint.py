@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from metashell.controller_server.metrics import Family, Metrics
 from metashell.errors import MetashellError, UsageError
+from metashell.net.accepting import stop_accepting
 from metashell.net.addresses import PORT_MAX
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Endpoint:
         self._render = render
         self._content_type = content_type
         self._open = 0
+        self._is_closed = False
         self._listener: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._routes: dict[str, Callable[[], Awaitable[Answer]]] = {
@@ -75,8 +77,9 @@ class Endpoint:
 
     async def close(self) -> None:
         """Answer nothing more."""
+        self._is_closed = True
         if self._listener is not None:
-            self._listener.close()
+            await stop_accepting(self._listener)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -90,7 +93,7 @@ class Endpoint:
         self._tasks.add(task)
         self._open += 1
         try:
-            if self._open > CONNECTIONS_MAX:
+            if self._is_closed or self._open > CONNECTIONS_MAX:
                 self.refused += 1
                 return
             async with asyncio.timeout(TIMEOUT_S):

@@ -23,12 +23,10 @@ def run_dump(options: DumpOptions, out: int | ByteSink, err: TextSink) -> int:
     `out` is a file descriptor (then other processes may help) or anything that takes bytes.
     Errors: BrokenPipeError when the reader has closed its end; KeyboardInterrupt passes. No other process is left behind.
     """
-    import gc
+    from metashell.uncollected import Uncollected
 
     output = output_for(out, options.output)
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
+    with Uncollected():
         if options.output == "kafka" and options.voice == "own":
             from metashell.dump.kafka.own_rules import run_kafka_text
 
@@ -40,6 +38,3 @@ def run_dump(options: DumpOptions, out: int | ByteSink, err: TextSink) -> int:
         from metashell.dump.own.run import run_own
 
         return run_own(options, output, err)
-    finally:
-        if was_enabled:
-            gc.enable()

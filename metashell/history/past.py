@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from metashell.image.image import MetadataImage
 from metashell.image.loader import ImageLoader, placed
 from metashell.image.source import Source
 from metashell.log.reach import Reach
+from metashell.uncollected import Uncollected
 
 if TYPE_CHECKING:
     from metashell.codec.batches import BatchHeader
@@ -231,9 +231,7 @@ class Past:
         return self._certain[1]
 
     def _load(self, end: int | None, start: int) -> MetadataImage:
-        was_enabled = gc.isenabled()
-        gc.disable()
-        try:
+        with Uncollected(freezes=True):
             while (anchor := self._anchor_before(end, start)) is not None:
                 image = self._load_on(anchor, end)
                 if image is not None:
@@ -252,10 +250,6 @@ class Past:
                         # Where a log begins that lacks what came before.
                         image = image._replace(provenance=image.provenance._replace(offset=end - 1, end_offset=end))
             return image._replace(faults=tuple(dict.fromkeys(image.faults)))
-        finally:
-            gc.freeze()
-            if was_enabled:
-                gc.enable()
 
     def _load_on(self, anchor: _Anchor, end: int | None) -> MetadataImage | None:
         """The image that lies behind a kept one; None if the log is not the one that it was made of."""

@@ -32,6 +32,27 @@ class Closing(Closable):
     batch_size_max: int = FRAME_SIZE_MAX
 
 
+class HeldBytes(Closing):
+    """Bytes as a file."""
+
+    def __init__(self, name: str, data: bytes, batch_size_max: int = FRAME_SIZE_MAX) -> None:
+        self.name = name
+        self.batch_size_max = batch_size_max
+        self._data = data
+
+    def read_at(self, position: int, size: int) -> bytes:
+        return self._data[position : position + size]
+
+    def peek(self, size: int) -> bytes:
+        return self._data[:size]
+
+    def size(self) -> int | None:
+        return len(self._data)
+
+    def close(self) -> None:
+        return
+
+
 class FrontToBack(Closing):
     """A file whose size is known only once it is read.
 

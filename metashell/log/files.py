@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from errno import EINVAL, EISDIR
+from errno import EINVAL, EISDIR, ENOENT, ENOTDIR
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -21,6 +21,8 @@ from metashell.log.packing import HEAD_SIZE, TAR_MARK, TAR_MARK_AT, archive_of, 
 STREAM_NAMES = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 STDIN_NAME = "<stdin>"
 """What standard input is called where `-` opened it."""
+
+_IN_A_STORE = "this reads files of this machine only; metashell export, report and sql read stores"
 
 
 class OpenFile(Protocol):
@@ -52,6 +54,10 @@ def open_file(path: str) -> OpenFile:
     try:
         file = _open_plain(path)
     except OSError as error:
+        from metashell.codec.uris import is_uri, shown_uri
+
+        if is_uri(path) and error.errno in (ENOENT, ENOTDIR):
+            raise PathError(f"{shown_uri(path)}: {_IN_A_STORE}", shown_uri(path)) from error
         raise PathError.of(path, error) from error
     return unpacked(file)
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol
 from metashell.codec.batches import RecordBatch
 from metashell.errors import LogCorruptError, PathError, UsageError
 from metashell.log.directory import Listing, listing_of
-from metashell.log.file_kinds import Closing
+from metashell.log.file_kinds import HeldBytes
 from metashell.log.files import STREAM_NAMES, OpenFile, StreamFile, is_stream, open_file
 from metashell.log.identity import NOTHING, Content, content_of, kind_of, kind_of_place, known_names, name_of
 from metashell.log.kinds import DATA, METADATA, READERS, LogKind
@@ -52,6 +52,7 @@ class Tree(Protocol):
     def parent(self, folder: str) -> str: ...
     def open(self, place: str) -> OpenFile: ...
     def read(self, folder: str, name: str) -> bytes | None: ...
+    def version(self, folder: str, name: str) -> str: ...
 
 
 class LocalTree:
@@ -85,6 +86,9 @@ class LocalTree:
         except (OSError, LogCorruptError):
             return None
 
+    def version(self, folder: str, name: str) -> str:
+        return ""  # who wants to know asks the file system
+
 
 LOCAL: Final = LocalTree()
 
@@ -92,7 +96,7 @@ LOCAL: Final = LocalTree()
 class InputFile(NamedTuple):
     """A file to read: the log it belongs to (None: not known) and the cluster it is of.
 
-    `node` says which node wrote it, None where no meta.properties does.
+    `node` says which node wrote it, None where no meta.properties does. `version` changes when a store gets another file of that name.
     `checkpoint` names the checkpoint that it is, empty for a segment. `may_end_early` marks the last segment of a directory, whose torn or
     empty tail is no fault.
 
@@ -109,6 +113,7 @@ class InputFile(NamedTuple):
     next_path: str = ""
     passed_over: tuple[SourceFault, ...] = ()
     node: "MetaProperties | None" = None
+    version: str = ""
 
 
 class FoundLog(NamedTuple):
@@ -242,6 +247,7 @@ def _bootstrap(folder: str, clusters: "_Clusters") -> FoundLog:
     path = clusters.tree.place(folder, BOOTSTRAP_CHECKPOINT)
     cluster_id, node = clusters.of(folder), clusters.node_of(folder)
     file = InputFile(path=path, log=METADATA, cluster_id=cluster_id, checkpoint=BOOTSTRAP_CHECKPOINT, node=node)
+    file = file._replace(version=clusters.tree.version(folder, BOOTSTRAP_CHECKPOINT))
     return FoundLog(directory=clusters.tree.place(folder), kind=METADATA, cluster_id=file.cluster_id, files=(file,))
 
 
@@ -265,6 +271,7 @@ def _found(folder: str, listing: Listing, place: LogKind | None, clusters: "_Clu
                 checkpoint=checkpoint_id(file.name),
                 may_end_early=file.may_end_early,
                 node=node,
+                version=tree.version(folder, file.name),
             )
         )
     return FoundLog(
@@ -346,7 +353,9 @@ def log_of_file(path: str, file: OpenFile) -> tuple[LogKind | None, bool]:
 def _to_be_looked_at(file: OpenFile) -> OpenFile:
     if file.size() is not None:
         return file
-    return _Head(file, _FIRST_BATCH_BYTES if isinstance(file, StreamFile) else _LOOK_BYTES // 16)
+    # Of what can only be read once, the first bytes.
+    size = _FIRST_BATCH_BYTES if isinstance(file, StreamFile) else _LOOK_BYTES // 16
+    return HeldBytes(file.name, file.peek(size)[:size], size)
 
 
 def content_of_file(file: OpenFile) -> Content:
@@ -369,27 +378,6 @@ def _content_of_path(place: str, tree: Tree) -> Content:
             return content_of_file(file)
     except UsageError:
         return Content(None)  # the reader will say why it cannot be opened
-
-
-class _Head(Closing):
-    """The first bytes of what can only be read once, as a file."""
-
-    def __init__(self, file: OpenFile, size: int) -> None:
-        self.name = file.name
-        self.batch_size_max = size
-        self._data = file.peek(size)[:size]
-
-    def read_at(self, position: int, size: int) -> bytes:
-        return self._data[position : position + size]
-
-    def peek(self, size: int) -> bytes:
-        return self._data[:size]
-
-    def size(self) -> int | None:
-        return len(self._data)
-
-    def close(self) -> None:
-        return
 
 
 # ---- place and cluster

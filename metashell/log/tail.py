@@ -12,6 +12,7 @@ from metashell.codec.batches import CRC_START, HEADER_SIZE, LEAD_SIZE, MAGIC_END
 from metashell.codec.crc32c import crc32c
 from metashell.codec.framing import Stop
 from metashell.log.files import STDIN_NAME, STREAM_NAMES, OpenFile
+from metashell.log.kinds import OFFSETS, TRANSACTIONS, LogKind
 
 TailKind = Literal["truncated", "zero-tail", "bad-size", "bad-magic", "unreadable"]
 
@@ -64,6 +65,14 @@ def empty_tail(name: str) -> Tail:
     """What is wrong with a file without a byte, where nothing says that it may be one."""
     what = "standard input" if name in STREAM_NAMES or name == STDIN_NAME else "the file"
     return Tail(kind="truncated", file=name, position=0, size=0, reason=f"{what} is empty")
+
+
+def may_lack_batches(log: LogKind | None) -> bool:
+    """Whether any segment of a log may be empty: compaction leaves such.
+
+    Source: KAFKA-9157, KAFKA-12889.
+    """
+    return log in (OFFSETS, TRANSACTIONS)
 
 
 def judge_tail(file: OpenFile, stop: Stop, after: int | None = None) -> Tail | None:

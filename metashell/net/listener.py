@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from metashell.errors import UsageError
 from metashell.net.accepted_connection import AcceptedConnection, OnRequest
+from metashell.net.accepting import stop_accepting
 from metashell.net.limits import Counters
 from metashell.net.listener_options import ListenerOptions, is_loopback, weakness
 from metashell.net.server_connection import ServerConnection
@@ -135,7 +136,7 @@ class Listener:
         """Accept no more; wait up to `grace_s` for open requests to be answered; then close what is left."""
         assert self._server is not None
         self._is_stopped = True
-        self._server.close()
+        await stop_accepting(self._server)
         for connection in list(self._connections):
             if not connection.core.in_flight:
                 connection.close("the listener stops")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from metashell.codec.compression import MAX_DECOMPRESSED
@@ -18,6 +16,7 @@ from metashell.offsets_log.decoding import Decoder
 from metashell.offsets_log.fold import Fold, RawRecord
 from metashell.offsets_log.inputs import PartitionLog, offsets_logs
 from metashell.offsets_log.merged import batches_of, newest_first
+from metashell.uncollected import Uncollected
 
 FAULTS_MAX = 100
 
@@ -50,18 +49,6 @@ class Loaded:
             self.faults.append(fault)
 
 
-@contextmanager
-def many_objects() -> Iterator[None]:
-    """A block that makes very many objects and no cycles of them: looking for cycles would take most of its time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 def load(
     paths: Sequence[str],
     *,
@@ -78,7 +65,7 @@ def load(
     """
     loaded = Loaded()
     reader = _Reader(loaded, wants, mark, max_decompressed, has_past=has_past)
-    with many_objects():
+    with Uncollected():
         unusable: list[SourceFault] = []
         logs = [newest_first(log) for log in offsets_logs(paths, loaded.notes, unusable)]
         for fault in unusable:

@@ -99,9 +99,11 @@ SQL = CommandSpec(
     description="""
         Answers questions with DuckDB. There are two kinds of tables. The state has each thing once, as it is at the end of the log. The
         tables of `metashell export` are events: a row for each record that was written. Only the tables that a question names are
-        read, events into temporary files below $TMPDIR that are deleted at the end. A question can read these tables and nothing else: no
-        file, no network, no extension. Ids are UUIDs, each beside its text as Kafka prints it (topic_id and topic_id_text), times are
-        timestamps in UTC. `uuid_text(ID)` is the text of an id, `uuid_of(TEXT)` the id of a text, `time_of(MS)` the time of a number of ms.
+        read, events into temporary files below $TMPDIR that are deleted at the end; where a condition limits offset, epoch or timestamp,
+        only what can meet it. A PATH may also be a lake, as `metashell export --append` makes it, which has the tables of events. A
+        question can read these tables and nothing else: no file, no network, no extension. Ids are UUIDs, each beside its text as Kafka
+        prints it (topic_id and topic_id_text), times are timestamps in UTC. `uuid_text(ID)` is the text of an id, `uuid_of(TEXT)` the id of
+        a text, `time_of(MS)` the time of a number of ms.
 
         Without QUERY, questions are asked at a prompt, where Tab completes tables, columns and functions, or read from standard input. Each
         ends with a semicolon.
@@ -135,6 +137,7 @@ SQL = CommandSpec(
             "metashell sql --at -2h 'select * from partitions where is_under_replicated' DIR",
             "what lacked replicas two hours ago",
         ),
+        ("metashell sql 'select count(*) from topic where timestamp >= current_date' s3://BUCKET/LAKE", "what was created today"),
         ("metashell sql DIR", "a prompt"),
         ("metashell sql -f questions.sql DIR -o jsonl", "the questions of a file"),
     ),

@@ -12,6 +12,7 @@ from metashell.options.dictionary_tools import TABLES
 from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
 from metashell.options.group_tools import GROUPS
 from metashell.options.kafka_admin_tools import KAFKA_CLUSTER, KAFKA_FEATURES, KAFKA_METADATA_QUORUM
+from metashell.options.lake_tools import LAKE
 from metashell.options.quota_tools import QUOTAS
 from metashell.options.reassign_tools import REASSIGN
 from metashell.options.rehearse_tools import REHEARSE
@@ -74,6 +75,7 @@ TOOLS: dict[str, CommandSpec] = {
         GROUPS,
         SERVER,
         EXPORT,
+        LAKE,
         SQL,
         REPORT,
         TABLES,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from metashell.options import shared
 from metashell.options.spec import Argument, CommandSpec, Option, choice, file_option, flag
 
@@ -26,12 +28,20 @@ ALL = "all"
 FORMS = ("parquet", "csv", "json", "html")
 PRINTED_FORMS = ("table", "csv", "json", "jsonl", "parquet", "html")
 STANDARD_OUTPUT = "-"
+EXPORT_MODES: tuple[Literal["error", "append", "overwrite"], ...] = ("error", "append", "overwrite")
+TABLE_FORMATS = ("delta", "iceberg")
 JOBS = {
-    "export": "tables as Parquet, by cluster and date",
+    "export": "tables as Parquet, by cluster and date, in a lake",
     "stream": "what is appended to growing logs, as Parquet, until stopped",
 }
 
-_FORMAT = choice("--format", choices=FORMS, multiple=True, help="form of the answer; all four by default")
+_FORMAT = choice(
+    "--format",
+    choices=(*FORMS, *TABLE_FORMATS),
+    multiple=True,
+    help="form of a report's answer, one of the first four, which it has all by default; for export what the tables are: parquet (the "
+    "default), delta or iceberg",
+)
 _REPORTS = ("REPORTS", shared.listed({**REPORT_SUMMARIES, ALL: "each report that the logs can answer"}))
 
 _OUT = file_option(
@@ -77,7 +87,8 @@ SPARK_REPORTS = CommandSpec(
     name="spark-reports",
     summary="the reports, exports and streams of Kafka's logs on Spark",
     description="""
-        The same reports as `metashell report`, for inputs that outgrow one machine; export and stream write tables as Parquet. Without
+        The same reports as `metashell report`, for inputs that outgrow one machine; export and stream write tables as Parquet. What export
+        writes is a lake, to which `metashell export --append` adds as well. Without
         --master it uses all cores of this machine, or what spark-submit sets. Workers run the Python that PYSPARK_PYTHON names, by
         default this one.
         """,
@@ -91,6 +102,34 @@ SPARK_REPORTS = CommandSpec(
             multiple=True,
             kind="table",
             help="for export and stream: only this table; all that occur by default",
+        ),
+        choice(
+            "--mode",
+            metavar="MODE",
+            choices=EXPORT_MODES,
+            help="for export: what becomes of a lake that is there. It is refused (the default), gets what it does not have yet, or its "
+            "rows go once the new ones are there",
+        ),
+        flag("--dry-run", help="for export: say what the lake has of the logs, and what would be added"),
+        flag("--replace", help="for export --mode append: remove what differs from the logs since one was cut and written anew"),
+        Option(
+            names=("--target-file-size",),
+            metavar="SIZE",
+            type="size",
+            default=0,
+            help="for export: put the small files of a table, cluster and day together, up to this size each. By default that is done "
+            "once there are 8 of them, up to 128M",
+        ),
+        Option(
+            names=("--catalog",),
+            metavar="NAME",
+            help="for export --format iceberg: the catalog of Spark's, and the namespace in it, that gets the tables, as in prod.kafka; "
+            "by default they lie below DIR",
+        ),
+        Option(
+            names=("--jars",),
+            metavar="FILES",
+            help="for export --format delta or iceberg: its jars, with commas between; by default they come from Maven, once",
         ),
         shared.ON_ERROR,
         shared.SHOW_SECRETS,
@@ -110,6 +149,10 @@ SPARK_REPORTS = CommandSpec(
         shared.LOG_PATHS,
     ),
     examples=(
+        (
+            "spark-reports export hdfs:///dumps/today --mode append --out hdfs:///lake --master yarn",
+            "what is new since yesterday, into a lake",
+        ),
         ("spark-reports metadata_growth dumps/ --out answers", "a report, on all cores"),
         ("spark-reports export hdfs:///dumps --out hdfs:///tables --master yarn", "all tables of a fleet, on a cluster"),
     ),

@@ -23,6 +23,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "groups": ("groups", "what groups do with topics and partitions"),
     "server": ("server", "run a controller from Kafka's server.properties"),
     "export": ("export", "write the records of logs as tables: Parquet, Arrow, CSV or JSON lines"),
+    "lake": ("lake", "what a lake holds, how it came to that, and whether it is whole"),
     "sql": ("sql", "ask questions of logs in SQL: the current state, and the events that led to it"),
     "tables": ("tables", "what the tables of export, sql and reports are, and what each column means"),
     "completion": ("completion", "print the completions of all commands for bash, zsh or fish"),

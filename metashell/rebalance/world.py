@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
@@ -18,6 +17,7 @@ from metashell.rebalance.network import Network
 from metashell.rebalance.node import Node, NodeState
 from metashell.rebalance.outcome import Outcome
 from metashell.rebalance.watch import Watch
+from metashell.uncollected import Uncollected
 from metashell.values import uuid_text
 
 if TYPE_CHECKING:
@@ -176,14 +176,8 @@ class World:
         """Play a scenario, on a group that has settled before where it is `is_warm`, and say what came of it."""
         self._steps = self._play(steps, is_warm)
         self.clock.at(0, self._advance)
-        was_enabled = gc.isenabled()
-        # There are many small objects and hardly a circle among them: looking for those takes as long as the rest.
-        gc.disable()
-        try:
+        with Uncollected():
             self.clock.run_until(1 << 62, self._ask_over)
-        finally:
-            if was_enabled:
-                gc.enable()
         return self._outcome(scenario)
 
     def _ask_over(self) -> bool:

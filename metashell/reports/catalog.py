@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 
 from metashell.log.kinds import METADATA, LogKind
 from metashell.options.report_tools import REPORT_SUMMARIES
+from metashell.reports.places import with_places
 
 ColumnType = Literal["string", "integer", "number", "boolean", "time", "integers"]
 ChartKind = Literal["bars over time", "lines over time", "longest bars", "stacked bars", "lanes"]
@@ -67,8 +68,8 @@ class Report:
 
 @cache
 def sql_text(path: str) -> str:
-    """A text from `sql/`."""
-    return (files("metashell.reports") / "sql" / path).read_text(encoding="utf-8")
+    """A text from `sql/`, as both engines read it."""
+    return with_places((files("metashell.reports") / "sql" / path).read_text(encoding="utf-8"))
 
 
 def view_text(name: str) -> str:
@@ -112,6 +113,8 @@ BASES: Final[dict[str, dict[str, str]]] = {
     "fence_broker": _base("id", value_epoch="value_epoch"),
     "unfence_broker": _base("id", value_epoch="value_epoch"),
     "feature_level": _base("name", "feature_level"),
+    "begin_transaction": _base(),
+    "abort_transaction": _base(),
     "offset_commit": _base(
         "topic", "tombstone", "value_offset", "commit_timestamp", "expire_timestamp", group="group_id", partition="partition_id"
     ),
@@ -123,7 +126,8 @@ GROUP_TOPICS: Final = "group_topics"
 QUOTA_RECORDS: Final = "quota_records"
 ACL_RECORDS: Final = "acl_records"
 SCRAM_RECORDS: Final = "scram_records"
-DERIVED: Final = (GROUP_MEMBERS, GROUP_TOPICS, QUOTA_RECORDS, ACL_RECORDS, SCRAM_RECORDS)
+GROUP_TRANSACTIONS: Final = "group_transactions"
+DERIVED: Final = (GROUP_MEMBERS, GROUP_TOPICS, GROUP_TRANSACTIONS, QUOTA_RECORDS, ACL_RECORDS, SCRAM_RECORDS)
 """Tables that are made in Python: `derived.TABLES` says from what."""
 VIEWS: Final = (
     "log_ends",
@@ -139,6 +143,7 @@ VIEWS: Final = (
     "feature_changes",
     "config_changes",
     "group_history",
+    "offset_commits",
 )
 """What several questions are built on, each after those that it reads itself."""
 

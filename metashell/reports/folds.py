@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from typing import Final
 
@@ -12,6 +12,7 @@ from metashell.reports import record_sums
 from metashell.reports.partitions import states
 from metashell.reports.partitions.gathering import Gathered
 from metashell.reports.record_sums import RecordSums
+from metashell.reports.undone import Span
 
 VIEWS: Final = (*states.VIEWS, record_sums.VIEW)
 PARTITION_TABLES: Final = ("partition", "partition_change", "clear_elr")
@@ -40,6 +41,6 @@ class Folds:
         else:
             self._partitions.add(table, batch)
 
-    def make(self, view: str, topic_names: Callable[[], pa.Table]) -> dict[str, pa.Table]:
+    def make(self, view: str, topic_names: Callable[[], pa.Table], undone: Sequence[Span]) -> dict[str, pa.Table]:
         """A view, and those that are made with it. Errors: MetashellError for offsets that no log can reach; OSError for a full disk."""
-        return {view: self._records.table()} if view == record_sums.VIEW else states.make_views(self._partitions, topic_names)
+        return {view: self._records.table()} if view == record_sums.VIEW else states.make_views(self._partitions, topic_names, undone)

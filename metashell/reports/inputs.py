@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from metashell.codec.uris import shown_uri
 from metashell.errors import PathError
+from metashell.escape import writable
 from metashell.log.identity import name_of
-from metashell.log.kinds import LogKind
+from metashell.log.kinds import METADATA, LogKind
+from metashell.reports import undone
 from metashell.reports.answer import as_base
 from metashell.reports.catalog import Report
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from metashell.columns.inputs.splits import Piece
 
 FAULTS = "faults"
 
@@ -48,8 +53,14 @@ def tables_by_log(reports: Sequence[Report]) -> dict[LogKind, set[str]]:
     """The tables of columns/ that the reports are made from, by the log whose rows they want: every log has some of them."""
     found: dict[LogKind, set[str]] = {}
     for report in reports:
-        found.setdefault(report.log, set()).update(source_tables(report.tables))
+        found.setdefault(report.log, set()).update(source_tables(base_tables_of([report])))
     return found
+
+
+def base_tables_of(reports: Iterable[Report]) -> list[str]:
+    """The base tables that the reports need: those of their questions and, of the metadata log, those that tell what has not happened."""
+    of_logs = {table for report in reports for table in (*report.tables, *(undone.TABLES if report.log == METADATA else ()))}
+    return sorted(of_logs)
 
 
 def source_tables(base_tables: Sequence[str]) -> set[str]:
@@ -57,6 +68,19 @@ def source_tables(base_tables: Sequence[str]) -> set[str]:
     from metashell.reports.derived import TABLES
 
     return {source for table in base_tables for source in (TABLES[table].sources if table in TABLES else (table,))}
+
+
+def tables_of_files(reports: Sequence[Report], pieces: Iterable[Piece]) -> Callable[[pa.RecordBatch], list[str]]:
+    """Which base tables the rows of a batch are for: those of the reports that are about the log of its file."""
+    by_log = {log: base_tables_of([report for report in reports if report.log == log]) for log in dict.fromkeys(r.log for r in reports)}
+    log_of = {writable(shown_uri(piece.path)): piece.log for piece in pieces}
+    everything = base_tables_of(reports)
+
+    def of(batch: pa.RecordBatch) -> list[str]:
+        log = log_of.get(batch.column("file")[0].as_py()) if batch.num_rows else None
+        return everything if log is None else by_log.get(log, [])
+
+    return of
 
 
 def base_batches(base_tables: Sequence[str], table: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:

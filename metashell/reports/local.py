@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metashell.errors import MetashellError
 from metashell.progress import tell
+from metashell.reports import undone
 from metashell.reports.answer import as_declared, base_schema, declared_schema
 from metashell.reports.catalog import Report, tables_in_sql, view_text
-from metashell.reports.inputs import answerable, base_batches, tables_by_log
+from metashell.reports.inputs import answerable, base_batches, tables_by_log, tables_of_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,21 +58,25 @@ def run_local(reports: Sequence[Report], paths: Sequence[str], *, on_error: Any 
 
     splits = plan_splits(paths, every_checkpoint=any(report.wants_checkpoints for report in reports))
     reports, left_out = answerable(reports, logs_of(splits), paths)
-    base_tables = sorted({table for report in reports for table in report.tables})
+    base_tables = tables_of_files(reports, (piece for split in splits for piece in split.pieces))
     options = ReadOptions(tables_by_log=tables_by_log(reports), on_error=on_error, show_secrets=show_secrets, payloads=False)
     with closing(folds.Folds(sum(split.bytes for split in splits))) as folded:
-        wanted = tables_in_sql(reports, folds.VIEWS)
+        wanted = (*tables_in_sql(reports, folds.VIEWS), *undone.TABLES)
 
         def kept(table: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-            for name, rows in base_batches(base_tables, table, batch):
+            for name, rows in base_batches(base_tables(batch), table, batch):
                 if name in folds.TABLES:
                     folded.add(name, rows)
                 if name in wanted:
                     yield name, rows
 
         found, fault_count = read_tables(splits, options, kept)
-        tables = {table: found[table] if table in found else base_schema(table).empty_table() for table in wanted}
-        asking = Asking(tables, folded)
+        spans = undone.spans_in(found)
+        tables = {
+            table: undone.without_undone(table, found[table], spans) if table in found else base_schema(table).empty_table()
+            for table in wanted
+        }
+        asking = Asking(tables, folded, spans)
         return LocalAnswers({report.name: asking.ask(report) for report in reports}, fault_count, tuple(left_out))
 
 
@@ -84,11 +89,12 @@ def _settings() -> dict[str, str | int]:
 class Asking:
     """A database with the base tables of reports. A view is made when the first report needs it, and then kept for all."""
 
-    def __init__(self, tables: dict[str, pa.Table], folded: Folds) -> None:
+    def __init__(self, tables: dict[str, pa.Table], folded: Folds, spans: list[undone.Span]) -> None:
         from metashell.columns.sql.confined import Database
 
         self._database = Database(tables, DUCKDB_MACROS, _settings())
         self._folded = folded
+        self._undone = spans
         self._made: set[str] = set()
 
     def ask(self, report: Report) -> pa.Table:
@@ -109,7 +115,7 @@ class Asking:
         from metashell.reports.folds import VIEWS
 
         if view in VIEWS:
-            for name, table in self._folded.make(view, lambda: self._answer("select * from topic_names")).items():
+            for name, table in self._folded.make(view, self._topic_names, self._undone).items():
                 self._database.put(name, table)
                 self._made.add(name)
         else:
@@ -128,8 +134,8 @@ class Asking:
                 is_empty = False
             return declared_schema(report).empty_table() if is_empty else spool.table()
 
-    def _answer(self, sql: str) -> pa.Table:
+    def _topic_names(self) -> pa.Table:
         import pyarrow as pa
 
-        schema, batches = self._database.ask(sql)
+        schema, batches = self._database.ask("select * from topic_names")
         return pa.Table.from_batches(batches, schema)

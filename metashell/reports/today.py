@@ -36,16 +36,10 @@ class Judged(NamedTuple):
 
 def judge(paths: Sequence[str], *, on_error: OnError = "fail") -> Judged:
     """The state of every metadata log at the paths."""
-    from metashell.columns.inputs.fetching import fetched
     from metashell.columns.state.reading import read_state
 
     try:
-        with fetched(paths) as copies:
-            try:
-                found = [_today(cluster) for cluster in read_state(copies.paths, on_error=on_error)]
-                return Judged([today._replace(cluster_id=copies.shown(today.cluster_id)) for today in found])
-            except MetashellError as error:
-                return Judged([], copies.shown(str(error)))
+        return Judged([_today(cluster) for cluster in read_state(paths, on_error=on_error)])
     except MetashellError as error:
         return Judged([], str(error))
     finally:

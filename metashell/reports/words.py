@@ -18,6 +18,8 @@ _DURATION: Final = "_ms"
 _SIZE: Final = "bytes"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ROWS_AT_ONCE: Final = 4096
+_EXACT_MAX: Final = 1e15
+"""Whole numbers above are written with an exponent, as in JSON."""
 EARLIEST_MS: Final = -62_135_596_800_000
 LATEST_MS: Final = 253_402_300_799_999
 """The first and last millisecond of the years 1 to 9999: a log may claim other times, which no calendar and no difference can hold."""
@@ -61,6 +63,8 @@ def cell_text(column: str, value: Any) -> str:
         return ",".join(str(item) for item in value)
     if isinstance(value, str):
         return terminal_line(value)
+    if isinstance(value, float) and not (value.is_integer() and abs(value) < _EXACT_MAX):
+        return repr(value)
     return number_text(column, value)
 
 

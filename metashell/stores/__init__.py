@@ -27,10 +27,11 @@ __all__ = ["Held", "Store", "StoreFile", "open_store"]
 _ONE_SLASH = re.compile(r"(?:s3a?|s3n|gs|gcs|abfss?|wasbs?|hdfs|viewfs|file):(?!//)", re.IGNORECASE)
 
 
-def open_store(place: str, *, sources: Iterable[str] = ()) -> Store:
+def open_store(place: str, *, sources: Iterable[str] = (), only_reads: bool = False) -> Store:
     """The store of a path or URI. Nothing is made or asked yet: see `require_writable`.
 
-    Errors: UsageError for a URI that no store has; PathError for a place in one of the `sources` or in a directory of logs.
+    Errors: UsageError for a URI that no store has; PathError for a place in one of the `sources` or in a directory of logs, unless the
+    caller `only_reads`.
     """
     from metashell.codec.uris import is_uri
     from metashell.stores.refusing import refuse_sources, require_scheme
@@ -42,14 +43,16 @@ def open_store(place: str, *, sources: Iterable[str] = ()) -> Store:
             )
         from metashell.stores.local import LocalStore
 
-        refuse_sources(place, sources)
+        if not only_reads:
+            refuse_sources(place, sources)
         return LocalStore(place)
     scheme = place.partition("://")[0].lower()
     if scheme == "file":
         from metashell.stores.local import LocalStore, path_of_uri
 
         path = path_of_uri(place)
-        refuse_sources(path, sources)
+        if not only_reads:
+            refuse_sources(path, sources)
         return LocalStore(path)
     require_scheme(place)
     refuse_sources(place, sources)

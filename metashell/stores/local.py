@@ -122,6 +122,15 @@ class LocalStore:
         except OSError as error:
             raise PathError.of(path, error) from error
 
+    def get_file(self, name: str, path: str) -> None:
+        from shutil import copyfileobj
+
+        from metashell.log.outputs import naming
+
+        source = self._path(name)
+        with _errors_of(source), open(source, "rb") as file, naming(path), open(path, "wb") as copy:
+            copyfileobj(file, copy, 1 << 20)
+
     def files(self, below: str = "") -> list[StoreFile]:
         top = self._path(below) if below else self._folder
         found = []
@@ -135,6 +144,15 @@ class LocalStore:
                     relative = os.path.relpath(path, self._folder).replace(os.sep, "/")
                     found.append(StoreFile(relative, status.st_size, status.st_mtime_ns // 1_000_000))
         return sorted(found)
+
+    def sizes(self, names: Iterable[str]) -> dict[str, int]:
+        found = {}
+        for name in names:
+            path = self._path(name)
+            with _errors_of(path):
+                if (size := _size(path)) is not None:
+                    found[name] = size
+        return found
 
     def move(self, source: str, target: str, size: int | None = None) -> None:
         old, new = self._path(source), self._path(target)
@@ -156,8 +174,16 @@ class LocalStore:
             os.unlink(path)
 
     def remove_all(self, names: Iterable[str]) -> None:
+        """Folders that hold nothing any more go too: a table without rows would look as if it were there."""
+        folders = set()
         for name in names:
             self.remove(name)
+            folders.add(name.rpartition("/")[0])
+        for folder in folders:
+            with suppress(OSError):
+                while folder:
+                    os.rmdir(self._path(folder))
+                    folder = folder.rpartition("/")[0]
 
     def remove_below(self, folder: str) -> None:
         from shutil import rmtree

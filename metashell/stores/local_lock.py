@@ -16,9 +16,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from metashell.stores.store import Store, StoreFile
+
 _TRIES = 10
-_OURS: set[str] = set()
-"""The folders that this process has locked, by their real paths."""
+_OURS: dict[str, object] = {}
+"""The folders that this process has locked, by their real paths, and whose each is."""
 
 
 class FolderLock:
@@ -26,6 +28,9 @@ class FolderLock:
 
     def require(self) -> None:
         """Nothing can take it away."""
+
+    def listed(self, store: Store, folder: str) -> list[StoreFile]:
+        return store.files(folder)
 
 
 @contextmanager
@@ -37,12 +42,13 @@ def folder_lock(folder: str, name: str, purpose: str) -> Iterator[FolderLock]:
     from metashell.stores.holder import holder_text
 
     real = os.path.realpath(folder)
-    if real in _OURS:
+    # One step, so that of two threads one gets it.
+    if _OURS.setdefault(real, own := object()) is not own:
         raise in_use(folder, holder_text("this process"))
-    had_folder = os.path.isdir(folder)
-    path = os.path.join(real, name)
-    _OURS.add(real)
+    had_folder = True
     try:
+        had_folder = os.path.isdir(folder)
+        path = os.path.join(real, name)
         descriptor = _held(folder, real, path)
         try:
             os.ftruncate(descriptor, 0)
@@ -54,10 +60,15 @@ def folder_lock(folder: str, name: str, purpose: str) -> Iterator[FolderLock]:
                 os.unlink(path)
             os.close(descriptor)
     finally:
-        _OURS.discard(real)
+        del _OURS[real]
         if not had_folder:
             with suppress(OSError):
                 os.rmdir(real)
+
+
+def is_ours(folder: str) -> bool:
+    """Whether this process has locked a folder. Whoever opens the file of that lock here, and closes it, loses it."""
+    return os.path.realpath(folder) in _OURS
 
 
 def _held(folder: str, real: str, path: str) -> int:

@@ -27,7 +27,7 @@ def refuse_sources(place: str, sources: Iterable[str]) -> None:
     if not is_uri(place):
         from metashell.log.outputs import refuse_folder_of_logs
 
-        refuse_folder_of_logs(place, [path for source in read if (path := _local(source)) is not None])
+        refuse_folder_of_logs(place, [path for source in read for path in _local(source)])
         return
     own = _parts(place)
     for source in read:
@@ -35,10 +35,16 @@ def refuse_sources(place: str, sources: Iterable[str]) -> None:
             raise PathError(f"{shown_uri(place)}: lies in {shown_uri(source)}, which is only read", shown_uri(place))
 
 
-def _local(source: str) -> str | None:
-    if not is_uri(source):
-        return source
-    return path_of_uri(source) if source.partition(URI_MARK)[0].lower() == "file" else None
+def _local(source: str) -> list[str]:
+    """The paths of this machine that a source stands for: none for a store, and for a pattern that matches nothing."""
+    if is_uri(source):
+        return [path_of_uri(source)] if source.partition(URI_MARK)[0].lower() == "file" else []
+    from metashell.log.inputs import paths_of
+
+    try:
+        return paths_of(source)
+    except PathError:
+        return []
 
 
 def _parts(uri: str) -> list[str]:

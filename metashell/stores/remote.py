@@ -22,7 +22,7 @@ from pyarrow.fs import FileSelector, FileType
 
 from metashell.codec.uris import shown_uri
 from metashell.errors import PathError, UsageError
-from metashell.log.outputs import MARKS
+from metashell.log.outputs import MARKS, naming
 from metashell.stores.file_systems import TROUBLE, file_system, store_error
 from metashell.stores.retrying import again
 from metashell.stores.store import Held, StoreFile, checked_name
@@ -30,6 +30,7 @@ from metashell.stores.store import Held, StoreFile, checked_name
 T = TypeVar("T")
 _AT_ONCE: Final = 8
 """How many requests wait for the store at the same time."""
+_COPIED: Final = 8 << 20
 _TYPES: Final = {".html": "text/html; charset=utf-8", ".json": "application/json", ".csv": "text/csv; charset=utf-8"}
 _BYTES: Final = "application/octet-stream"
 """What a browser is told that a file is."""
@@ -87,11 +88,13 @@ class RemoteStore:
 
     def require_writable(self) -> None:
         """A small file is written, found, read and removed. Errors: PathError, for whatever does not work."""
-        if self._ask("", lambda: self._info(self._top)).type == FileType.File:
+        kind = self._ask("", lambda: self._info(self._top)).type
+        if kind == FileType.File:
             raise PathError(f"{self.shown}: Not a directory", self.shown)
-        above = dirname(self._top)
-        marks = [f"{folder}/{mark}" for folder in (self._top, above) if folder for mark in MARKS]
-        if any(found.type != FileType.NotFound for found in self._ask("", lambda: self._info(marks))):
+        folders = [dirname(self._top), *([self._top] if kind == FileType.Directory else [])]
+        marks: list[str] = []
+        _several(lambda path: marks.extend(self._found("", path)), [f"{folder}/{mark}" for folder in folders if folder for mark in MARKS])
+        if marks:
             raise PathError(f"{self.shown}: is or lies in a metadata directory, which is only read", self.shown)
         name = f".metashell-probe-{uuid4().hex}"
         path = self._path(name)
@@ -100,6 +103,22 @@ class RemoteStore:
         self._ask("", lambda: _without(self._system, path))
         if found.type != FileType.File:
             raise PathError(f"{self.shown}: what is written there is not found again", self.shown)
+
+    def _found(self, name: str, path: str) -> list[str]:
+        """The path, if a file is there. Opening it is one request, where pyarrow otherwise asks for a folder too. Errors: PathError."""
+
+        def work() -> list[str]:
+            try:
+                self._system.open_input_file(path).close()
+            except FileNotFoundError:
+                return []
+            return [path]
+
+        return self._ask(name, work)
+
+    def has(self, name: str) -> bool:
+        """Whether a file is there."""
+        return bool(self._found(name, self._path(name)))
 
     def _info(self, path: str | Sequence[str]) -> Any:
         return self._system.get_file_info(path)
@@ -170,6 +189,21 @@ class RemoteStore:
 
         return self._ask(name, work)
 
+    def get_file(self, name: str, path: str) -> None:
+        source = self._path(name)
+
+        def work() -> None:
+            with self._system.open_input_file(source) as file, open(path, "wb", buffering=0) as copy:
+                size = file.size()
+                while (start := copy.tell()) < size:
+                    data = file.read_at(min(_COPIED, size - start), start)
+                    if not data:
+                        raise OSError(f"ended after {start} bytes: incomplete")
+                    with naming(path):
+                        copy.write(data)
+
+        self._ask(name, work)
+
     def files(self, below: str = "") -> list[StoreFile]:
         top = self._path(below) if below else self._top
         found = self._ask(below, lambda: self._system.get_file_info(FileSelector(top, recursive=True, allow_not_found=True)))
@@ -179,6 +213,18 @@ class RemoteStore:
             for entry in found
             if entry.type == FileType.File and not _is_unfinished(entry.base_name)
         )
+
+    def sizes(self, names: Iterable[str]) -> dict[str, int]:
+        found: dict[str, int] = {}
+
+        def ask(name: str) -> None:
+            path = self._path(name)
+            entry = self._ask(name, lambda: self._info(path))
+            if entry.type == FileType.File:
+                found[name] = entry.size
+
+        _several(ask, names)
+        return found
 
     def move(self, source: str, target: str, size: int | None = None) -> None:
         """Stores copy and delete: the target is whole all the time, and after a crash both may be there, which a repetition mends."""
@@ -217,9 +263,8 @@ class RemoteStore:
         path = self._path(folder)
 
         def work() -> None:
-            if self._info(path).type != FileType.NotFound:
-                with suppress(FileNotFoundError):
-                    self._system.delete_dir(path)
+            with suppress(FileNotFoundError):
+                self._system.delete_dir(path)
 
         self._ask(folder, work)
 

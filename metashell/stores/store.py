@@ -30,6 +30,10 @@ class Held(Protocol):
         """
         ...
 
+    def listed(self, store: Store, folder: str) -> list[StoreFile]:
+        """The files below a folder that the lock lies in, by a list that is not older than the lock. Errors: MetashellError."""
+        ...
+
 
 class Store(Protocol):
     """A folder that takes output. Every error is a MetashellError of one line, without credentials.
@@ -73,8 +77,16 @@ class Store(Protocol):
         """A whole file; None where there is none."""
         ...
 
+    def get_file(self, name: str, path: str) -> None:
+        """Copy a file to this machine, under a path that is nothing else's. Errors: also where there is none."""
+        ...
+
     def files(self, below: str = "") -> list[StoreFile]:
         """All files below a folder, at any depth, by name; no file that is being written."""
+        ...
+
+    def sizes(self, names: Iterable[str]) -> dict[str, int]:
+        """The bytes of those files that are there, each asked for by its name, several at a time where that pays."""
         ...
 
     def move(self, source: str, target: str, size: int | None = None) -> None:

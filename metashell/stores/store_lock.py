@@ -3,15 +3,18 @@
 Each writer puts a file of its own into `_metashell/locks`, and then looks: where there is another that lives, it takes its own away and
 gives up. Of two that come at once both may give up, which is safe; both going on is impossible where a list shows what was written before
 it. A file lives as long as it is written anew every few seconds, by the clock of the store, never by ours.
+
+A lock that may have been lost is lost for good: a process that slept for minutes does not write its file anew, since another may have
+removed it, and have written where this one goes on.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
-from time import monotonic
 from typing import Any, Final, Protocol
 from uuid import uuid4
 
@@ -28,12 +31,16 @@ _LOST_AFTER_S: Final = LIVES_MS / 2 / 1000
 _LIST_WAITS_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
 
 
-class _Files(Protocol):
+class _Listed(Protocol):
     shown: str
 
+    def files(self, below: str = "") -> list[StoreFile]: ...
+
+
+class _Files(_Listed, Protocol):
     def put(self, name: str, data: bytes) -> None: ...
     def read(self, name: str) -> bytes | None: ...
-    def files(self, below: str = "") -> list[StoreFile]: ...
+    def has(self, name: str) -> bool: ...
     def remove(self, name: str) -> None: ...
 
 
@@ -45,7 +52,8 @@ class StoreLock:
         self.name = f"{FOLDER}/{uuid4().hex}.json"
         self._text = json.dumps(holder(purpose)).encode()
         self._ended = Event()
-        self._renewed_s = monotonic()
+        self._renewed_s = now_s()
+        self._lost = ""
         self._thread = Thread(target=self._renew, name="metashell-lock", daemon=True)
 
     def take(self) -> None:
@@ -59,7 +67,7 @@ class StoreLock:
 
     def _others(self) -> Iterator[tuple[str, bytes]]:
         """The locks of others that may live: what they say of themselves."""
-        found = self._listed()
+        found = self.listed(self._files, FOLDER)
         (now_ms,) = (file.mtime_ms for file in found if file.name == self.name)
         for file in found:
             if file.name == self.name:
@@ -69,38 +77,51 @@ class StoreLock:
             elif (said := self._files.read(file.name)) is not None:
                 yield file.name, said
 
-    def _listed(self) -> list[StoreFile]:
-        """The locks that are there. A list without our own is of an earlier time, and would not show another's either."""
+    def listed(self, store: _Listed, folder: str) -> list[StoreFile]:
+        """What lies in the folder of locks, or above. A list without our own is of an earlier time, and would lack others' files too."""
         for seconds in _LIST_WAITS_S:
-            found = self._files.files(FOLDER)
+            found = store.files(folder)
             if any(file.name == self.name for file in found):
                 return found
             self._ended.wait(seconds)
+        self.require()
         raise MetashellError(f"{self._files.shown}: its list does not show what was just written, so it cannot be locked")
 
     def _write(self) -> None:
-        began_s = monotonic()
+        began_s = now_s()
         self._files.put(self.name, self._text)
         self._renewed_s = began_s
 
     def _renew(self) -> None:
         while not self._ended.wait(RENEWED_EVERY_S):
-            # What fails now may work the next time; `require` says when it has failed for too long.
+            # What fails now may work the next time; a lock that is lost for good is not written again.
             with suppress(MetashellError):
+                if self._is_lost():
+                    return
                 self._write()
 
+    def _is_lost(self) -> bool:
+        """Whether another can have it; that stays so. Errors: MetashellError of the store, which says nothing yet."""
+        if not self._lost and now_s() - self._renewed_s > _LOST_AFTER_S:
+            self._lost = f"was not renewed for {_LOST_AFTER_S:.0f} s"
+        if not self._lost and not self._files.has(self.name):
+            self._lost = "was removed"
+        return bool(self._lost)
+
     def require(self) -> None:
-        shown = self._files.shown
-        if monotonic() - self._renewed_s > _LOST_AFTER_S:
-            raise MetashellError(f"{shown}: the lock was not renewed for {_LOST_AFTER_S:.0f} s, so another may have it now")
-        if self._files.read(self.name) is None:
-            raise MetashellError(f"{shown}: the lock was removed, so another may have it now")
+        if self._is_lost():
+            raise MetashellError(f"{self._files.shown}: the lock {self._lost}, so another may have it now")
 
     def release(self) -> None:
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
         self._files.remove(self.name)
+
+
+def now_s() -> float:
+    """Seconds that go on while the machine sleeps, where the system counts such."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def _told(said: bytes) -> dict[str, Any]:

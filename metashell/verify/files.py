@@ -11,7 +11,7 @@ from metashell.log.files import STREAM_NAMES, OpenFile, open_file
 from metashell.log.meta_properties import META_PROPERTIES
 from metashell.log.names import LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE, classify, parse_name
 from metashell.log.segment import BatchFault, read_batches
-from metashell.log.tail import empty_tail
+from metashell.log.tail import empty_tail, may_lack_batches
 from metashell.progress import tell
 from metashell.verify.checkpoint import check_checkpoint_batches
 from metashell.verify.epochs import check_epoch_cache
@@ -55,7 +55,9 @@ def _check_batches(path: str, report: Report, options: VerifyOptions) -> None:
         items = read_batches(file)
         first = next(items, None)
         if first is None:
-            report.error(file.name, file.trouble or empty_tail(file.name).reason, position=0)
+            is_usual = path not in STREAM_NAMES and may_lack_batches(kind_of_path(os.path.dirname(os.path.abspath(path))))
+            if file.trouble or not is_usual:
+                report.error(file.name, file.trouble or empty_tail(file.name).reason, position=0)
             return
         batch = first.batch if isinstance(first, BatchFault) else first
         name = "" if path in STREAM_NAMES else os.path.basename(path)

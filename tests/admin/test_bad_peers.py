@@ -258,7 +258,7 @@ def test_when_the_leader_is_gone_and_stays_gone_everyone_who_was_asked_is_named(
 
     with peer(unasked) as gone, peer(answer) as here:
         gone.close()
-        with admin_of(here, timeout_ms=400) as admin, pytest.raises(ConnectError) as caught:
+        with admin_of(here, timeout_ms=1500) as admin, pytest.raises(ConnectError) as caught:
             unregister_broker(admin, 3)
         assert str(caught.value) == f"{gone.address}: Connection refused; {here.address}: it names {gone.address} as the active controller"
 

@@ -1,4 +1,4 @@
-"""Commands run as a user runs them: a process with its own streams."""
+"""Commands run as a user runs them: with their own streams, in this process or in one of their own."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from metashell.demo import demo_directory
+from tests.running import run_main
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = {
@@ -34,21 +37,32 @@ def environment(**changes: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "", **changes}
 
 
+def run_process(name: str, *words: str, stdin: str = "", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a tool to its end as a process of its own; `stdin` is text, `env` changes the environment."""
+    return subprocess.run(
+        command_line(name, *words),
+        input=stdin,
+        capture_output=True,
+        encoding="utf-8",
+        errors="surrogateescape",
+        env=environment(**(env or {})),
+        timeout=60,
+        check=False,
+    )
+
+
 @pytest.fixture
 def run() -> Run:
-    """Run a tool to its end; `stdin` is text, `env` changes the environment."""
+    """`run_process` inside this process, with its own three descriptors: the start of an interpreter costs more than most answers.
+
+    What a process alone can show (signals, pipes, a terminal, what is imported) asks for `run_process`.
+    """
 
     def start(name: str, *words: str, stdin: str = "", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command_line(name, *words),
-            input=stdin,
-            capture_output=True,
-            encoding="utf-8",
-            errors="surrogateescape",
-            env=environment(**(env or {})),
-            timeout=60,
-            check=False,
-        )
+        main = import_module(f"metashell.cli.{MODULES[name]}").main
+        with patch.dict(os.environ, environment(**(env or {})), clear=True):
+            done = run_main(main, words, cwd=Path.cwd(), stdin=stdin)
+        return subprocess.CompletedProcess(words, done.status, done.stdout.decode("utf-8", "surrogateescape"), done.stderr)
 
     return start
 

@@ -24,6 +24,7 @@ from metashell.errors import MetashellError, UsageError
 from metashell.options.front_door import TOOLS
 from tests.administering import lines
 from tests.cli.conftest import command_line, environment
+from tests.quick import quick
 
 LIMIT_S = 30
 VARIABLES = ("METASHELL_BOOTSTRAP_SERVER", "METASHELL_BOOTSTRAP_CONTROLLER", "METASHELL_COMMAND_CONFIG")
@@ -147,7 +148,9 @@ class Terminal:
         return self._process.wait(LIMIT_S)
 
 
-@pytest.mark.parametrize(("answer", "status", "is_gone"), [("n\n", 1, False), ("\n", 1, False), ("\x04", 1, False), ("yes\n", 0, True)])
+@pytest.mark.parametrize(
+    ("answer", "status", "is_gone"), quick([("n\n", 1, False), ("\n", 1, False), ("\x04", 1, False), ("yes\n", 0, True)])
+)
 def test_on_a_terminal_a_person_is_asked(quorum: EmbeddedQuorum, answer: str, status: int, is_gone: bool) -> None:
     if "orders" not in quorum.image.topics.by_name:
         quorum.create_topic("orders", partitions=2)

@@ -83,9 +83,8 @@ def test_sql_reads_questions_from_a_file_and_from_standard_input(run: Run, tmp_p
     result = run("metashell", "sql", "-f", str(tmp_path / "q.sql"), DEMO, "-o", "csv")
     assert (result.returncode, result.stdout, result.stderr) == (0, "n\n36\nn\n15\n", "")
     for words in ([DEMO], ["-f", "-", DEMO]):
-        line = command_line("metashell", "sql", *words, "-o", "csv")
-        done = subprocess.run(line, input=questions, capture_output=True, text=True, env=environment(), timeout=60, check=True)
-        assert done.stdout == result.stdout
+        done = run("metashell", "sql", *words, "-o", "csv", stdin=questions)
+        assert (done.returncode, done.stdout) == (0, result.stdout)
 
 
 def test_sql_shows_the_state_as_of_an_offset_or_a_time(run: Run) -> None:
@@ -181,6 +180,7 @@ def test_no_progress_bar_is_shown_where_none_is_wanted() -> None:
     assert out.getvalue() == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_query_that_a_signal_ends_leaves_no_folder_and_no_words(tmp_path: Path, number: signal.Signals) -> None:
     argv = command_line("metashell", "sql", "select count(*) from range(100000000000) t(a), range(1000) s(b)", demo_directory())

@@ -18,6 +18,7 @@ from metashell.demo import demo_directory
 from metashell.options.front_door import TOOLS
 from metashell.options.subcommands import SUBCOMMANDS
 from tests.cli.conftest import ROOT, environment
+from tests.running import run_main
 
 DEMO = demo_directory()
 LOG = os.path.join(DEMO, "__cluster_metadata-0", "00000000000000000000.log")
@@ -62,6 +63,7 @@ ANSWERS = {
     "metashell-groups": [["--help"], ["--version"], ["assign", "--help"]],
     "metashell-server": [["--help"], ["--version"]],
     "metashell-export": [["--out", "{out}", DEMO], ["--help"]],
+    "metashell-lake": [["--help"], ["--version"], ["check", "--help"]],
     "metashell-sql": [["select 1", DEMO], ["select 1", DEMO, "-o", "json"], ["select 1", DEMO, "-o", "csv"]],
     "metashell-report": [
         ["broker_sessions", DEMO, "--out", "{out}"],
@@ -111,6 +113,7 @@ MISSING = {
     "metashell-groups": [["assign", "-a", "server-uniform", "{path}"]],
     "metashell-server": [["{path}"], ["{path}", "--log-format", "json"]],
     "metashell-export": [["{path}", "--out", "{out}"]],
+    "metashell-lake": [["status", "{path}"], ["log", "{path}"], ["check", "{path}"]],
     "metashell-sql": [["select 1 from topic", "{path}"]],
     "metashell-report": [["broker_sessions", "{path}", "--out", "{out}"]],
     "metashell-tables": [],
@@ -160,7 +163,17 @@ def start(name: str, words: Sequence[str | bytes], **streams: object) -> subproc
 
 
 @pytest.mark.parametrize(("name", "words"), cases(ANSWERS))
-def test_an_answer_that_cannot_be_written_is_an_error(name: str, words: list[str], filled) -> None:
+def test_an_answer_that_cannot_be_written_is_an_error(name: str, words: list[str], filled, tmp_path: Path) -> None:
+    with open("/dev/full", "wb", buffering=0) as full:
+        done = run_main(import_module(tool_module(name)).main, filled(words), cwd=tmp_path, stdout=full)
+    assert done.status != 0
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].endswith(": standard output: No space left on device")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "words"), cases(ANSWERS))
+def test_nothing_more_is_said_of_it_at_the_end_of_the_process(name: str, words: list[str], filled) -> None:
     with open("/dev/full", "w") as full:
         done = start(name, filled(words), stdout=full)
     assert done.returncode != 0
@@ -168,7 +181,7 @@ def test_an_answer_that_cannot_be_written_is_an_error(name: str, words: list[str
     assert done.stderr.splitlines()[-1].endswith(": standard output: No space left on device")
 
 
-@pytest.mark.parametrize("name", TOOLS)
+@pytest.mark.parametrize("name", [name if name == "dump-log" else pytest.param(name, marks=pytest.mark.slow) for name in TOOLS])
 def test_an_answer_to_a_closed_output_is_an_error(name: str, filled) -> None:
     done = start(name, filled(ANSWERS[name][0]), preexec_fn=lambda: os.close(1))
     assert done.returncode != 0
@@ -176,11 +189,11 @@ def test_an_answer_to_a_closed_output_is_an_error(name: str, filled) -> None:
 
 
 @pytest.mark.parametrize(("name", "words"), cases(MISSING))
-def test_a_path_that_is_not_there_is_status_1(name: str, words: list[str], filled) -> None:
-    done = start(name, filled(words), stdout=subprocess.PIPE)
-    assert done.returncode == 1, done.stderr
+def test_a_path_that_is_not_there_is_status_1(name: str, words: list[str], filled, tmp_path: Path) -> None:
+    done = run_main(import_module(tool_module(name)).main, filled(words), cwd=tmp_path)
+    assert done.status == 1, done.stderr
     assert "Traceback" not in done.stderr
-    assert "such.file" in done.stderr + str(done.stdout)
+    assert "such.file" in done.stderr + done.stdout.decode()
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -201,7 +214,9 @@ ESCAPED = {
 def test_a_name_that_is_not_utf_8_is_escaped(name: str, words: list[str], tmp_path: Path) -> None:
     folder = os.path.join(os.fsencode(tmp_path), b"caf\xe9")
     shutil.copytree(os.fsencode(DEMO), folder)
-    done = start(name, [os.fsencode(word) if word != "{path}" else folder for word in words], stdout=subprocess.PIPE)
-    assert done.returncode == 0, done.stderr
+    done = run_main(
+        import_module(tool_module(name)).main, [word if word != "{path}" else os.fsdecode(folder) for word in words], cwd=tmp_path
+    )
+    assert done.status == 0, done.stderr
     # JSON has the backslash twice.
-    assert "caf\\xe9" in done.stdout.replace("\\\\", "\\")
+    assert b"caf\\xe9" in done.stdout.replace(b"\\\\", b"\\")

@@ -5,34 +5,38 @@ A limit on the size of files stands in for a disk that is full: the system refus
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import subprocess
 import sys
+import tempfile
+from importlib import import_module
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from metashell.columns.lake.names import WORK
 from metashell.demo import demo_directory
-from tests.running import REPOSITORY, command_line
+from metashell.stores import open_store
+from tests.running import REPOSITORY, run_main
 
 LIMIT_BYTES = 1500
 REASON = "File too large"
 
 
-def refused(module: str, *words: str, cwd: Path) -> str:
+def refused(module: str, *words: str, cwd: Path, limit: int = LIMIT_BYTES) -> str:
     """What a command says, without its name, where files can have so many bytes."""
-    done = subprocess.run(
-        command_line(f"metashell.cli.{module}", *words),
-        cwd=cwd,
-        env={**os.environ, "TMPDIR": str(cwd / "tmp"), "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT_BYTES, LIMIT_BYTES)),
-    )
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done
+    main = import_module(f"metashell.cli.{module}").main
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with patch.dict(os.environ, TMPDIR=str(cwd / "tmp")), patch.object(tempfile, "tempdir", None):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+        try:
+            done = run_main(main, words, cwd=cwd)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (done.status, done.stdout, done.stderr.count("\n")) == (1, b"", 1), done
     return done.stderr.partition(": ")[2].rstrip()
 
 
@@ -47,6 +51,27 @@ def test_an_export_names_its_file_and_leaves_none(place: Path, form: str, jobs: 
     told = refused("export", "-q", "-j", jobs, "-f", form, demo_directory(), "--out", "out", cwd=place)
     assert told.startswith("out/") and told.endswith(f": {REASON}")
     assert not (place / "out").exists()
+
+
+@pytest.mark.parametrize(("form", "limit"), [("parquet", 15_500), ("parquet", 16_500), ("csv", 5_000)])
+def test_an_export_whose_first_tables_were_written_names_the_next(place: Path, form: str, limit: int) -> None:
+    told = refused("export", "-q", "-j", "1", "-f", form, demo_directory(), "--out", "out", cwd=place, limit=limit)
+    assert told.startswith("out/") and told.endswith(f": {REASON}")
+    assert [path for path in place.rglob("*.part") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_append_names_its_file_and_leaves_none(place: Path, jobs: str) -> None:
+    told = refused("export", "--append", "-q", "-j", jobs, demo_directory(), "--out", "out", cwd=place)
+    assert told.startswith(f"out/{WORK}/") and told.endswith(f": {REASON}")
+    assert not (place / "out").exists()
+
+
+def test_an_append_to_a_store_names_the_folder_of_its_parts(place: Path, s3: str) -> None:
+    told = refused("export", "--append", "-q", "-j", "1", demo_directory(), "--out", f"{s3}/out", cwd=place)
+    assert told == f"{place}/tmp: {REASON} (the folder for temporary files; TMPDIR names another)"
+    assert os.listdir(place / "tmp") == []
+    assert open_store(f"{s3}/out").files() == []
 
 
 def test_an_answer_names_its_file_and_leaves_none(place: Path) -> None:
@@ -77,6 +102,7 @@ def test_a_bundle_names_the_folder_where_it_is_put_together(place: Path) -> None
 def test_questions_and_reports_name_the_folder_of_their_tables(place: Path, module: str, words: list[str]) -> None:
     told = refused(module, *words, demo_directory(), cwd=place)
     assert told == f"{place}/tmp: {REASON} (the folder for temporary files; TMPDIR names another)"
+    gc.collect()  # as the end of a process does
     assert os.listdir(place / "tmp") == []
 
 

@@ -19,6 +19,7 @@ from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from tests.cli.conftest import command_line, environment
 from tests.golden_cases import SUBSET_ROOT
+from tests.quick import quick
 from tests.running import Outcome, run_main
 
 STOPPED = SUBSET_ROOT / "4.3.1/main/data/stopped"
@@ -123,7 +124,7 @@ PACKED = {
 }
 
 
-@pytest.mark.parametrize("suffix", PACKED)
+@pytest.mark.parametrize("suffix", quick(PACKED, 2))
 def test_every_command_reads_what_is_packed_as_what_it_was(suffix: str, tmp_path: Path) -> None:
     plain, packed = tmp_path / "plain" / LOG, tmp_path / "packed" / f"{LOG}.{suffix}"
     for path in (plain, packed):
@@ -196,6 +197,7 @@ def test_records_say_of_which_log_and_checkpoint_they_are(tmp_path: Path) -> Non
     assert all(row.startswith("metadata,") for row in rows if not row.endswith(","))
 
 
+@pytest.mark.slow
 def test_standard_input_is_known_by_its_content() -> None:
     line = command_line("metashell", "sql", "select log, count(*) > 0 as some from records group by all", "-", "-o", "csv")
     with open(GROUPS / LOG, "rb") as file:

@@ -59,6 +59,7 @@ def test_standard_output_has_what_a_file_has(tmp_path: Path, form: str) -> None:
     assert (done.status, done.stdout) == (0, (tmp_path / f"here/controller_elections.{form}").read_bytes())
 
 
+@pytest.mark.slow
 def test_all_on_standard_output_says_which_rows_are_from_which_report(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in run_main(main, ["all", NODE, "-o", "jsonl"], cwd=tmp_path).stdout.splitlines()]
     assert {row["report"] for row in rows} == {report.name for report in REPORTS.values() if report.log == METADATA}

@@ -10,6 +10,7 @@ import pytest
 from metashell.cli import kafka_shell
 from metashell.embedded import EmbeddedQuorum
 from tests.administering import AUTHORIZER, HERE, lines, on_terminal
+from tests.quick import quick
 from tests.running import Outcome, run_main
 
 
@@ -41,13 +42,15 @@ def test_a_person_is_asked_before_anything_is_changed(quorum: EmbeddedQuorum) ->
 
 @pytest.mark.parametrize(
     ("words", "question"),
-    [
-        (["set", "/image/clientQuotas/user(bob)", "producer_byte_rate=1"], "Set producer_byte_rate of user bob? (cluster at "),
-        (["create", "/image/topics/byName/new"], "Create new? (cluster at "),
-        (["elect", "/image/topics/byName/orders"], "Elect the preferred leaders of orders? (cluster at "),
-        (["delete", "/image/topics/byName/orders"], "Delete 1 topic? (cluster at "),
-        (["alter", "/image/topics/byName/orders", "-p", "9"], "Let orders from 3 have 9 partitions? (cluster at "),
-    ],
+    quick(
+        [
+            (["set", "/image/clientQuotas/user(bob)", "producer_byte_rate=1"], "Set producer_byte_rate of user bob? (cluster at "),
+            (["create", "/image/topics/byName/new"], "Create new? (cluster at "),
+            (["elect", "/image/topics/byName/orders"], "Elect the preferred leaders of orders? (cluster at "),
+            (["delete", "/image/topics/byName/orders"], "Delete 1 topic? (cluster at "),
+            (["alter", "/image/topics/byName/orders", "-p", "9"], "Let orders from 3 have 9 partitions? (cluster at "),
+        ]
+    ),
 )
 def test_every_verb_asks_once(words: list[str], question: str, quorum: EmbeddedQuorum) -> None:
     status, shown = terminal(quorum, words, ("[y/N] ", ""))

@@ -52,6 +52,7 @@ def test_random_strings_are_decoded_and_escaped_as_the_jdk_and_jackson_do() -> N
     assert answers([f"text {raw.hex()}" for raw in raws]) == [string_text(kafka_text(raw)) for raw in raws]
 
 
+@pytest.mark.slow
 def test_random_doubles_below_1e17_have_the_digits_of_double_to_string() -> None:
     chance = random.Random(10)
     values = [round(chance.uniform(0, 10 ** chance.randint(0, 16)), chance.randint(0, 6)) for _ in range(10000)]

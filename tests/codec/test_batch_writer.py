@@ -39,6 +39,7 @@ def test_what_is_written_is_read_back(rows, base_offset: int, codec_id: int) -> 
             assert getattr(read, field) == getattr(written, field)
 
 
+@pytest.mark.slow
 def test_kafka_reads_batches_of_every_codec(tmp_path: Path) -> None:
     log = tmp_path / "00000000000000000000.log"
     lines = [f"line {number} of the batch" for number in range(200)]

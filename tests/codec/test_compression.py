@@ -28,6 +28,7 @@ def test_what_kafka_compressed_is_read(codec_id: int) -> None:
     assert decompress(codec_id, vector(codec_id)) == PAYLOAD
 
 
+@pytest.mark.slow
 @by_codec
 def test_the_vectors_are_what_kafka_still_writes(codec_id: int) -> None:
     packed = run_program(VECTORS / "Pack.java", "pack", CODEC_NAMES[codec_id], "2", stdin=PAYLOAD)

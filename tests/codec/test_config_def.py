@@ -115,6 +115,7 @@ def ours(type: ConfigType, text: str) -> str:
     return "ok [hidden]" if type == "PASSWORD" else f"ok {shown(value)}"
 
 
+@pytest.mark.slow
 def test_every_text_is_read_as_by_the_real_kafka() -> None:
     asked = [(type, text) for type in TYPES for text in texts()]
     lines = "".join(f"{type} {b64encode(text.encode()).decode()}\n" for type, text in asked)

@@ -27,8 +27,20 @@ every_message = pytest.mark.parametrize("message", MESSAGES, ids=lambda message:
 
 
 @every_message
+def test_one_example_of_every_version_holds_every_property(message: MessageType) -> None:
+    reads_back_equal(message, 1)
+    is_refused_when_cut(message, 1)
+    is_read_alike_when_damaged(message, 1)
+
+
+@pytest.mark.slow
+@every_message
 @given(seed=SEEDS)
 def test_what_is_written_reads_back_equal_by_every_product(message: MessageType, seed: int) -> None:
+    reads_back_equal(message, seed)
+
+
+def reads_back_equal(message: MessageType, seed: int) -> None:
     for version in versions_of(message):
         value = ValueMaker(message, version, random.Random(seed + version)).message_value()
         raw = message.write(value, version)
@@ -66,9 +78,14 @@ def test_a_large_message_is_written_with_rests() -> None:
     assert sum(1 for _ in steps) >= 1000 // 64
 
 
+@pytest.mark.slow
 @every_message
 @given(seed=SEEDS)
 def test_every_truncation_is_a_decode_error(message: MessageType, seed: int) -> None:
+    is_refused_when_cut(message, seed)
+
+
+def is_refused_when_cut(message: MessageType, seed: int) -> None:
     chance = random.Random(seed)
     for version in versions_of(message):
         raw = message.write(ValueMaker(message, version, chance).message_value(), version)
@@ -79,6 +96,7 @@ def test_every_truncation_is_a_decode_error(message: MessageType, seed: int) -> 
             assert_refused(message, raw, version, 0, cut)
 
 
+@pytest.mark.slow
 @every_message
 def test_every_single_truncation_of_one_example_is_a_decode_error(message: MessageType) -> None:
     for version in versions_of(message):
@@ -153,9 +171,14 @@ def outcome(read: Callable[[], Any]) -> Any:
         return DecodeError
 
 
+@pytest.mark.slow
 @every_message
 @given(seed=SEEDS)
 def test_the_compiled_and_the_plain_reading_of_damaged_bytes_agree(message: MessageType, seed: int) -> None:
+    is_read_alike_when_damaged(message, seed)
+
+
+def is_read_alike_when_damaged(message: MessageType, seed: int) -> None:
     chance = random.Random(seed)
     version = chance.choice(versions_of(message))
     raw = bytearray(message.write(ValueMaker(message, version, chance).message_value(), version))

@@ -32,6 +32,7 @@ def any_log(chance: random.Random, log: str = "metadata", batch_count: int = 6) 
     """Batches of any codec with records of any kind, valid and not."""
     make = metadata_record if log == "metadata" else coordinator_record
     data, offset = b"", chance.choice((0, 7, 1 << 40))
+    others: list[tuple[bytes | None, bytes | None]] = []
     for _ in range(batch_count):
         time = chance.choice((0, 1_760_000_000_000, -1))
         offset += chance.choice((0, 0, 3))
@@ -41,6 +42,9 @@ def any_log(chance: random.Random, log: str = "metadata", batch_count: int = 6) 
         for _ in range(count):
             time += chance.choice((0, 1, 63, 64, 100_000))
             key, value = (LEADER_CHANGE if log == "metadata" else COMMIT) if is_control else make(chance, log)
+            if not is_control:
+                others.append((key, value))
+                key, value = chance.choice(others) if chance.random() < 0.2 else (key, value)  # some are there twice
             headers = (("h", b"v"),) if chance.random() < 0.02 else ()
             records.append(Record(offset, time, key, value, headers))
             offset += chance.choice((1, 1, 1, 2))

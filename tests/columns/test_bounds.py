@@ -109,7 +109,7 @@ class Counting(Closing):
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Counting]]:
     Counting.read = 0
     for module in (planning, reader):
-        monkeypatch.setattr(module, "open_input", lambda path: Counting(open_input(path)))
+        monkeypatch.setattr(module, "open_input", lambda path, **more: Counting(open_input(path, **more)))
     yield Counting
 
 

@@ -116,6 +116,7 @@ def test_one_statement_is_answered_at_a_time(database: Database) -> None:
             rows(database, statement)
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_in_memory_goes_to_the_folder_for_temporary_files_and_is_gone_afterwards(tmp_path: Path) -> None:
     here, temporary = tmp_path / "here", tmp_path / "temporary"
     here.mkdir()

@@ -31,6 +31,7 @@ from metashell.columns.export.workers import Workers
 from metashell.columns.typed.tables import typed_schema
 from metashell.errors import LogCorruptError, PathError, UsageError
 from tests.columns.logs import any_log
+from tests.quick import quick
 
 NAME = "00000000000000000000.log"
 
@@ -70,6 +71,7 @@ def test_a_table_is_a_file_or_a_folder_of_parts(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / WORK_FOLDER).exists()
 
 
+@pytest.mark.slow
 def test_two_processes_write_what_one_does(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(any_log(random.Random(3), batch_count=30))
     for jobs in (1, 2):
@@ -138,6 +140,7 @@ def test_processes_end_with_one_that_is_killed(tmp_path: Path) -> None:
     assert (done.stdout, done.returncode) == (b"2\n", -signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_processes_that_share_what_is_loaded_write_what_one_writes(tmp_path: Path) -> None:
     """In a process of its own, which has not loaded pyarrow: only then its workers are forks."""
     (tmp_path / NAME).write_bytes(topics_log())
@@ -155,6 +158,17 @@ def test_processes_that_share_what_is_loaded_write_what_one_writes(tmp_path: Pat
     assert names_in(tmp_path / "out") == [f"t{number}" for number in range(300)]
 
 
+@pytest.mark.parametrize("more", [(), ("--append",)])
+def test_a_command_does_not_load_pandas(tmp_path: Path, more: tuple[str, ...]) -> None:
+    """pyarrow would, with its first array: 0.3 s of CPU time in each process."""
+    pytest.importorskip("pandas")
+    (tmp_path / NAME).write_bytes(topics_log())
+    script = "import sys; from metashell.cli.export import main; print(main(sys.argv[1:]), 'pandas' in sys.modules)"
+    argv = [sys.executable, "-c", script, str(tmp_path / NAME), "--out", str(tmp_path / "out"), "-q", *more]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "0 False\n"
+
+
 def test_an_error_does_not_wait_for_work_that_has_begun() -> None:
     with pytest.raises(KeyboardInterrupt), Workers(2, os.getpid, os.getpid) as workers:
         workers.start(2)
@@ -169,7 +183,7 @@ def _wait_for_ever() -> None:
     threading.Event().wait()
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", quick([1, 2]))
 def test_a_file_that_is_gone_when_its_turn_comes_is_an_error_of_its_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
 ) -> None:
@@ -300,6 +314,7 @@ def test_a_file_that_has_grown_is_read_again(tmp_path: Path) -> None:
     assert len(names_in(tmp_path / "out")) == 200
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / NAME).write_bytes(topics_log())
     monkeypatch.setattr(export_module, "_export_split", _die)

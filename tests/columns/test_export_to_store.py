@@ -24,6 +24,7 @@ from metashell.errors import LogCorruptError, MetashellError, PathError, UsageEr
 from metashell.stores import Store, open_store
 from tests.columns.logs import any_log
 from tests.columns.test_export import NAME, topics_log
+from tests.quick import quick
 from tests.s3_faults import DROP, FaultyS3, Request
 
 
@@ -77,7 +78,7 @@ def is_whole(out: str) -> bool:
     return names(out) == {*files, MANIFEST}
 
 
-@pytest.mark.parametrize(("form", "jobs"), [("parquet", 2), ("csv", 1)])
+@pytest.mark.parametrize(("form", "jobs"), quick([("csv", 1), ("parquet", 2)]))
 def test_a_store_gets_what_a_folder_gets(s3: str, tmp_path: Path, form: str, jobs: int) -> None:
     (tmp_path / NAME).write_bytes(any_log(random.Random(3), batch_count=30))
     wanted = {"on_error": "skip", "tables": ("records", "partition", "faults", "no_op"), "form": form}
@@ -91,6 +92,27 @@ def test_a_store_gets_what_a_folder_gets(s3: str, tmp_path: Path, form: str, job
         parts = sorted(whole.iterdir()) if whole.is_dir() else [whole]
         uploaded = [store.read(file.name) for file in store.files(f"{table}.{form}")]
         assert uploaded == [part.read_bytes() for part in parts]
+
+
+@pytest.mark.parametrize("early", [1, 1 << 30])
+def test_processes_that_write_to_a_store_are_forks(s3: str, log: Path, early: int) -> None:
+    """Those that are spawned load numpy and pyarrow anew: 0.7 s of CPU time."""
+    script = (
+        "import sys\n"
+        "from metashell.columns.export import workers\n"
+        "from metashell.columns.export.options import ExportOptions\n"
+        "from metashell.columns.export.run import export\n"
+        "from metashell.columns.packages import only_what_we_use\n"
+        "method = workers.Workers._start_method\n"
+        "workers.Workers._start_method = lambda self: print(found := method(self)) or found\n"
+        "workers.EARLY_BYTES = int(sys.argv[3])\n"
+        "with only_what_we_use():\n"
+        "    export(ExportOptions(paths=(sys.argv[1],), out=sys.argv[2], jobs=2, target_bytes=2000))\n"
+    )
+    argv = [sys.executable, "-c", script, str(log), f"{s3}/out", str(early)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "fork\n"
+    assert len(manifest(f"{s3}/out")["splits"]) > 1
 
 
 def test_the_same_again_does_nothing_and_what_grew_is_added(s3: str, log: Path) -> None:
@@ -158,6 +180,7 @@ export(ExportOptions(paths=(sys.argv[1],), out=sys.argv[2], jobs=int(sys.argv[4]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("step", "jobs"), [("publish", 1), ("tidy", 1)])
 def test_an_export_that_was_killed_is_taken_up_again(s3: str, log: Path, step: str, jobs: int, tmp_path: Path) -> None:
     out = f"{s3}/out"
@@ -196,7 +219,7 @@ def test_a_second_export_is_told_of_the_first(s3: str, log: Path) -> None:
 
 def test_what_refuses_is_found_out_before_anything_is_read(s3: str, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("metashell.columns.export.split.read_split", lambda *_: pytest.fail("was read"))
-    with pytest.raises(PathError, match=f"^{s3}-none/out: (PutObject|CreateMultipartUpload): NO_SUCH_BUCKET"):
+    with pytest.raises(PathError, match=f"^{s3}-none/out: the bucket {s3[5:]}-none does not exist \\("):
         run(f"{s3}-none/out", log)
 
 
@@ -219,9 +242,9 @@ def test_credentials_that_expire_are_one_line_and_leave_no_half(
     out = f"{s3}/out"
     run(out, log, tables=("no_op", "topic"))
     before = names(out)
-    with FaultyS3(s3_server, lambda request: 403 if request.number > 30 else None) as faulty:
+    with FaultyS3(s3_server, lambda request: 403 if request.number > 22 else None) as faulty:
         monkeypatch.setenv("AWS_ENDPOINT_URL", faulty.address)
-        with pytest.raises(MetashellError, match=rf"^{s3}/out/\S+: \w+: (ExpiredToken: as told|ACCESS_DENIED.*)$"):
+        with pytest.raises(MetashellError, match=rf"^{s3}/out/\S+: the credentials have expired \(\w+: ExpiredToken\)$"):
             run(out, log)
     monkeypatch.setenv("AWS_ENDPOINT_URL", s3_server)
     assert set(manifest(out)["files"]) < before < names(out)
@@ -237,6 +260,7 @@ def _without_locks(store: Store, before: set[str]) -> set[str]:
     return {file.name for file in store.files()} - before
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_one_line_and_leaves_nothing(s3: str, s3_server: str, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = f"{s3}/out"
 
@@ -255,5 +279,5 @@ def test_ctrl_c_is_one_line_and_leaves_nothing(s3: str, s3_server: str, log: Pat
             began = time.monotonic()
             _, said = process.communicate(timeout=60)
             assert time.monotonic() - began < 10
-    assert (process.returncode, said) == (130, ""), said
+    assert (process.returncode, said) == (130, "metashell export: interrupted\n"), said
     assert names(out) == set()

@@ -23,6 +23,7 @@ from metashell.columns.names import table_names
 from tests.codec.values import ValueMaker, versions_of
 from tests.columns.logs import any_log
 from tests.columns.test_order import batch, disordered
+from tests.quick import quick
 
 DEMO = Path(__file__).parents[2] / "metashell" / "demo" / "data"
 
@@ -52,7 +53,7 @@ def the_same(top: Path) -> None:
     assert in_order(rows_of(top, joins_files=True)) == in_order(rows_of(top, joins_files=False))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", quick(range(8), 2))
 def test_any_logs_give_the_same_together_and_alone(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     for number in range(chance.randrange(2, 7)):
@@ -78,7 +79,7 @@ def good_log(chance: random.Random) -> bytes:
     return data
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", quick(range(8), 2))
 def test_good_logs_give_the_same_together_and_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     chance = random.Random(seed)
     monkeypatch.setattr(joint, "JOINT_BYTES", chance.choice((10_000, 1 << 22)))

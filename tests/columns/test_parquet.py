@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from metashell.columns import ReadOptions, plan_splits, read_split, tables
-from metashell.columns.export import parquet as parquet_module
+from metashell.columns.export import row_group as row_group_module
 from metashell.columns.export.parquet import ParquetTable
 from tests.columns.logs import any_log
+from tests.quick import quick
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +32,12 @@ def batches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[pa.Recor
     return found
 
 
-@pytest.mark.parametrize("large_rows", [0, 1 << 30], ids=["names-once-a-batch", "small-batches-together"])
+@pytest.mark.slow
+@pytest.mark.parametrize("large_rows", quick([0, 1 << 30]), ids=["names-once-a-batch", "small-batches-together"])
 def test_every_table_is_read_as_it_was(
     tmp_path: Path, batches: dict[str, list[pa.RecordBatch]], large_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parquet_module, "_LARGE_ROWS", large_rows)
+    monkeypatch.setattr(row_group_module, "LARGE_ROWS", large_rows)
     assert len(batches) > 20
     for name, parts in batches.items():
         path = tmp_path / f"{name}.parquet"

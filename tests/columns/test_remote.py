@@ -6,14 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem, _MockFileSystem
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.columns import ReadOptions, plan_splits, read_split
+from metashell.columns.export.options import ExportOptions
+from metashell.columns.export.run import export
 from metashell.columns.inputs import remote
 from metashell.errors import LogCorruptError, UsageError
+from tests.columns.lake.lakes import node, topics
 
 NAME = "00000000000000000000.log"
 
@@ -104,3 +108,14 @@ def test_missing_credentials_are_one_line(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(UsageError) as caught:
         remote.open_remote("abfs://c@account/x")
     assert str(caught.value) == "abfs://c@account/x: Unknown error: Check failed"
+
+
+@pytest.mark.parametrize("named", ["", "/__cluster_metadata-0/" + NAME])
+def test_a_file_of_the_same_size_in_place_of_another_is_not_taken_for_it(tmp_path: Path, named: str) -> None:
+    path = node(tmp_path / "a b") / NAME
+    options = ExportOptions(paths=(f"file://{tmp_path}/a%20b{named}",), out=str(tmp_path / "out"), jobs=1, tables=("topic",))
+    for name in "xy":
+        path.write_bytes(topics(0, 2, name=name))
+        export(options)
+        assert pq.read_table(tmp_path / "out" / "topic.parquet").column("name").to_pylist() == [f"{name}0", f"{name}1"]
+    assert export(options).is_unchanged

@@ -212,6 +212,7 @@ def test_where_no_chain_leads_to_the_end_all_that_is_left_is_one_fault(tmp_path:
     assert [fault["size"] for table in faults for fault in table.to_pylist()] == [len(broken) - len(batch(0, 3))]
 
 
+@pytest.mark.slow
 def test_any_damaged_log_gives_the_same_rows_however_it_is_cut(tmp_path: Path) -> None:
     path = tmp_path / NAME
     for seed in range(12):

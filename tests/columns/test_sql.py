@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from metashell.columns.sql.query import QueryError, query
+from metashell.columns.sql.query import QueryError, Session, query
 from metashell.errors import LogCorruptError, UsageError
 from metashell.forms import Display, write_rows
 from tests.columns.test_export import secret_log, topics_log
@@ -91,6 +91,17 @@ def test_what_is_refused_is_one_line(log: str, text: str) -> None:
         answer(text, log)
     assert "\n" not in str(error.value)
     assert "root:" not in str(error.value)
+
+
+def test_what_goes_wrong_in_the_middle_of_an_answer_is_refused_too(log: str) -> None:
+    text = "select abs(n::int) from (select case when i = 20000 then -2147483648 else i end as n from range(30000) as t(i))"
+    with pytest.raises(QueryError, match=r"^Out of Range Error"):
+        list(query(text, [log]).rows)
+    # It comes with the first rows, or after some.
+    session = Session([log])
+    with pytest.raises(QueryError, match=r"^Out of Range Error"):
+        list(session.ask(text).rows)
+    assert list(session.ask("select count(*) > 0 from records").rows) == [[True]]
 
 
 def test_secrets_are_hidden(tmp_path: Path) -> None:

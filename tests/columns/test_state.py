@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -16,6 +17,7 @@ from metashell.codec.batches import Record
 from metashell.codec.code_words import RECOVERY_STATES, code_name
 from metashell.codec.registry import message_type
 from metashell.columns.names import STATE_TABLES
+from metashell.columns.sql import events
 from metashell.columns.sql import query as asking
 from metashell.columns.sql.confined import Database
 from metashell.columns.sql.query import Session, query
@@ -23,13 +25,17 @@ from metashell.columns.state import partitions as made_partitions
 from metashell.columns.state.reading import NoMetadataError, copies_by_cluster, read_state
 from metashell.columns.state.schemas import SCHEMAS
 from metashell.columns.state.tables import plain, state_batches, state_table
-from metashell.errors import MetashellError, UsageError
+from metashell.errors import MetashellError, PathError, UsageError
 from metashell.health.partitions import is_under_replicated
+from metashell.history import parse_moment
+from metashell.history.openers import image_as_of
 from metashell.image import EMPTY_IMAGE, MetadataDelta, MetadataImage, load_image
 from metashell.log.source import open_source
 from metashell.values import directory_text, uuid_text
 from tests.columns.test_export import topics_log
+from tests.columns.test_remote_s3 import upload
 from tests.golden_cases import SUBSET_ROOT
+from tests.quick import quick
 
 STOPPED = SUBSET_ROOT / "4.3.1/main/data/stopped"
 OLDER = SUBSET_ROOT / "3.9.2/main/data/stopped"
@@ -212,7 +218,8 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.parametrize("kind", QUESTIONS)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", quick(QUESTIONS))
 def test_a_question_that_is_broken_off_leaves_the_next_one_whole(kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = DEMO
     if kind == "damaged":
@@ -263,8 +270,14 @@ def break_off(patch: pytest.MonkeyPatch, stop: int) -> None:
 
         patch.setattr(owner, name, wrapped)
 
-    for name in ("read_state", "state_table", "plan_splits", "read_tables"):
-        stoppable(asking, name)
+    for owner, name in (
+        (asking, "read_state"),
+        (asking, "state_table"),
+        (events, "input_files"),
+        (events, "splits_of"),
+        (events, "read_tables"),
+    ):
+        stoppable(owner, name)
     for name in ("put", "drop", "ask"):
         stoppable(Database, name)
 
@@ -297,9 +310,32 @@ def test_a_state_with_faults_is_refused_unless_they_are_skipped(tmp_path: Path) 
         query("select nope from topics", [str(DEMO)])
 
 
-def test_stores_are_for_events_only() -> None:
-    with pytest.raises(UsageError, match="local files"):
-        query("select * from topics", ["s3://bucket/folder"])
+@pytest.mark.slow
+def test_the_state_of_a_log_in_a_store_is_that_of_the_same_files_here(s3: str, tmp_path: Path) -> None:
+    there = upload(f"{s3}/dumps/a%20b", str(DEMO))
+    questions = (
+        "select * exclude (cluster_id) from partitions order by all",
+        "select topic, count(*) from topics join partition using (topic_id) group by all order by all",
+        "select * exclude (path) from sources",
+    )
+    for text in questions:
+        assert list(query(text, [there]).rows) == list(query(text, [str(DEMO)]).rows)
+    ((shown,),) = query("select path from sources", [there]).rows
+    assert shown == f"{there}/__cluster_metadata-0"
+    # Beside a copy here, and earlier than the end.
+    at = partial(image_as_of, moment=parse_moment("200", 0))
+    (alone,) = query("select end_offset from sources", [str(DEMO)], image_at=at).rows
+    assert list(query("select end_offset from sources", [there, str(DEMO)], image_at=at).rows) == [alone]
+    assert not list(tmp_path.glob("*"))
+
+
+@pytest.mark.parametrize("name", ["nothing", "__consumer_offsets-1"])
+def test_a_place_in_a_store_without_a_metadata_log_is_named_as_it_was_given(s3: str, name: str) -> None:
+    groups = next(SUBSET_ROOT.rglob("__consumer_offsets-*"))
+    upload(f"{s3}/dumps/__consumer_offsets-1", str(groups))
+    with pytest.raises(PathError) as error:
+        query("select * from brokers", [f"{s3}/dumps/{name}"])
+    assert str(error.value).startswith(f"{s3}/dumps/{name}: No") or str(error.value).startswith(f"{s3}/dumps/{name}: no metadata log here")
 
 
 def test_secrets_of_the_state_are_hidden_unless_they_are_asked_for() -> None:

@@ -22,6 +22,7 @@ from metashell.columns import ReadOptions, plan_splits, read_split, tables
 from metashell.columns.decode import records as records_module
 from metashell.columns.schemas import tables_of_log
 from tests.columns.logs import Row, any_log, rows_by_objects
+from tests.quick import quick
 
 SEEDS = st.integers(0, 1 << 32)
 
@@ -62,7 +63,7 @@ def rows_min(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return int(request.param)
 
 
-@pytest.mark.parametrize("log", ["metadata", *COORDINATOR_LOGS])
+@pytest.mark.parametrize("log", quick(["metadata", *COORDINATOR_LOGS], 2))
 @given(seed=SEEDS)
 def test_columns_are_equal_to_objects_over_any_log(log: str, tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     path = tmp_path_factory.mktemp("log") / "00000000000000000000.log"

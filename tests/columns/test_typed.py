@@ -29,11 +29,21 @@ from metashell.columns.sql.query import query
 from metashell.columns.texts import row_values
 from metashell.columns.typed import tables as typed_tables
 from metashell.columns.typed.shapes import file_schema
-from metashell.columns.typed.tables import plain_batch, spark_batch, spark_schema, sql_batch, stored_schema, typed_batch, typed_schema
+from metashell.columns.typed.tables import (
+    plain_batch,
+    spark_batch,
+    spark_schema,
+    sql_batch,
+    stored_schema,
+    typed_batch,
+    typed_schema,
+    typed_table,
+)
 from metashell.columns.typed.words import CODES
 from metashell.values import uuid_text
 from tests.columns.logs import any_log
 from tests.columns.typed_rows import FIRST_MS, LAST_MS, Row, settled, typed_row
+from tests.golden_cases import SUBSET_ROOT
 
 NAME = "00000000000000000000.log"
 EXTREME = [-(1 << 63), FIRST_MS - 1, FIRST_MS, -2, -1, 0, 1, LAST_MS, LAST_MS + 1, (1 << 63) - 1]
@@ -54,6 +64,7 @@ def rows_of(batch: pa.RecordBatch) -> list[Row]:
     return list(plain.to_pylist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log", ["metadata", *COORDINATOR_LOGS])
 @given(seed=st.integers(0, 1 << 32))
 @settings(max_examples=15, deadline=None)
@@ -77,6 +88,21 @@ def test_typed_columns_say_what_raw_ones_hold_over_any_log(log: str, tmp_path_fa
             assert len(list(row_values(found))) == raw.num_rows
             database.register("found", pa.Table.from_batches([sql_batch(found)]))
             assert database.sql("select * from found").to_arrow_table().num_rows == raw.num_rows
+
+
+@pytest.mark.parametrize("log", ["metadata", *COORDINATOR_LOGS])
+def test_batches_together_are_what_each_is_alone(log: str, tmp_path: Path) -> None:
+    found: dict[str, list[pa.RecordBatch]] = {}
+    for seed in range(2):
+        path = tmp_path / str(seed) / NAME
+        path.parent.mkdir()
+        path.write_bytes(any_log(random.Random(seed), log, batch_count=8))
+        for name, raw in raw_batches(path, log):
+            found.setdefault(name, []).append(raw)
+    assert any(len(batches) > 1 for batches in found.values())
+    for name, batches in found.items():
+        together = [row for batch in typed_table(name, batches).to_batches() for row in rows_of(batch)]
+        assert repr(settled(together)) == repr(settled([row for batch in batches for row in rows_of(typed_batch(name, batch))])), name
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -303,16 +329,46 @@ def test_duckdb_reads_ids_times_and_maps_as_such(exported: Path) -> None:
     )
 
 
-def test_pandas_finds_no_type_in_a_file_that_it_cannot_read(exported: Path) -> None:
-    """It reads no lists of UUIDs and no lists of fixed size; it is no dependency of ours, so the types stand for it."""
-    lists = [
-        field.type.value_type
-        for path in (exported / "parquet").glob("*.parquet")
-        for field in pq.read_schema(path)
-        if pa.types.is_list(field.type)
-    ]
-    assert pa.binary() in lists
-    assert not [kind for kind in lists if kind == pa.uuid() or pa.types.is_fixed_size_binary(kind)]
+@pytest.mark.slow
+def test_pandas_reads_every_table_and_every_value(exported: Path, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed, which reads our tables here")
+    export(ExportOptions(paths=(str(SUBSET_ROOT / "4.3.1/main/data/stopped"),), out=str(tmp_path / "parquet"), jobs=1))
+    seen = {"uuid.UUID": 0, "datetime64[ms, UTC]": 0, "map": 0, "list": 0, "struct": 0, "null": 0}
+    for path in sorted(path for folder in (exported, tmp_path) for path in (folder / "parquet").glob("*.parquet")):
+        table, frame = pq.read_table(path), pandas.read_parquet(path)
+        assert list(frame.columns) == table.column_names and len(frame) == table.num_rows
+        for field in table.schema:
+            found, want = frame[field.name], table.column(field.name).to_pylist()
+            for number, (value, other) in enumerate(zip(found, want, strict=True)):
+                assert is_same(value, other), (path.stem, field.name, number, value, other)
+            if pa.types.is_timestamp(field.type):
+                assert str(found.dtype) == "datetime64[ms, UTC]", (path.stem, field.name)
+                seen["datetime64[ms, UTC]"] += len(want)
+            seen["uuid.UUID"] += sum(isinstance(value, UUID) for value in found)
+            for kind in ("map", "list", "struct"):
+                seen[kind] += is_of(kind, field.type) and any(want)
+            seen["null"] += None in want
+    assert min(seen.values()) > 0, seen
+
+
+def is_of(kind: str, type: pa.DataType) -> bool:
+    """Whether a type is of a kind, or its elements are."""
+    return getattr(pa.types, f"is_{kind}")(type) or (pa.types.is_list(type) and is_of(kind, type.value_type))
+
+
+def is_same(value: Any, want: Any, is_inner: bool = False) -> bool:
+    """Whether pandas gives what was written: what is missing is its NaN, NaT or None, lists are arrays, numbers beside a gap are floats,
+    and ids in structs are 16 bytes.
+    """
+    if want is None:
+        return value is None or bool(value != value)
+    if isinstance(want, dict):
+        return value.keys() == want.keys() and all(is_same(value[name], want[name], True) for name in want)
+    if isinstance(want, list | tuple):
+        return len(value) == len(want) and all(is_same(one, other, True) for one, other in zip(value, want, strict=True))
+    if isinstance(want, UUID) and is_inner:
+        return bool(value == want.bytes)
+    return bool(value == (float(want) if isinstance(value, float) else want))
 
 
 def test_csv_and_json_lines_say_the_same(exported: Path, tmp_path: Path) -> None:
@@ -336,6 +392,7 @@ def test_csv_and_json_lines_say_the_same(exported: Path, tmp_path: Path) -> None
         assert duckdb.sql(f"select count(*) from '{tmp_path}/csv/{table}.csv'").fetchall() == [(len(want),)]
 
 
+@pytest.mark.slow
 def test_sql_answers_over_a_log_of_anything(exported: Path) -> None:
     for table in table_names():
         if log_of_table(table) in (None, "metadata") and table != "faults":

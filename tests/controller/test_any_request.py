@@ -17,6 +17,7 @@ from metashell.image import EMPTY_IMAGE, MetadataDelta, MetadataImage
 from metashell.image.writer import write_image
 from tests.controller.cluster import CLUSTER_ID, Cluster
 from tests.controller.random_requests import RandomRequests
+from tests.quick import quick
 
 REQUESTS = 100_000 if os.environ.get("METASHELL_SOAK") else 10_000
 SEED = int(os.environ.get("METASHELL_SEED", "0"))
@@ -48,7 +49,8 @@ def prepared(seed: int) -> Cluster:
     return cluster
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", quick(range(10)))
 def test_every_request_that_decodes_is_answered(seed: int) -> None:
     chance = random.Random(SEED + seed)
     cluster = prepared(seed)
@@ -94,7 +96,7 @@ def from_snapshot(image: MetadataImage) -> MetadataImage:
     return delta.apply()
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", quick(range(5), 2))
 def test_leadership_lost_at_any_time_goes_back_to_what_is_committed(seed: int) -> None:
     chance = random.Random(SEED + seed)
     cluster = prepared(seed)

@@ -9,6 +9,7 @@ from metashell.controller.decision import ApiError
 from tools import gen_config_definitions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", gen_config_definitions.KINDS)
 def test_the_definitions_are_those_of_the_real_kafka(kind: str) -> None:
     assert (gen_config_definitions.FOLDER / f"{kind}.tsv").read_text(encoding="utf-8") == gen_config_definitions.definitions(kind)

@@ -55,6 +55,7 @@ PIECES = (
 )
 
 
+@pytest.mark.slow
 def test_an_expression_is_taken_or_refused_as_by_java() -> None:
     chance = random.Random(1)
     drawn = ["".join(chance.choice(PIECES) for _ in range(chance.randint(1, 7))) for _ in range(20_000)]

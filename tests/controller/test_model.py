@@ -29,6 +29,7 @@ from tests.controller.cluster import CLUSTER_ID, Cluster
 from tests.controller.random_requests import RandomRequests
 from tests.controller.test_any_request import prepared
 from tests.image.batches import batch_of_values, value
+from tests.quick import quick
 
 SEED = int(os.environ.get("METASHELL_SEED", "0"))
 STEPS = 4000 if os.environ.get("METASHELL_SOAK") else 400
@@ -178,7 +179,7 @@ def snapshot_of(image: MetadataImage, offset: int) -> MetadataImage:
     return loaded
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", quick(range(5), 2))
 def test_a_standby_has_all_that_the_leader_has_after_each_decision(seed: int) -> None:
     watched = Watched(seed)
     cluster, chance = watched.cluster, watched.chance
@@ -322,7 +323,7 @@ def test_what_was_not_committed_is_gone_with_leadership_and_whoever_leads_next_g
             check_hints(other.state)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", quick(range(5), 2))
 def test_a_transaction_shows_when_it_has_ended_or_never(seed: int) -> None:
     """Metadata transactions around random batches, as another controller may write them."""
     watched = Watched(seed)

@@ -21,6 +21,7 @@ def upgrade(name: str, level: int, *, version: int = 2, validate_only: bool = Fa
     return made(feature_updates=(update,), validate_only=validate_only, timeout_ms=10_000)
 
 
+@pytest.mark.slow
 def test_kraft_version_is_upgraded_once_every_voter_has_told_its_directory(tmp_path: Path) -> None:
     async def main() -> None:
         async with Controllers(tmp_path, settings=QUICK, dynamic=False) as quorum:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from metashell.codec import messages
 from metashell.codec.error_codes import NONE
 from metashell.controller_server.apis import LARGE, is_large
@@ -14,6 +16,7 @@ from tests.server.quorum import run
 COUNT = 2000
 
 
+@pytest.mark.slow
 def test_a_large_answer_is_what_a_small_one_is_and_others_go_on_meanwhile(tmp_path: Path) -> None:
     async def main() -> None:
         async with Controllers(tmp_path, 1) as quorum:

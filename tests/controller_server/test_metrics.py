@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -235,6 +236,24 @@ def test_connections_beyond_the_most_are_closed_and_the_controller_goes_on(tmp_p
                 one.close()
             await eventually(lambda: endpoint._open == 0)
             assert (await get(endpoint.port, "/healthz"))[0] == 200
+
+    run(main)
+
+
+def test_an_endpoint_that_closes_leaves_no_connection_open(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Controllers(tmp_path, 1) as controllers:
+            active = await controllers.active()
+            for turns in range(6):
+                endpoint = await serve_metrics(active)
+                with socket.create_connection(("127.0.0.1", endpoint.port), timeout=20) as early:
+                    early.setblocking(False)
+                    for _ in range(turns):
+                        await asyncio.sleep(0)
+                    await endpoint.close()
+                    gc.collect()
+                    with suppress(ConnectionError):
+                        assert await asyncio.get_running_loop().sock_recv(early, 1) == b""
 
     run(main)
 

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,12 +19,19 @@ from metashell.dump.parallel import dump_in_parallel
 from metashell.dump.whole_file import PARALLEL_SIZE_MIN
 from metashell.dump.writer import Writer
 from metashell.log.window_reader import WINDOW_SIZE, WindowReader
-from tests.dump.making import batch, change, log, write
+from tests.dump.making import batch, change, write
+from tests.dump.making import log as log_of
+from tests.quick import quick
 from tests.running import command_line
 
 RECORDS = 75_000
-LOG = log(RECORDS, per_batch=50)
 DUMP = ("metashell.cli.dump_log", "--cluster-metadata-decoder", "--jobs", "2")
+
+
+@pytest.fixture(scope="module")
+def log() -> bytes:
+    """A log that is large enough for several processes. It takes a second to make."""
+    return log_of(RECORDS, per_batch=50)
 
 
 def run(path: Path, folder: Path, jobs: int, output: str) -> tuple[int, bytes, str]:
@@ -50,30 +57,30 @@ def no_child_is_left() -> Iterator[None]:
     assert children() <= before
 
 
-def test_the_log_of_these_tests_is_large_enough() -> None:
-    assert len(LOG) > PARALLEL_SIZE_MIN
+def test_the_log_of_these_tests_is_large_enough(log: bytes) -> None:
+    assert len(log) > PARALLEL_SIZE_MIN
 
 
-@pytest.mark.parametrize("output", ["jsonl", "kafka"])
-@pytest.mark.parametrize("jobs", [2, 3, 5])
-def test_any_number_of_processes_writes_the_same(tmp_path: Path, output: str, jobs: int) -> None:
-    path = write(tmp_path, LOG)
+@pytest.mark.parametrize("output", quick(["jsonl", "kafka"]))
+@pytest.mark.parametrize("jobs", quick([2, 5, 3], 2))
+def test_any_number_of_processes_writes_the_same(log: bytes, tmp_path: Path, output: str, jobs: int) -> None:
+    path = write(tmp_path, log)
     assert run(path, tmp_path, jobs, output) == run(path, tmp_path, 1, output)
 
 
-DAMAGE = {
-    "a gap in the offsets": LOG + batch([change(1, 1)], RECORDS + 5) + log(3),
-    "a torn tail": LOG[:-9],
-    "a zero tail": LOG + bytes(4000),
-    "a bad length in the middle": LOG[: len(LOG) // 2] + b"\xff" * 100 + LOG[len(LOG) // 2 :],
-    "a flipped bit in the middle": LOG[:1_500_000] + bytes((LOG[1_500_000] ^ 8,)) + LOG[1_500_001:],
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "a gap in the offsets": lambda log: log + batch([change(1, 1)], RECORDS + 5) + log_of(3),
+    "a torn tail": lambda log: log[:-9],
+    "a zero tail": lambda log: log + bytes(4000),
+    "a bad length in the middle": lambda log: log[: len(log) // 2] + b"\xff" * 100 + log[len(log) // 2 :],
+    "a flipped bit in the middle": lambda log: log[:1_500_000] + bytes((log[1_500_000] ^ 8,)) + log[1_500_001:],
 }
 
 
-@pytest.mark.parametrize("output", ["jsonl", "kafka"])
-@pytest.mark.parametrize("what", DAMAGE)
-def test_damage_is_told_as_one_process_tells_it(tmp_path: Path, output: str, what: str) -> None:
-    path = write(tmp_path, DAMAGE[what])
+@pytest.mark.parametrize("output", quick(["jsonl", "kafka"]))
+@pytest.mark.parametrize("what", quick(DAMAGE, 2))
+def test_damage_is_told_as_one_process_tells_it(log: bytes, tmp_path: Path, output: str, what: str) -> None:
+    path = write(tmp_path, DAMAGE[what](log))
     assert run(path, tmp_path, 2, output) == run(path, tmp_path, 1, output)
 
 
@@ -95,8 +102,8 @@ def started(path: Path) -> subprocess.Popen[bytes]:
     return child
 
 
-def test_a_closed_pipe_ends_all_processes(tmp_path: Path) -> None:
-    with started(write(tmp_path, LOG)) as child:
+def test_a_closed_pipe_ends_all_processes(log: bytes, tmp_path: Path) -> None:
+    with started(write(tmp_path, log)) as child:
         assert child.stdout is not None
         assert child.stderr is not None
         child.stdout.close()
@@ -106,8 +113,8 @@ def test_a_closed_pipe_ends_all_processes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("to_group", [True, False])
-def test_ctrl_c_leaves_no_process(tmp_path: Path, to_group: bool) -> None:
-    with started(write(tmp_path, LOG)) as child:
+def test_ctrl_c_leaves_no_process(log: bytes, tmp_path: Path, to_group: bool) -> None:
+    with started(write(tmp_path, log)) as child:
         assert child.stderr is not None
         (os.killpg if to_group else os.kill)(child.pid, signal.SIGINT)
         assert child.wait(timeout=60) == 130
@@ -126,9 +133,10 @@ def assert_group_is_gone(group: int) -> None:
     raise AssertionError("a process is left")
 
 
-def test_a_process_that_is_killed_is_one_line_and_status_1(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_process_that_is_killed_is_one_line_and_status_1(log: bytes, tmp_path: Path) -> None:
     """The reader has read nothing yet, so all processes wait; the first that the run has started is killed."""
-    path = write(tmp_path, LOG)
+    path = write(tmp_path, log)
     with started(path) as child:
         assert child.stdout is not None
         assert child.stderr is not None
@@ -143,9 +151,12 @@ def test_a_process_that_is_killed_is_one_line_and_status_1(tmp_path: Path) -> No
     assert_group_is_gone(child.pid)
 
 
-def test_as_many_processes_help_as_there_are_processors_and_the_file_is_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write(tmp_path, LOG)
-    size = len(LOG)
+@pytest.mark.slow
+def test_as_many_processes_help_as_there_are_processors_and_the_file_is_large(
+    log: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, log)
+    size = len(log)
     used: list[int] = []
 
     def spied(writer: Writer, reader: WindowReader, output: Output, jobs: int) -> Stop:
@@ -161,6 +172,7 @@ def test_as_many_processes_help_as_there_are_processors_and_the_file_is_large(tm
     assert used == [2, 4, 4]
 
 
+@pytest.mark.slow
 def test_a_file_that_is_wrong_everywhere_costs_no_memory_for_its_faults(tmp_path: Path) -> None:
     """Each record is a fault; of as many as there are, ten are kept, whichever process found them."""
     number = RECORDS // 25
@@ -177,8 +189,8 @@ def test_a_file_that_is_wrong_everywhere_costs_no_memory_for_its_faults(tmp_path
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_full_disk_is_told(tmp_path: Path, jobs: int) -> None:
-    path = write(tmp_path, LOG)
+def test_a_full_disk_is_told(log: bytes, tmp_path: Path, jobs: int) -> None:
+    path = write(tmp_path, log)
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
             command_line("metashell.cli.dump_log", "--cluster-metadata-decoder", "--jobs", str(jobs), str(path)),
@@ -192,8 +204,8 @@ def test_a_full_disk_is_told(tmp_path: Path, jobs: int) -> None:
     assert b"Traceback" not in done.stderr
 
 
-def test_no_more_than_a_window_of_text_waits_at_a_time(tmp_path: Path) -> None:
-    path = write(tmp_path, LOG)
+def test_no_more_than_a_window_of_text_waits_at_a_time(log: bytes, tmp_path: Path) -> None:
+    path = write(tmp_path, log)
     written: list[int] = []
 
     class Sizes:
@@ -201,5 +213,5 @@ def test_no_more_than_a_window_of_text_waits_at_a_time(tmp_path: Path) -> None:
             written.append(len(data))
 
     run_dump(DumpOptions(files=(str(path),), cluster_metadata_decoder=True), Sizes(), io.StringIO())
-    assert sum(written) > 5 * len(LOG)
+    assert sum(written) > 5 * len(log)
     assert max(written) < 10 * WINDOW_SIZE

@@ -171,6 +171,7 @@ def test_spoilt_requests_are_answered_or_close_their_connection_and_leave_the_lo
     assert door.connections > FRAMES // 10
 
 
+@pytest.mark.slow
 def test_what_strangers_make_a_replica_allocate_is_bounded() -> None:
     door = Door(leader())
     chance = random.Random(3)

@@ -331,6 +331,7 @@ def own_requests(image: MetadataImage, chance: random.Random) -> list[tuple[Any,
     ]
 
 
+@pytest.mark.slow
 def test_spoilt_requests_end_connections_and_nothing_else(image: MetadataImage) -> None:
     chance = random.Random(SEED)
 

@@ -14,6 +14,7 @@ from tests.groups.driven import SeededChance
 from tests.groups.golden import BEGUN_MS, Player, scenarios
 from tests.groups.profiles import PROFILES
 from tests.groups.random_requests import RandomRequests
+from tests.quick import quick
 
 HOUR_MS = 3_600_000
 NAMES = sorted(scenarios())
@@ -45,7 +46,7 @@ def begin(player: Player, records: list[Record], chance: random.Random) -> None:
         group.description(shard.coordinator.state.topics)
 
 
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", quick(range(8), 2))
 def test_a_log_of_which_parts_are_left_is_loaded(part: int) -> None:
     for name in NAMES[part::8]:
         player = Player(scenarios()[name])

@@ -28,6 +28,7 @@ from metashell.shell.changes import Watch
 from metashell.values import uuid_text
 from tests.history.worlds import busy_log, leaves, past_of, tree_of
 from tests.image.batches import ListSource, batch_of_values, record, value
+from tests.quick import quick
 
 PATHS = (
     "image/topics/byName/orders",
@@ -65,7 +66,7 @@ def changes_of(past: Past, target: Target, path: str) -> list[tuple[object, ...]
 SEEDS = (1, 2, 3, 4)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", quick(SEEDS, 2))
 def test_an_image_at_an_offset_is_that_of_all_records_before_it_in_whatever_order_offsets_are_asked_for(seed: int, monkeypatch):
     monkeypatch.setattr("metashell.history.past.ANCHOR_SPACING", 1)
     batches = busy_log(seed)
@@ -75,7 +76,7 @@ def test_an_image_at_an_offset_is_that_of_all_records_before_it_in_whatever_orde
         assert image_digest(past.image(end)) == image_digest(direct), end
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", quick(SEEDS, 2))
 def test_what_touched_a_path_is_what_a_replay_of_everything_finds(seed: int):
     past = past_of(busy_log(seed))
     for path in PATHS:
@@ -84,7 +85,7 @@ def test_what_touched_a_path_is_what_a_replay_of_everything_finds(seed: int):
         assert found, path
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", quick(SEEDS, 2))
 def test_a_path_by_id_has_what_happened_to_that_topic_alone(seed: int):
     past = past_of(busy_log(seed))
     ids = {touch.places[0][1] for touch in Story(past, Target(ALL_TYPES)) if touch.origin.record == "TOPIC_RECORD"}

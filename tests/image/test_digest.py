@@ -338,6 +338,7 @@ def test_an_image_and_its_own_snapshot_have_the_same_digest(history: History):
     assert image_digest(rewritten(image)) == image_digest(image)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(histories())
 def test_neither_batches_nor_versions_nor_looking_at_partitions_show_in_the_digest(history: History):

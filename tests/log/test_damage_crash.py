@@ -16,6 +16,7 @@ from metashell.log.opening import Opening
 from metashell.values import OffsetAndEpoch, Recovering
 from tests.log.conftest import Batch
 from tests.log.log_history import SETTINGS, batches_of, restore, snapshot_of
+from tests.quick import quick
 from tests.recording_files import ModelledDisk, RecordingDisk, Tree, UnsyncedDisk
 
 Damage = Callable[[Path], None]
@@ -103,7 +104,7 @@ def check(work: Path, tree: Tree, expected: Outcome, precious: dict[str, bytes])
     shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", quick(DAMAGES, 2))
 def test_a_recovery_of_damage_may_be_interrupted_anywhere(damage: Damage, quick_folder: Path, batch: Batch) -> None:
     assert try_every_crash(quick_folder, batch, damage, 3) > 40
 

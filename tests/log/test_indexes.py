@@ -28,6 +28,7 @@ def index_of(offsets: list[int]) -> OffsetIndex:
     return read_offset_index(b"".join(struct.pack(">ii", offset, 10 * at) for at, offset in enumerate(offsets)), 1000)
 
 
+@pytest.mark.slow
 @given(offsets=ASCENDING, wanted=st.integers(-5, 210))
 def test_the_largest_entry_that_is_not_above_is_found(offsets: list[int], wanted: int) -> None:
     found = [(1000 + offset, 10 * at) for at, offset in enumerate(offsets) if offset <= wanted]

@@ -26,6 +26,7 @@ from metashell.log.snapshot_files import SnapshotPart
 from metashell.values import OffsetAndEpoch
 from tests.log.conftest import quick_place
 from tests.log.log_history import SETTINGS, CrashError, History, Promise, check, kill, random_history, restore
+from tests.quick import quick
 from tests.recording_files import ModelledDisk, RecordingDisk, Step, Tree
 
 EXAMPLES = max(8, settings.default.max_examples // 10) if settings.default else 8
@@ -164,8 +165,14 @@ def try_every_crash(
     return visit_crashes(start, [step for step, _ in chosen], [promises for _, promises in chosen], samples, seed, visit)
 
 
-@pytest.mark.parametrize("is_deferred", [False, True], ids=["at once", "left to a thread"])
-@pytest.mark.parametrize("name", SCRIPTS)
+CASES = [("cut", True), *((name, False) for name in SCRIPTS), *((name, True) for name in SCRIPTS if name != "cut")]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_deferred"),
+    quick(CASES, 5),
+    ids=[f"{name}-{'left to a thread' if is_deferred else 'at once'}" for name, is_deferred in CASES],
+)
 def test_whatever_a_crash_leaves_is_what_was_promised(name: str, is_deferred: bool, quick_folder: Path) -> None:
     assert try_every_crash(quick_folder, SCRIPTS[name], 3, 1, is_deferred=is_deferred) > 100
 
@@ -327,10 +334,12 @@ def keep_the_names_of_what_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MetadataLog, "truncate_to", truncate)
 
 
+@pytest.mark.slow
 def test_what_was_cut_off_never_joins_the_log_again(quick_folder: Path) -> None:
     assert try_every_crash(quick_folder, other_tail, 6, 1) > 30
 
 
+@pytest.mark.slow
 def test_writing_before_a_cut_is_on_disk_is_noticed(quick_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_before_the_cut(monkeypatch)
     with pytest.raises(CrashError):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import struct
+from contextlib import suppress
 
 import pytest
 
@@ -20,7 +22,7 @@ from metashell.net.listener_options import ListenerOptions
 from metashell.net.mechanisms import StaticCredentials, server_mechanisms
 from metashell.net.plain import PlainClient
 from metashell.net.transport import ConnectionFailedError, connect, reason_of
-from tests.net.loops import RANGES, listening, run
+from tests.net.loops import LIMIT_S, RANGES, answer, listening, run
 
 ASK = DescribeClusterRequest()
 
@@ -361,6 +363,23 @@ def test_a_peer_that_resets_what_it_does_not_understand_is_asked_about() -> None
         async with await asyncio.start_server(reset, "127.0.0.1", 0) as server:
             with pytest.raises(ConnectionFailedError, match=r"closed the connection during the handshake \(is it a Kafka listener"):
                 await connect(Address("127.0.0.1", server.sockets[0].getsockname()[1]))
+
+    run(work)
+
+
+@pytest.mark.parametrize("turns", range(4))
+def test_a_listener_that_stops_closes_what_it_was_about_to_accept(turns: int) -> None:
+    async def work() -> None:
+        listener = await serve(answer, ListenerOptions(ranges=RANGES))
+        with socket.create_connection(("127.0.0.1", listener.port), LIMIT_S) as early:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await listener.stop()
+            gc.collect()  # a socket that was lost is told of here, and fails the test
+            early.setblocking(False)
+            with suppress(ConnectionError):
+                assert await asyncio.get_running_loop().sock_recv(early, 1) == b""
+        assert listener.counters.open == 0
 
     run(work)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ EXAMPLES = max(40, settings.default.max_examples) if settings.default else 40
 QUICK = Assumptions(partition_bytes=1000)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=2 * EXAMPLES)
 def test_records_intervals_loads_and_differences_are_what_a_slow_look_finds(data: st.DataObject) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -54,6 +55,7 @@ def rehearsed(image: MetadataImage, step: Step) -> tuple[set[tuple[str, int]], .
     return offline, found[Trouble.UNCLEAN] - offline, (found[Trouble.UNDER_MIN_ISR] & lasting) - found[Trouble.UNCLEAN] - offline
 
 
+@pytest.mark.slow
 @settings(max_examples=max(60, settings().max_examples))
 @given(images())
 def test_each_loss_counts_what_its_rehearsal_counts(image: MetadataImage) -> None:

@@ -246,6 +246,7 @@ def topic_history(metadata: Metadata) -> list[Row]:
                 rows.append((at, offset, "topic", data["name"], "created", None, None, None))
         elif kind == "REMOVE_TOPIC_RECORD" and not is_state:
             rows.append((at, offset, "topic", names.get(data["topicId"], ""), "removed", None, None, None))
+            values = {key: value for key, value in values.items() if key[:2] != (2, names.get(data["topicId"]))}
         elif kind == "PARTITION_RECORD":
             topic, size = data["topicId"], data["partitionId"] + 1
             if size > sizes[topic] and not is_state:
@@ -272,7 +273,8 @@ def broker_sessions(metadata: Metadata) -> list[Row]:
     for is_state, line in ordered:
         data = line["data"]
         if line["type"] == "REGISTER_BROKER_RECORD":
-            session = sessions.setdefault((data["brokerId"], data["brokerEpoch"]), {"rack": data["rack"], "at": None, "end": None})
+            session = sessions.setdefault((data["brokerId"], data["brokerEpoch"]), {"at": None, "end": None})
+            session["rack"] = data["rack"]
             if session["at"] is None and not is_state:
                 # A broker may register again in the same epoch; the first time counts.
                 session["at"] = line["timestamp"]

@@ -126,12 +126,16 @@ def features(metadata: Metadata) -> list[Row]:
 
 def configs(metadata: Metadata) -> list[Row]:
     values: dict[tuple[int, str, str], str | None] = {}
+    names: dict[str, str] = {}
     made: set[tuple[str, int]] = set()
     changes: dict[tuple[str, str, int], list[tuple[int, str, str | None, str | None]]] = defaultdict(list)
     for is_state, line in metadata.ordered():
         data, at = line["data"], line["timestamp"]
-        if line["type"] == "TOPIC_RECORD" and not is_state:
-            made.add((data["name"], at))
+        if line["type"] == "TOPIC_RECORD":
+            names[data["topicId"]] = data["name"]
+            made |= set() if is_state else {(data["name"], at)}
+        elif line["type"] == "REMOVE_TOPIC_RECORD":
+            values = {key: value for key, value in values.items() if key[:2] != (2, names.get(data["topicId"]))}
         elif line["type"] == "CONFIG_RECORD":
             where = (data["resourceType"], data["resourceName"], data["name"])
             if not is_state:

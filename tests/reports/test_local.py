@@ -16,6 +16,7 @@ from metashell.reports.catalog import VIEWS
 from metashell.reports.local import run_local
 from metashell.reports.openness import is_open
 from tests.golden_cases import SUBSET_ROOT
+from tests.quick import quick
 from tests.reports import known_answers
 from tests.reports.known_access import acl_history, quota_history, replica_skew, scram_history
 from tests.reports.known_answers import COLUMNS, Metadata, Row
@@ -130,6 +131,7 @@ def test_records_that_several_nodes_keep_count_once() -> None:
         assert answers_of((one,))[name].equals(answers_of(both)[name])
 
 
+@pytest.mark.slow
 def test_two_clusters_in_one_input_stay_apart() -> None:
     paths = tuple(saved_state(cluster) for cluster in ("4.3.1/main", "4.3.1/default"))
     both = answers_of(paths)["broker_sessions"]
@@ -205,9 +207,32 @@ def test_every_question_is_a_report() -> None:
     }
 
 
-@pytest.mark.parametrize("share", [1, 2, 3])
+def test_a_commit_counts_where_its_transaction_was_committed(tmp_path: Path) -> None:
+    """Golden conversations cut in the middle: the newest offset of each partition in the report is that of the coordinator's state."""
+    from metashell.codec.primitives import kafka_text
+    from metashell.offsets_log.loading import load
+    from tests.groups.golden import read_rows
+    from tests.offsets_log.making import golden_batches, write_log
+
+    golden = Path(__file__).parents[1] / "golden" / "groups" / "classic" / "offsets.jsonl.gz"
+    for share in (1, 2, 3):
+        batches = [golden_batches(scenario) for scenario in read_rows(golden)]
+        write_log(tmp_path / str(share), [batch for some in batches for batch in some[: len(some) * share // 3]])
+        known = {}
+        for log in load([str(tmp_path / str(share))]).logs:
+            for raw in log.fold.groups():
+                known.update({(kafka_text(raw), *key): committed.offset for key, committed in log.fold.committed(raw)})
+        answer = run_local([REPORTS["group_offsets"]], [str(tmp_path / str(share))]).tables["group_offsets"]
+        newest = {(row["group_id"], row["topic"], row["partition"]): row for row in answer.to_pylist()}
+        kept = {key: row["last_offset"] for key, row in newest.items() if not row["deletions"]}
+        assert len(kept) > 5
+        assert kept == {key: known[key] for key in kept}
+        assert {*known} <= {*newest}, share
+
+
+@pytest.mark.parametrize("share", quick([1, 2, 3]))
 def test_offsets_expire_in_a_report_as_in_the_coordinators_logs(share: int, tmp_path: Path) -> None:
-    """Golden conversations, each as far as a third, two thirds, and whole; those with transactions apart, of which SQL knows nothing."""
+    """Golden conversations, each as far as a third, two thirds, and whole: some with transactions, which are open at the end or aborted."""
     from metashell.offsets_log.asking import expiring
     from metashell.offsets_log.loading import load
     from tests.groups.golden import read_rows
@@ -215,7 +240,7 @@ def test_offsets_expire_in_a_report_as_in_the_coordinators_logs(share: int, tmp_
 
     golden = Path(__file__).parents[1] / "golden" / "groups"
     for number, file in enumerate(sorted(path for kind in ("classic", "consumer") for path in (golden / kind).glob("*.gz"))):
-        if file.name.startswith(("offsets", "member-trace")):
+        if file.name.startswith("member-trace"):
             continue
         batches = [golden_batches(scenario) for scenario in read_rows(file)]
         write_log(tmp_path, [batch for some in batches for batch in some[: len(some) * share // 3]], number)

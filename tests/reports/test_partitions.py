@@ -133,6 +133,7 @@ def rows(table: str, cluster: str, file: str, offsets: list[int]) -> st.SearchSt
     )
 
 
+@pytest.mark.slow
 @given(batches=logs(), parts=st.integers(1, 3))
 def test_states_of_any_rows(batches: Batches, parts: int) -> None:
     same_views(batches, parts)

@@ -9,6 +9,7 @@ from metashell.forms import Display
 from metashell.reports import REPORTS
 from metashell.reports.answer import declared_schema
 from metashell.reports.printed import print_answers
+from metashell.reports.words import cell_text
 from tests.reports.test_page import hostile_answer
 
 
@@ -38,3 +39,8 @@ def test_what_is_open_is_coloured() -> None:
 def test_an_answer_without_rows_says_so() -> None:
     assert printed("under_replicated", "table", is_empty=True) == "Under-replicated partitions\nno rows\n"
     assert printed("under_replicated", "json", is_empty=True) == "[]\n"
+
+
+def test_numbers_are_exact_and_short() -> None:
+    values = (1048576.0, 1234567.5, 0.1, 1e308, float("nan"), float("inf"))
+    assert [cell_text("value", value) for value in values] == ["1048576", "1234567.5", "0.1", "1e+308", "nan", "inf"]

@@ -19,6 +19,7 @@ from metashell.image import load_image
 from metashell.log.source import open_source
 from metashell.nodes import LocalInfo, Node, build_root
 from metashell.shell import Context, run_line
+from tests.quick import quick
 from tests.shell.fake_nodes import fake_context, printed
 from tests.shell.terminal import Screen
 
@@ -86,7 +87,7 @@ def test_a_name_brings_no_colours_of_its_own() -> None:
         assert "\x1b[31m" not in shown
 
 
-@pytest.mark.parametrize(("words", "env"), [((), {"NO_COLOR": "1"}), ((), {"TERM": "dumb"}), (("--no-color",), {}), ((), {})])
+@pytest.mark.parametrize(("words", "env"), quick([((), {}), ((), {"NO_COLOR": "1"}), ((), {"TERM": "dumb"}), (("--no-color",), {})]))
 def test_who_wants_no_colours_gets_none(tmp_path: Path, words: tuple[str, ...], env: dict[str, str]) -> None:
     with Screen.shell("--demo", "--certain-only", *words, home=tmp_path, env=env) as screen:
         shown = screen.run("health fenced; ls -l /image/cluster/brokers/5")

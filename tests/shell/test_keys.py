@@ -117,6 +117,7 @@ def test_the_rest_of_an_earlier_line_is_shown_dim_and_taken_by_control_e(tmp_pat
         assert screen.leave() == 0
 
 
+@pytest.mark.slow
 def test_the_keys_of_vi_are_there_if_they_were_chosen(tmp_path: Path) -> None:
     settings(tmp_path, '[defaults]\nediting-mode = "vi"\n')
     with Screen.shell("--demo", home=tmp_path) as screen:
@@ -131,6 +132,7 @@ def test_the_keys_of_vi_are_there_if_they_were_chosen(tmp_path: Path) -> None:
         assert screen.leave() == 0
 
 
+@pytest.mark.slow
 def test_twenty_columns_have_no_room_for_the_line_and_the_prompt_says_all(tmp_path: Path) -> None:
     with Screen.shell("--demo", home=tmp_path, rows=12, columns=20) as screen:
         screen.run("cd /image/topics")
@@ -141,6 +143,7 @@ def test_twenty_columns_have_no_room_for_the_line_and_the_prompt_says_all(tmp_pa
         assert screen.leave() == 0
 
 
+@pytest.mark.slow
 def test_a_wrong_file_of_settings_is_told_in_one_line_and_the_prompt_comes(tmp_path: Path) -> None:
     place = settings(tmp_path, '[defaults]\ntoolbar = "no"\n')
     with Screen.shell("--demo", home=tmp_path, rows=24, columns=200) as screen:

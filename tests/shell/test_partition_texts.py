@@ -77,6 +77,7 @@ def node_by_node() -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @settings(max_examples=max(60, settings.default.max_examples))
 @given(images())
 def test_a_listing_is_the_same_from_bytes_and_node_by_node(image):

@@ -196,6 +196,7 @@ def test_questions_are_kept_in_a_file_of_mode_0600(tmp_path: Path) -> None:
     assert typed("\x10\r\x04", tmp_path)[0] == ["select 1;"]
 
 
+@pytest.mark.slow
 def test_a_person_at_a_terminal_gets_answers_and_errors_and_goes_on(tmp_path: Path) -> None:
     environ = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "TERM": "xterm", "NO_COLOR": "1"}
     words = ["-c", "from metashell.cli.sql import main; raise SystemExit(main())", "metashell/demo/data"]
@@ -224,6 +225,7 @@ def test_a_person_at_a_terminal_gets_answers_and_errors_and_goes_on(tmp_path: Pa
     assert child.exitstatus == 0
 
 
+@pytest.mark.slow
 def test_a_person_sees_coloured_sql_the_line_at_the_bottom_and_long_answers_in_a_pager(tmp_path: Path) -> None:
     pager = tmp_path / "pager"
     pager.write_text(f"#!/bin/sh\ncat > {tmp_path}/paged\n")

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import quick
 from tests.shell.terminal import CTRL_C, Screen
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(24, 80), (50, 200), (24, 20)])
+@pytest.mark.parametrize(("rows", "columns"), quick([(24, 80), (50, 200), (24, 20)]))
 def test_a_person_types_a_command_sees_its_answer_and_leaves(tmp_path: Path, rows: int, columns: int) -> None:
     with Screen.shell("--demo", home=tmp_path, rows=rows, columns=columns) as screen:
         shown = screen.run("ls /image/cluster")

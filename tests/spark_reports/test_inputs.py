@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from metashell.errors import PathError, UsageError
+from metashell.errors import UsageError
 from metashell.reports import REPORTS
 from metashell.reports.inputs import answerable, logs_at
 from spark_reports import main as command
@@ -81,11 +80,10 @@ def test_a_stream_of_once_is_an_error_where_there_is_nothing(tmp_path: Path) -> 
         command.require_inputs([str(tmp_path)], may_be_empty=False, is_whole=True)
 
 
-def test_no_tables_go_among_logs(tmp_path: Path) -> None:
+def test_no_tables_go_among_logs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "meta.properties").write_text("version=1\n")
-    values = SimpleNamespace(paths=[METADATA], out=str(tmp_path / "tables"), master=None, job="timeline")
-    with pytest.raises(PathError, match="lies in a metadata directory, which is only read"):
-        command.run(values)
+    assert command.main(["timeline", METADATA, "--out", str(tmp_path / "tables")]) == 1
+    assert "lies in a metadata directory, which is only read" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["meta.properties"]
 
 

@@ -14,6 +14,8 @@ from metashell.cli.export import main
 from metashell.demo import demo_directory
 from tests.cli.conftest import ROOT
 
+pytestmark = pytest.mark.slow
+
 LOGS = ROOT / "tests" / "golden" / "kafka" / "4.3.1" / "main" / "data" / "stopped"
 TABLES = ("topic", "register_broker", "consumer_group_current_member_assignment")
 

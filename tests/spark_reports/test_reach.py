@@ -25,14 +25,14 @@ def batches(first: int, count: int, epoch: int = 1) -> bytes:
 class Stream:
     """A stream as Spark drives it: a reader, the offset that was done last, and the rows (offset, epoch) that came."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, **options: str) -> None:
+        self.options = {"path": str(path), "table": "batches", **options}
         self.done: dict[str, Any] = {}
         self.rows: list[tuple[int, int]] = []
         self.restart()
 
     def restart(self) -> None:
-        source = KafkaMetadataSource({"path": str(self.path), "table": "batches"})
+        source = KafkaMetadataSource(self.options)
         self.reader: Any = source.streamReader(source.schema())
 
     def poll(self) -> list[str]:
@@ -147,6 +147,67 @@ def test_a_crash_between_planning_and_reading_gives_what_still_stands(folder: Pa
     stream.done, stream.rows = end, [(n, 1) for n in range(95)]
     stream.poll()
     assert stream.rows == [(n, 1) for n in range(95)] + [(95, 2)]
+
+
+def with_bad_length(data: bytes, batch: int, size: int) -> bytes:
+    """The batches with a length of one that is none."""
+    at = batch * size + 8
+    return data[:at] + (5).to_bytes(4, "big") + data[at + 4 :]
+
+
+@pytest.mark.parametrize("before", [0, 10])
+def test_damage_in_the_segment_that_is_written_is_said_once_by_each_run_of_a_stream(folder: Path, before: int) -> None:
+    first = batches(0, before)
+    name = f"{before:020}.log"
+    data = batches(before, 40)
+    size = len(data) // 40
+    if before:
+        (folder / NAME).write_bytes(first)
+    stream = Stream(folder.parent)
+    (folder / name).write_bytes(with_bad_length(data, 20, size)[: 30 * size])
+    said = (
+        f"{folder / name}: byte {20 * size}: batch length 5 is below 14, {10 * size} bytes left, among them a whole batch at byte "
+        f"{21 * size}: nothing from here on is read before the segment is rolled"
+    )
+    assert stream.poll() == [said]
+    assert stream.offsets() == list(range(before + 20))
+    (folder / name).write_bytes(with_bad_length(data, 20, size))
+    assert stream.poll() == []
+    stream.restart()
+    assert stream.poll() == [said.replace(f"{10 * size} bytes left", f"{20 * size} bytes left")]
+    assert stream.poll() == []
+    (folder / name).write_bytes(data)
+    assert stream.poll() == []
+    assert stream.offsets() == list(range(before + 40))
+
+
+def test_damage_before_the_first_batch_of_a_new_segment_is_said(folder: Path) -> None:
+    stream = Stream(folder.parent)
+    (folder / NAME).write_bytes(batches(0, 10))
+    data = batches(10, 5)
+    (folder / f"{10:020}.log").write_bytes(with_bad_length(data, 0, len(data) // 5))
+    (note,) = stream.poll()
+    assert note.startswith(f"{folder / f'{10:020}.log'}: byte 0: batch length 5 is below 14, ")
+    assert stream.offsets() == list(range(10))
+
+
+@pytest.mark.parametrize("rest", [b"\0" * 5000, b"\0", batches(10, 1)[:-1], batches(10, 1)[:30]])
+def test_a_tail_that_waits_for_its_rest_is_no_damage(folder: Path, rest: bytes) -> None:
+    stream = Stream(folder.parent)
+    (folder / NAME).write_bytes(batches(0, 10) + rest)
+    assert stream.poll() == []
+    assert stream.poll() == []
+
+
+def test_a_stream_that_skips_faults_goes_on_behind_damage_once_the_segment_is_rolled(folder: Path) -> None:
+    data = batches(0, 40)
+    size = len(data) // 40
+    (folder / NAME).write_bytes(with_bad_length(data, 20, size))
+    stream = Stream(folder.parent, onError="skip")
+    assert len(stream.poll()) == 1
+    (folder / f"{40:020}.log").write_bytes(batches(40, 5))
+    assert stream.poll() == []
+    assert stream.offsets() == [*range(20), *range(21, 45)]
 
 
 def test_progress_of_an_earlier_release_is_refused(folder: Path) -> None:

@@ -15,26 +15,30 @@ from metashell.errors import PathError, UsageError
 from metashell.reports.catalog import REPORTS
 from metashell.reports.local import run_local
 from metashell.stores import Store, open_store
+from tests.columns.lake.lakes import run
 from tests.columns.test_remote_s3 import upload
 from tests.s3 import KEY, REGION, SECRET
+from tests.spark_reports.lakes import on_spark
+
+pytestmark = pytest.mark.slow
 
 
 def test_an_export_of_spark_into_a_store_has_what_one_into_a_folder_has(spark: Any, s3: str, s3_server: str, tmp_path: Path) -> None:
-    from spark_reports.export_job import export_tables
-
     query = urlencode({"endpoint_override": s3_server, "region": REGION})
     out = f"{s3.replace('s3://', f's3a://{KEY}:{SECRET}@')}/out?{query}"
-    rows = export_tables(spark, [demo_directory()], out, None, split_bytes=20_000)
-    assert rows == export_tables(spark, [demo_directory()], str(tmp_path / "here"), None, split_bytes=20_000)
+    demo = Path(demo_directory())
+    rows = on_spark(spark, out, demo, split_bytes=20_000).rows
+    assert rows == on_spark(spark, tmp_path / "here", demo, split_bytes=20_000).rows
     here, there = open_store(str(tmp_path / "here")), open_store(f"{s3}/out")
-    assert [file.name for file in there.files()] == [file.name for file in here.files()]
-    for file in here.files("table=partition"):
-        assert parquet_of(there, file.name) == parquet_of(here, file.name)
-    shown = f"{s3.replace('s3:', 's3a:')}/out/table=topic"
-    with pytest.raises(UsageError, match=f"^{shown}.*: is there already"):
-        export_tables(spark, [demo_directory()], out, ["topic"])
-    with pytest.raises(PathError, match="NO_SUCH_BUCKET"):
-        export_tables(spark, [demo_directory()], out.replace("/out", "-none/out"), ["topic"])
+    for was, same in zip(here.files("table=partition"), there.files("table=partition"), strict=True):
+        assert was.name.rpartition("-")[0] == same.name.rpartition("-")[0]
+        assert parquet_of(there, same.name) == parquet_of(here, was.name)
+    assert run(out, demo).rows == on_spark(spark, out, demo).rows == {}
+    shown = f"{s3.replace('s3:', 's3a:')}/out"
+    with pytest.raises(UsageError, match=f"^{shown}.*: is a lake already"):
+        on_spark(spark, out, demo, mode="error")
+    with pytest.raises(PathError, match=r"the bucket \S+ does not exist"):
+        on_spark(spark, out.replace("/out", "-none/out"), demo)
 
 
 def parquet_of(store: Store, name: str) -> list[dict[str, Any]]:
@@ -53,3 +57,27 @@ def test_a_report_on_spark_answers_as_from_files_here(spark: Any, s3: str, s3_se
     expected = run_local([report], [demo_directory()]).tables[report.name]
     assert answer.to_pylist() == expected.to_pylist()
     assert len({row["checkpoint"] for row in answer.to_pylist()}) == 3
+
+
+def test_the_state_of_logs_in_a_store_is_that_of_files_here(spark: Any, s3: str, s3_server: str) -> None:
+    query = urlencode({"endpoint_override": s3_server, "region": REGION})
+    there = upload(f"{s3.replace('s3://', f's3a://{KEY}:{SECRET}@')}/state?{query}", demo_directory())
+    load = spark.read.format("kafka_metadata").options(table="topics", columns="cluster_id,topic,topic_id_text")
+    here = load.load(demo_directory()).toArrow()
+    found = load.load(there).toArrow()
+    assert found.drop_columns(["cluster_id"]) == here.drop_columns(["cluster_id"]) and here.num_rows > 1
+    assert SECRET not in str(found.to_pylist())
+    earlier = load.option("at", "100").load(there).toArrow()
+    assert earlier.drop_columns(["cluster_id"]) == load.option("at", "100").load(demo_directory()).toArrow().drop_columns(["cluster_id"])
+    assert 0 < earlier.num_rows < here.num_rows
+
+
+def test_a_stream_into_a_store_says_which_jar_spark_lacks_for_its_progress(spark: Any) -> None:
+    from spark_reports.stream_job import progress_place
+
+    version = spark.sparkContext._jvm.org.apache.hadoop.util.VersionInfo.getVersion()
+    with pytest.raises(UsageError, match=f"^s3://bucket/out: .*start it with org.apache.hadoop:hadoop-aws:{version} ") as caught:
+        progress_place(spark, f"s3://{KEY}:{SECRET}@bucket/out")
+    assert SECRET not in str(caught.value)
+    with pytest.raises(UsageError, match=r"^gs://bucket/out: .*start it with com\.google\.cloud\.bigdataoss:gcs-connector "):
+        progress_place(spark, "gs://bucket/out")

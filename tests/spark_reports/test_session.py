@@ -13,6 +13,8 @@ from metashell.options.report_tools import JOBS, REPORT_SUMMARIES
 from spark_reports import main as program
 from spark_reports import session
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_machine_without_java_is_told_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]

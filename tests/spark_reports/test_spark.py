@@ -14,13 +14,16 @@ from metashell.columns import ReadOptions, plan_splits, read_split, tables
 from metashell.columns.state.reading import read_state
 from metashell.columns.state.tables import spark_state_schema, state_table
 from metashell.columns.typed.tables import spark_batch, spark_schema, typed_schema
-from metashell.errors import UsageError
 from metashell.reports import REPORTS
 from metashell.reports.local import run_local
 from tests.golden_cases import SUBSET_ROOT
+from tests.groups.golden import read_rows
+from tests.offsets_log.making import golden_batches, write_log
+from tests.reports.logs import ABORTED, node, topic, write_checkpoint, write_segment
 
 # pyspark itself warns: of sockets that it closes late, and of what it will call otherwise.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+GOLDEN = Path(__file__).parents[1] / "golden"
 STOPPED = SUBSET_ROOT / "4.3.1/main/data/stopped"
 LOG = STOPPED / "node-2/d1/__cluster_metadata-0/00000000000000000000.log"
 
@@ -98,33 +101,20 @@ def test_every_report_answers_on_spark_what_it_answers_on_duckdb(spark: Any) -> 
         assert answer.equals(expected[name]), name
 
 
-def test_export_writes_all_tables_as_parquet_by_table_cluster_and_date(spark: Any, tmp_path: Path) -> None:
-    from spark_reports.export_job import export_tables
+def test_what_has_not_happened_is_in_no_answer_of_spark_either(spark: Any, tmp_path: Path) -> None:
+    """Aborted metadata, the log of a leader that was cut off, a checkpoint that lacks a topic, commits in transactions."""
+    from spark_reports.report_job import run_on_spark
 
-    out = tmp_path / "out"
-    rows = export_tables(spark, [str(LOG)], str(out), None, split_bytes=4000)
-    expected = {name: on_spark(LOG, name) for name in tables() if name != "records"}
-    assert rows == {name: table.num_rows for name, table in sorted(expected.items()) if table.num_rows}
-    assert sorted(path.name for path in out.iterdir()) == [f"table={name}" for name in sorted(rows)]
-    assert len(list(out.glob("table=partition/cluster_id=*/date=2026-11-21/*.parquet"))) > 1
-    frame = spark.read.parquet(str(out / "table=partition"))
-    assert {str(row["date"]) for row in frame.select("date").distinct().collect()} == {"2026-11-21"}
-    assert in_order(frame.select(*expected["partition"].column_names).toArrow()) == in_order(expected["partition"])
-    with pytest.raises(UsageError, match="table=topic: is there already"):
-        export_tables(spark, [str(LOG)], str(out), ["topic"])
-
-
-def test_an_export_that_fails_leaves_nothing_under_a_final_name(spark: Any, tmp_path: Path) -> None:
-    from spark_reports.export_job import export_tables
-
-    data = bytearray(LOG.read_bytes())
-    data[-40] ^= 1
-    damaged = tmp_path / LOG.name
-    damaged.write_bytes(data)
-    with pytest.raises(Exception, match="CRC"):
-        export_tables(spark, [str(damaged)], str(tmp_path / "out"), None, split_bytes=4000)
-    assert not (tmp_path / "out").exists()
-    assert export_tables(spark, [str(damaged)], str(tmp_path / "out"), None, on_error="skip")["faults"] == 1
+    write_segment(node(tmp_path, 1), [*topic("t", 1, 1, 2), *ABORTED, *topic("gone", 2, 1)])
+    write_checkpoint(node(tmp_path, 2), 100, topic("t", 1, 1, 2))
+    golden = read_rows(GOLDEN / "groups" / "classic" / "offsets.jsonl.gz")
+    write_log(tmp_path / "groups", [batch for scenario in golden for batch in golden_batches(scenario)[:9]])
+    paths = [str(tmp_path), str(GOLDEN / "cut-off-leader")]
+    reports = [REPORTS[name] for name in ("topic_history", "replica_skew", "group_offsets")]
+    expected = run_local(reports, paths).tables
+    for report, answered in run_on_spark(spark, reports, paths):
+        assert answered.num_rows
+        assert answered.equals(expected[report.name]), report.name
 
 
 def test_a_stream_takes_what_was_appended_into_several_tables_and_resumes(spark: Any, tmp_path: Path) -> None:
@@ -168,6 +158,30 @@ def test_a_stream_takes_what_was_appended_into_several_tables_and_resumes(spark:
     message = str(error_in(caught.value))
     assert f"in/1/__cluster_metadata-0/{LOG.name}: offset 3" in message
     assert "\n" not in message
+
+
+def test_a_stream_says_that_damage_stops_it_and_keeps_what_it_has(spark: Any, tmp_path: Path) -> None:
+    from spark_reports.stream_job import start_stream
+
+    data = bytearray(LOG.read_bytes())
+    ends = [row["position"] + row["size"] for row in here(LOG, "batches").to_pylist()]
+    data[ends[9] + 8 : ends[9] + 12] = (5).to_bytes(4, "big")
+    folder = tmp_path / "in" / "__cluster_metadata-0"
+    folder.mkdir(parents=True)
+    (folder / LOG.name).write_bytes(data)
+    said: list[str] = []
+    query = start_stream(spark, [str(tmp_path / "in")], str(tmp_path / "out"), ["batches"], interval="0 seconds", say=said.append)
+    try:
+        query.processAllAvailable()
+        (folder / LOG.name).write_bytes(data + data[: ends[0]])
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    (note,) = said
+    assert note.startswith(f"{folder / LOG.name}: byte {ends[9]}: batch length 5 is below 14, ")
+    assert note.endswith(": nothing from here on is read before the segment is rolled")
+    written = pyarrow.dataset.dataset(tmp_path / "out" / "table=batches", format="parquet").to_table()
+    assert written.num_rows == 10
 
 
 def test_an_unknown_table_is_told_in_one_line_with_the_known_ones(spark: Any) -> None:

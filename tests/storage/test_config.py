@@ -53,6 +53,7 @@ def theirs(line: str) -> list[str]:
     return [verdict, node_id, metadata, listener, "" if voters else endpoint, voters, unstable, directories]
 
 
+@pytest.mark.slow
 @shows("KIP-631/process-roles", "KIP-631/quorum-discovery")
 def test_every_configuration_of_the_table_gets_kafkas_answer() -> None:
     stored = lzma.decompress(ANSWERS.read_bytes()).decode().removesuffix("\n").split("\n")

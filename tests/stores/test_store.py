@@ -14,6 +14,7 @@ import pytest
 
 from metashell.errors import MetashellError, PathError, UsageError
 from metashell.stores import Store, open_store
+from metashell.stores.local_lock import folder_lock
 
 
 @pytest.fixture(params=["path", "file", "s3a"])
@@ -90,6 +91,25 @@ def test_moves_may_be_repeated(store: Store) -> None:
         store.move("work/1", "out/1", 4)
     with pytest.raises(MetashellError, match="work/none"):
         store.move("work/none", "out/none")
+
+
+def test_a_file_is_copied_to_this_machine(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metashell.stores.remote._COPIED", 1000)
+    for data in (b"", os.urandom(2500)):
+        store.put("a/1", data)
+        store.get_file("a/1", str(tmp_path / "copy"))
+        assert (tmp_path / "copy").read_bytes() == data
+    with pytest.raises(PathError, match="a/none: "):
+        store.get_file("a/none", str(tmp_path / "copy"))
+    with pytest.raises(PathError, match="/dev/full: No space left on device"):
+        store.get_file("a/1", "/dev/full")
+
+
+def test_sizes_are_asked_by_name(store: Store) -> None:
+    store.put("a/1", b"one")
+    store.put("a/b/2", b"")
+    assert store.sizes(["a/1", "a/none", "a/b/2", "none/at/all"]) == {"a/1": 3, "a/b/2": 0}
+    assert store.sizes([]) == {}
 
 
 def test_removals_may_be_repeated(store: Store) -> None:
@@ -213,6 +233,8 @@ def test_a_new_file_has_the_rights_of_any_other(tmp_path: Path) -> None:
         ("foo://x/y", r"^foo://x/y: no store is known for foo://; there are file://, s3://"),
         ("file://other/x", r"^file://other/x: file:// has no host"),
         ("s3://", r"^s3://: names no folder"),
+        ("s3://bucket/a b", r"^s3://bucket/a b: not a URI: characters that mean something in one are quoted"),
+        ("s3://KEYKEY:SECRET@bucket/50%", r"^s3://bucket/50%: not a URI: characters that mean something in one are quoted"),
         ("s3://bucket/x?bogus=1", r"^s3://bucket/x: Unexpected query parameter in S3 URI: 'bogus'"),
         ("s3://KEYKEY:SECRET@bucket/x?bogus=TOKEN", r"^s3://bucket/x: Unexpected query parameter in S3 URI: 'bogus'$"),
     ],
@@ -224,7 +246,7 @@ def test_what_no_store_can_be_is_the_operators_mistake(place: str, said: str) ->
 
 
 def test_a_bucket_that_is_not_there_is_one_line(s3: str) -> None:
-    said = f"^{s3}-none/x: (PutObject|CreateMultipartUpload): NO_SUCH_BUCKET: The specified bucket does not exist$"
+    said = f"^{s3}-none/x: the bucket {s3[5:]}-none does not exist \\((PutObject|CreateMultipartUpload): NO_SUCH_BUCKET\\)$"
     with pytest.raises(PathError, match=said):
         open_store(f"{s3}-none/x").require_writable()
 
@@ -262,3 +284,32 @@ def test_nothing_is_written_in_a_directory_of_logs_in_a_store(s3: str) -> None:
         with pytest.raises(PathError, match=f"^{place}: is or lies in a metadata directory"):
             open_store(place).require_writable()
     open_store(s3).require_writable()
+
+
+def test_two_threads_of_one_process_do_not_both_get_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock of POSIX keeps no other out of its own process."""
+    got: list[bool] = []
+    real = os.path.isdir
+
+    def meanwhile(path: str) -> bool:
+        # What another thread does between two steps of this one.
+        monkeypatch.setattr(os.path, "isdir", real)
+        try:
+            with folder_lock(str(tmp_path), ".lock", "the other"):
+                got.append(True)
+        except UsageError:
+            got.append(False)
+        return real(path)
+
+    monkeypatch.setattr(os.path, "isdir", meanwhile)
+    with folder_lock(str(tmp_path), ".lock", "this one"):
+        assert got == [False]
+    with folder_lock(str(tmp_path), ".lock", "the other"):
+        pass
+
+
+def test_a_place_in_what_a_pattern_stands_for_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "node-1" / "data").mkdir(parents=True)
+    with pytest.raises(PathError, match=r"node-1/tables: is or lies in a metadata directory, which is only read$"):
+        open_store(str(tmp_path / "node-1" / "tables"), sources=[str(tmp_path / "node-*")])
+    open_store(str(tmp_path / "tables"), sources=[str(tmp_path / "node-*"), str(tmp_path / "none-*")])

@@ -35,6 +35,9 @@ class Files:
     def read(self, name: str) -> bytes | None:
         return self.data.get(name)
 
+    def has(self, name: str) -> bool:
+        return name in self.data
+
     def files(self, below: str = "") -> list[StoreFile]:
         assert below == FOLDER
         self.late -= 1
@@ -109,15 +112,56 @@ def test_who_could_not_renew_it_has_lost_it(monkeypatch: pytest.MonkeyPatch) -> 
     lock = StoreLock(files, "x")
     lock.take()
     lock.require()
-    now_s = module.monotonic()
+    now_s = module.now_s()
     with monkeypatch.context() as patch:
-        patch.setattr(module, "monotonic", lambda: now_s + LIVES_MS / 2000 + 1)
+        patch.setattr(module, "now_s", lambda: now_s + LIVES_MS / 2000 + 1)
         with pytest.raises(MetashellError, match="was not renewed for 60 s, so another may have it now"):
             lock.require()
+    # For good, also where no time seems to have passed.
+    with pytest.raises(MetashellError, match="was not renewed for 60 s, so another may have it now"):
+        lock.require()
+    lock.release()
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_what_another_removed_is_never_written_again(monkeypatch: pytest.MonkeyPatch, is_seen: bool) -> None:
+    monkeypatch.setattr(module, "RENEWED_EVERY_S", 0.005)
+    files = Files()
+    lock = StoreLock(files, "x")
+    lock.take()
     files.remove(lock.name)
+    if is_seen:
+        with pytest.raises(MetashellError, match="the lock was removed"):
+            lock.require()
+    lock._thread.join(10)
+    assert not lock._thread.is_alive() and files.data == {}
+    with pytest.raises(MetashellError, match="the lock was removed"):
+        lock.require()
+    files.put(lock.name, b"a renewal that was on its way")
     with pytest.raises(MetashellError, match="the lock was removed"):
         lock.require()
     lock.release()
+    assert files.data == {}
+
+
+def test_who_slept_for_minutes_does_not_renew_what_another_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = Files()
+    clock_s = [1000.0]
+    monkeypatch.setattr(module, "now_s", lambda: clock_s[0])
+    sleeper = StoreLock(files, "x")
+    sleeper.take()
+    # Both clocks go on while it sleeps; another comes, works, and goes.
+    clock_s[0] += LIVES_MS / 1000 + 1
+    files.now_ms += LIVES_MS + 1000
+    with store_lock(files, "y"):
+        monkeypatch.setattr(module, "RENEWED_EVERY_S", 0.005)
+        sleeper._ended.set()
+        sleeper._thread.join()
+        sleeper._ended.clear()
+        sleeper._renew()
+        assert sleeper.name not in files.data
+    with pytest.raises(MetashellError, match="was not renewed for 60 s"):
+        sleeper.require()
 
 
 def test_it_is_renewed_and_a_failure_in_between_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,3 +185,26 @@ def test_a_lock_that_cannot_be_removed_does_not_fail_the_work() -> None:
     files = Files()
     with store_lock(files, "x"):
         files.fails = True
+
+
+def test_one_that_another_takes_over_by_a_wrong_clock_knows_it_has_lost_it() -> None:
+    files = Files()
+    with store_lock(files, "x") as first:
+        first.require()
+        files.now_ms += LIVES_MS + 1  # another of the store's machines says what time it is
+        with store_lock(files, "y") as second:
+            second.require()
+            with pytest.raises(MetashellError, match="the lock was removed, so another may have it now"):
+                first.require()
+        files.now_ms -= 2 * LIVES_MS
+        with pytest.raises(MetashellError, match="the lock was removed"):
+            first.require()
+    assert files.data == {}
+
+
+def test_a_clock_that_goes_back_takes_no_lock_away() -> None:
+    files = Files()
+    other(files)
+    files.now_ms -= 10 * LIVES_MS
+    with pytest.raises(UsageError, match="is in use"), store_lock(files, "x"):
+        pass

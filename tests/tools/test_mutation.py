@@ -96,6 +96,7 @@ def test_a_mutation_keeps_its_name_while_lines_move() -> None:
     assert {one.key.change for one in first} >= {"< -> <=", "< -> <= (2)"}
 
 
+@pytest.mark.slow
 def test_every_mutation_of_the_two_packages_is_a_program_and_has_a_name_of_its_own() -> None:
     ids = set()
     for module in module_paths():
@@ -247,6 +248,7 @@ def test_time_that_runs_out_is_no_kill_and_a_test_that_is_not_there_is_an_error(
     assert warm.perform(*roles(), {f"{FILE}::test_nothing": 5.0}, 300)["verdict"] == "missing"
 
 
+@pytest.mark.slow
 def test_a_run_whose_tests_fail_on_the_sound_code_judges_nothing(copy: Path, tmp_path: Path) -> None:
     mutation, source = roles(b"self.granted >= self.majority", b"self.granted > self.majority")
     run = Run(copy, {"raft/roles.py": source}, lambda one: [{FILE: 5.0}], Results(tmp_path / "r"), 1, 60.0)
@@ -254,6 +256,7 @@ def test_a_run_whose_tests_fail_on_the_sound_code_judges_nothing(copy: Path, tmp
         run.perform([mutation], lambda one, found: None)
 
 
+@pytest.mark.slow
 def test_a_seed_of_the_simulation_judges_too(warm: Warm) -> None:
     assert warm.perform(*roles(), {"seed:0": 5.0}, 300)["verdict"] == "passed"
     mutation, source = roles(b"return self.granted >= self.majority", b"return True")
@@ -263,6 +266,7 @@ def test_a_seed_of_the_simulation_judges_too(warm: Warm) -> None:
 # The command
 
 
+@pytest.mark.slow
 def test_what_is_no_module_and_no_mutation_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert mutation.main(["--module", "raft/nothing.py"]) == 2
     assert mutation.main(["--one", "nothing"]) == 2

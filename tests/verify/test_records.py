@@ -37,6 +37,7 @@ def test_sound_batches_of_every_codec_are_fine(deep: bool):
     assert not check(leader_change(0))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(histories(), st.booleans())
 def test_the_tight_loop_finds_what_the_careful_way_finds(history: History, deep: bool):
@@ -112,6 +113,7 @@ def test_records_of_users_may_have_keys_headers_gaps_and_times_of_their_own():
         assert not check(topic_batch(records, codec_id=codec_id), "data", deep=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.data())
 def test_the_plain_walk_over_records_of_users_finds_what_the_careful_way_finds(data: st.DataObject):

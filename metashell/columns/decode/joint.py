@@ -13,7 +13,6 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from metashell.codec.uris import is_uri
 from metashell.columns.decode.chunks import Chunk, add_plain
 from metashell.columns.decode.common import batches_table, control_table
 from metashell.columns.decode.headers import Headers
@@ -61,7 +60,7 @@ def groups(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
 
 def _may_join(piece: Piece) -> bool:
     is_whole = piece.start == 0 and piece.end == piece.size and 0 < piece.size <= SMALL_MAX
-    return is_whole and piece.log is not None and not piece.passed_over and not piece.is_narrowed and not is_uri(piece.path)
+    return is_whole and piece.log is not None and not (piece.passed_over or piece.is_narrowed or piece.is_guessed)
 
 
 def read_joint(pieces: Sequence[Piece], options: ReadOptions, next_is_in_order: NextOrder) -> Tables | None:

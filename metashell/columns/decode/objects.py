@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any
 
@@ -36,18 +34,6 @@ def _struct_converter(field: FieldSchema, schema: MessageSchema) -> Convert:
     if len(members) > 1 and all(make is _same for _, make in members):
         return attrgetter(*(attribute for attribute, _ in members))
     return lambda value: tuple(make(getattr(value, attribute)) for attribute, make in members)
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """While many objects are made that are all let go again: the collector would look at each of them, a quarter of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def column_of_objects(objects: Iterable[Any], field: FieldSchema, schema: MessageSchema) -> pa.Array:

@@ -78,21 +78,29 @@ def _repeated(text: str, count: int) -> pa.Array:
 
 def with_names_once(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with the texts that its rows share stored once; the rows of each log file must be neighbours."""
-    is_of_one = None
+    files = batch.column(_FILE) if _FILE in batch.schema.names else None
     for name in SAME_IN_A_FILE:
         at = batch.schema.get_field_index(name)
-        if at >= 0 and not pa.types.is_dictionary(batch.schema.types[at]):
-            if is_of_one is None:
-                is_of_one = _is_of_one_file(batch)
-            batch = batch.set_column(at, name, _one_text(batch.column(at)) if is_of_one else batch.column(at).dictionary_encode())
+        if at >= 0:
+            batch = batch.set_column(at, name, names_once(batch.column(at), files))
     return batch
 
 
-def _one_text(column: pa.Array) -> pa.Array:
-    indices = pa.array(np.zeros(len(column), np.int32))
-    return pa.DictionaryArray.from_arrays(indices, column.slice(0, 1))
+def names_once(names: pa.Array, files: pa.Array | None) -> pa.DictionaryArray:
+    """The names of rows, each stored once; `files` are the rows' log files, neighbours."""
+    if pa.types.is_dictionary(names.type):
+        return names
+    if only_name(names, files) is None:
+        return names.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(names), np.int32)), names.slice(0, 1))
 
 
-def _is_of_one_file(batch: pa.RecordBatch) -> bool:
-    at = batch.schema.get_field_index(_FILE)
-    return at < 0 or not batch.num_rows or batch.column(at)[0] == batch.column(at)[-1]
+def only_name(names: pa.Array, files: pa.Array | None) -> str | None:
+    """The name that all rows have; None if they differ, or there are none."""
+    text: str | None = None
+    if pa.types.is_dictionary(names.type):
+        if len(names.dictionary) == 1 and not names.null_count:
+            text = names.dictionary[0].as_py()
+    elif len(names) and files is not None and files[0].as_py() == files[-1].as_py():
+        text = names[0].as_py()
+    return text

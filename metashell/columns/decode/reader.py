@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from metashell.codec.batches import RecordBatch
+from metashell.codec.uris import shown_uri
 from metashell.columns.bounds import Bounds
 from metashell.columns.decode.chunks import Chunk, read_chunks, read_stream_chunks
 from metashell.columns.decode.common import batches_table, control_table, faults_table
@@ -35,7 +36,7 @@ from metashell.log.files import OpenFile
 from metashell.log.identity import content_of
 from metashell.log.kinds import DATA, METADATA
 from metashell.log.segment import BatchFault, read_batches
-from metashell.log.tail import Tail, empty_tail
+from metashell.log.tail import Tail, empty_tail, may_lack_batches
 
 
 def read_split(split: Split, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -64,13 +65,14 @@ def _raw_tables(split: Split, options: ReadOptions) -> Iterator[tuple[str, pa.Re
 
 def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
     """The raw tables of a range of a file."""
-    with open_input(piece.path) as file:
+    with open_input(piece.path, strict=options.fails_with_store) as file:
         items = read_batches(file)
         if piece.log is None:
             # What can be read only once shows what log it is when reading begins.
             content, items = content_of(items)
             if content.kind == DATA:
-                raise PathError(f"{piece.path}: no log here whose records are known (--log says what they are)", piece.path)
+                shown = shown_uri(piece.path)
+                raise PathError(f"{shown}: no log here whose records are known (--log says what they are)", shown)
             piece = replace(piece, log=content.kind or METADATA)
         assert piece.log is not None
         if options.tables_by_log is not None:
@@ -98,7 +100,7 @@ def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.Rec
 def _next_is_in_order(piece: Piece, order: HeaderOrder, *, options: ReadOptions) -> bool:
     """Whether the segment after a file begins in order."""
     try:
-        with open_input(piece.path) as file:
+        with open_input(piece.path, strict=options.fails_with_store) as file:
             return next(_order_of_next(file, piece, order, options), None) is None
     except (LogCorruptError, UsageError):
         return False
@@ -111,7 +113,7 @@ def _order_of_next(file: OpenFile, piece: Piece, order: HeaderOrder, options: Re
             item = next(read_batches(file, start=piece.end), None)
         elif piece.next_path:
             try:
-                item = next(read_batches(opened.enter_context(open_input(piece.next_path))), None)
+                item = next(read_batches(opened.enter_context(open_input(piece.next_path, strict=options.fails_with_store))), None)
             except (OSError, UsageError):
                 return  # its own piece reports it
             piece = replace(piece, path=piece.next_path)
@@ -184,7 +186,7 @@ def _items(file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Pie
     """The batches and faults of a range; of a stream `items`. Behind broken framing the walk continues where the chain does."""
     if piece.end < 0:
         first = next(items, None)
-        if first is None and file.trouble is None and not piece.may_end_early:
+        if first is None and file.trouble is None and not _may_be_empty(piece):
             yield empty_tail(file.name)
         yield from read_stream_chunks(chain(() if first is None else (first,), items), max_decompressed)
         return
@@ -207,5 +209,9 @@ def _items(file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Pie
             return
         yield broken.continued_at(following, piece.size - broken.position)
         start = following
-    if piece.size == 0 and not piece.may_end_early:
+    if piece.size == 0 and not _may_be_empty(piece):
         yield empty_tail(file.name)
+
+
+def _may_be_empty(piece: Piece) -> bool:
+    return piece.may_end_early or may_lack_batches(piece.log)

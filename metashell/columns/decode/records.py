@@ -6,21 +6,21 @@ the same columns. Small groups are read as objects at once: columns cost the sam
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from metashell.codec.redaction import shown_bytes
+from metashell.codec.redaction import secrets_of, shown_bytes
 from metashell.codec.registry import MessageType
 from metashell.columns.decode.chunk_records import ChunkRecords
 from metashell.columns.decode.common import records_table
 from metashell.columns.decode.compiler import ColumnReader
 from metashell.columns.decode.faults import Fault
 from metashell.columns.decode.headers import Headers
-from metashell.columns.decode.objects import column_of_objects, uncollected
+from metashell.columns.decode.objects import column_of_objects
 from metashell.columns.decode.options import ReadOptions
 from metashell.columns.decode.payloads import texts_of_log
 from metashell.columns.decode.place import Place
@@ -29,6 +29,7 @@ from metashell.columns.decode.rows import NULL, Rows
 from metashell.columns.decode.vectors import Buffer, Ints, Mask
 from metashell.columns.schemas import RECORDS, RecordTable, tables_of_log
 from metashell.errors import DecodeError
+from metashell.uncollected import Uncollected
 
 VECTOR_ROWS_MIN = 24
 """Groups of fewer rows are read as objects: about 5 us a row, against 150 us a group by columns."""
@@ -56,13 +57,13 @@ class _Group:
         if not self.is_tombstone:
             yield self.table.value, self.version, typed.starts, typed.ends
 
-    def batch(self, rows: Ints, arrays: list[pa.Array]) -> pa.RecordBatch:
-        """Some of the rows, whose fields are in `arrays`."""
+    def batch(self, rows: Ints, arrays: list[pa.Array], fields: Collection[str] | None) -> pa.RecordBatch:
+        """Some of the rows, whose fields are in `arrays`; `fields` names the columns that are wanted."""
         count = len(rows)
         middle = [pa.nulls(count, pa.int16()) if self.is_tombstone else pa.array(np.full(count, self.version, np.int16))]
         if self.table.key is not None:
             middle.append(pa.array(np.full(count, self.is_tombstone, np.bool_)))
-        envelope = self.records.envelope(self.records.typed.rows, rows)
+        envelope = self.records.envelope(self.records.typed.rows, rows, fields)
         return pa.RecordBatch.from_arrays([*envelope, *middle, *arrays], schema=self.table.schema)
 
 
@@ -99,13 +100,13 @@ class RecordTables:
         """The rows of a group that decode, in order; and the others, each with the reason."""
         odd, arrays = self._by_columns(group)
         usual = group.chosen if odd is None else group.chosen[~odd]
-        parts = [group.batch(usual, arrays)] if len(usual) else []
+        parts = [group.batch(usual, arrays, self.options.fields)] if len(usual) else []
         if odd is None:
             return parts[0], []
-        with uncollected():  # until the objects are gone
+        with Uncollected():  # until the objects are gone
             rest, arrays, bad = _by_objects(group, group.chosen[odd])
         if len(rest):
-            parts.append(group.batch(rest, arrays))
+            parts.append(group.batch(rest, arrays, self.options.fields))
         if len(parts) < 2:
             return parts[0] if parts else None, bad
         order = np.argsort(np.concatenate([usual, rest]), kind="stable")
@@ -127,7 +128,15 @@ class RecordTables:
         good = None if odd is None else np.flatnonzero(~odd)
         # Keys come first, as in `sides`.
         cells = [decoded[0 if column.from_key else -1].cells[column.field.attribute] for column in group.table.columns]
-        return odd, [cell.arrow(group.records.buffer, good) for cell in cells]
+        count = len(group.chosen) if good is None else len(good)
+        return odd, [
+            cell.arrow(group.records.buffer, good) if self._is_wanted(group.table, field.name) else pa.nulls(count, field.type)
+            for cell, field in zip(cells, list(group.table.schema)[len(group.table.schema) - len(cells) :], strict=True)
+        ]
+
+    def _is_wanted(self, table: RecordTable, column: str) -> bool:
+        fields = self.options.fields
+        return fields is None or column in fields or secrets_of(table.value).has_configs
 
     def _reader(self, message: MessageType, version: int) -> ColumnReader | None:
         known = (message.name, version)
@@ -138,24 +147,37 @@ class RecordTables:
 
 
 def _by_objects(group: _Group, chosen: Ints) -> tuple[Ints, list[pa.Array], list[tuple[int, str]]]:
-    """The rows that decode, their columns made from objects, and the other rows, each with the reason."""
+    """The rows that decode, their columns made from objects, and the other rows, each with the reason.
+
+    What has the same bytes is decoded once: each node of a cluster has a copy of its log, and brokers register with what they had before.
+    """
     data = group.records.buffer.data
     sides = [(message.reader(version), starts[chosen].tolist(), ends[chosen].tolist()) for message, version, starts, ends in group.sides()]
     no_value = [None] if group.is_tombstone else []
     objects: list[list[Any]] = []
+    known: dict[tuple[bytes, ...], int] = {}
+    places: list[int] = []
     kept: list[int] = []
     bad: list[tuple[int, str]] = []
     for at, row in enumerate(chosen.tolist()):
-        try:
-            objects.append([read(data, starts[at], ends[at]) for read, starts, ends in sides] + no_value)
-            kept.append(row)
-        except DecodeError as error:
-            bad.append((row, str(error)))
+        record = tuple([bytes(data[starts[at] : ends[at]]) for _, starts, ends in sides])
+        place = known.get(record)
+        if place is None:
+            try:
+                objects.append([read(data, starts[at], ends[at]) for read, starts, ends in sides] + no_value)
+            except DecodeError as error:
+                bad.append((row, str(error)))
+                continue
+            place = known[record] = len(known)
+        places.append(place)
+        kept.append(row)
     arrays = []
+    spread = pa.array(np.array(places, np.int64)) if len(objects) < len(kept) else None
     for column in group.table.columns:
         message = group.table.key if column.from_key else group.table.value
         assert message is not None
-        arrays.append(column_of_objects([each[0 if column.from_key else -1] for each in objects], column.field, message.schema))
+        made = column_of_objects([each[0 if column.from_key else -1] for each in objects], column.field, message.schema)
+        arrays.append(made if spread is None else made.take(spread))
     return np.array(kept, np.int64), arrays, bad
 
 

@@ -37,6 +37,7 @@ VARLONG_SIZE_MAX: Final = 9
 
 
 _WORD: Final = "<i8"
+_PAIR: Final = "<u2"
 
 
 class Buffer:
@@ -70,10 +71,17 @@ class Buffer:
 
     def words(self, positions: Ints) -> Ints:
         """The eight bytes from these positions on as one number each, the first byte its lowest."""
-        view = self._views.get(_WORD)
+        return self._little_endian(_WORD)[positions]
+
+    def pairs(self, positions: Ints) -> Array:
+        """The same of two bytes."""
+        return self._little_endian(_PAIR)[positions]
+
+    def _little_endian(self, code: str) -> Array:
+        view = self._views.get(code)
         if view is None:
-            view = self._views[_WORD] = np.ndarray((self.size + PAD - 7,), _WORD, self.data, strides=(1,))
-        return view[positions]
+            view = self._views[code] = np.ndarray((self.size + PAD + 1 - int(code[-1]),), code, self.data, strides=(1,))
+        return view
 
     def blocks(self, kind: str, starts: Ints, count: int) -> Array:
         """`count` neighbouring values of a fixed-width primitive at each place, a row for each place."""

@@ -6,6 +6,8 @@ are walked side by side, a record of each at a time. The rest of the few longest
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from metashell.columns.decode.vectors import Buffer, Ints, Mask
@@ -33,15 +35,16 @@ def record_starts(buffer: Buffer, start: Ints, end: Ints, count: Ints) -> tuple[
     step = next((step for step, lanes in enumerate(lane_counts) if lanes < SIDE_BY_SIDE_MIN), steps)
     # No area ends behind the buffer, so a walk past its end is never good.
     limit = buffer.size + 1
-    for turn, lanes in enumerate(lane_counts[:step]):
-        now = at[:lanes]
-        starts[place[:lanes] + turn] = now
+    for lanes in lane_counts[:step]:
+        now, following = at[:lanes], place[:lanes]
+        starts[following] = now
+        following += 1
         _advance(buffer, now, limit)
     for lane in range(lane_counts[step] if step < steps else 0):
         alone: list[int] = []
         records = int(left[lane]) - step
         at[lane] = walk_alone(buffer.data, int(at[lane]), int(end[order[lane]]), records, alone)
-        first = int(place[lane]) + step
+        first = int(place[lane])
         starts[first : first + len(alone)] = alone
     good[order] &= at == end[order]
     if not good.all():
@@ -51,20 +54,25 @@ def record_starts(buffer: Buffer, start: Ints, end: Ints, count: Ints) -> tuple[
 
 def _advance(buffer: Buffer, at: Ints, limit: int) -> None:
     """Move all places behind the records that start there, at most to `limit`."""
-    first = buffer.bytes[at]
-    sizes = first.astype(np.int64)
-    is_long = first > 127
-    if is_long.any():
-        second = buffer.bytes[at + 1]
-        # The second byte counts 128 times, less the first one's flag; two more stand for the byte that it takes itself.
-        sizes += np.where(is_long, second.astype(np.int64) * 128 - 126, 0)
-        is_longer = is_long & (second > 127)
-        if is_longer.any():
-            third = buffer.bytes[at + 2].astype(np.int64)
-            sizes += np.where(is_longer, third * (1 << 14) - (1 << 14) + 2, 0)
-            sizes[is_longer & (third > 127)] = 2 * limit
-    at += (sizes >> 1) + 1
+    sizes = _SIZES[buffer.pairs(at)]
+    if not sizes.all():
+        longer = np.flatnonzero(sizes == 0)
+        begin = at[longer]
+        low, high, highest = (buffer.bytes[begin + step].astype(np.int64) for step in range(3))
+        doubled = low & 127 | (high & 127) << 7 | highest << 14
+        sizes[longer] = np.where(highest > 127, limit, (doubled >> 1) + 3)
+    at += sizes
     np.minimum(at, limit, out=at)
+
+
+def _sizes() -> Ints:
+    """How long a record is, with its length, by the two bytes that it starts with, the first one lower: 0 where the length goes on."""
+    pair = np.arange(1 << 16)
+    low, high = pair & 255, pair >> 8
+    return np.where(low < 128, (low >> 1) + 1, np.where(high < 128, ((low & 127 | high << 7) >> 1) + 2, 0))
+
+
+_SIZES: Final = _sizes()
 
 
 def walk_alone(buf: bytes, at: int, end: int, count: int, starts: list[int]) -> int:

@@ -36,8 +36,8 @@ def require_no_loss(shown: str, old: dict[str, Any], options: ExportOptions) -> 
     lost = _lost_tables(old, settings, options) or _lost_inputs(old, options)
     if lost:
         raise UsageError(
-            f"{shown}: has an export of {lost}, which this one would remove: --replace removes it, --append makes a lake that keeps all, "
-            "or name another --out",
+            f"{shown}: has an export of {lost}, which this one would remove: --replace removes it, or name another --out "
+            "(--append, in a folder of its own, makes a lake that keeps all)",
             "--out",
         )
 

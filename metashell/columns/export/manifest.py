@@ -31,15 +31,15 @@ def split_key(split: Split) -> str:
 def _key(piece: Piece) -> list[Any]:
     # What lies before and behind a file decides whether its batches follow one another.
     neighbours = [piece.begins_by, shown_uri(piece.next_path), [str(fault) for fault in piece.passed_over]]
-    return [*_identity(piece.path), piece.size, piece.start, piece.end, piece.log, shown_uri(piece.cluster_id), *neighbours]
+    return [*_identity(piece), piece.size, piece.start, piece.end, piece.log, shown_uri(piece.cluster_id), *neighbours]
 
 
-def _identity(path: str) -> list[Any]:
-    if not is_uri(path):
+def _identity(piece: Piece) -> list[Any]:
+    if not is_uri(piece.path):
         with suppress(OSError):
-            stat = os.stat(path)
-            return [os.path.abspath(path), stat.st_dev, stat.st_ino, stat.st_mtime_ns]
-    return [shown_uri(path)]
+            stat = os.stat(piece.path)
+            return [os.path.abspath(piece.path), stat.st_dev, stat.st_ino, stat.st_mtime_ns]
+    return [shown_uri(piece.path), piece.version]
 
 
 class Journal:

@@ -112,7 +112,7 @@ class _Run:
         """Take over what is done, from the last export or one that was killed, and say that there is one now."""
         wanted = {split_key(split) for split in self.splits}
         found = list(self.old["splits"]) if self.old["settings"] == self.options.settings() else []
-        if _json(self.store.read(_SETTINGS)) == self.options.settings():
+        if _SETTINGS in self.there and _json(self.store.read(_SETTINGS)) == self.options.settings():
             found += [_json(self.store.read(name)) for name in self.there if name.startswith(f"{JOURNAL}/part-")]
         for entry in found:
             if entry.get("split") in wanted and all(self.there.get(name) == size for name, size in entry["files"].items()):

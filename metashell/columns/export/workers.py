@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from metashell.codec.uris import is_uri
 from metashell.errors import MetashellError
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 EARLY_BYTES = 64 << 20
 """For an input of this size processes start before the plan is made."""
+_FORKED_TOO = frozenset(("jemalloc_bg_thd",))
+"""Threads that a forked process starts again by itself: that of pyarrow's allocator, which runs as soon as pyarrow is imported."""
 
 
 class Workers:
@@ -66,8 +69,11 @@ class Workers:
             self._processes = [process for process in active_children() if process not in others]
 
     def _start_method(self) -> str:
-        """A fork is quick and shares what is loaded. It is safe unless pyarrow has been used before: its threads would be missing."""
-        if "pyarrow" in sys.modules:
+        """A fork is quick and shares what is loaded; processes that are spawned take 0.7 s of CPU time to load it anew.
+
+        A fork is safe unless pyarrow has been used before: its threads, and those of a store's client, would be missing.
+        """
+        if "pyarrow" in sys.modules and _has_threads():
             return "spawn"
         self._load()
         return "fork"
@@ -98,11 +104,25 @@ class Workers:
             if not self._futures:
                 for task in tasks:
                     self.submit(work, *task)
-            assert len(self._futures) == len(tasks)
-            for future in as_completed(self._futures):
-                yield self._futures[future], future.result()
+            futures, self._futures = self._futures, {}
+            assert len(futures) == len(tasks)
+            for future in as_completed(futures):
+                yield futures[future], future.result()
         except BrokenProcessPool:
             raise MetashellError("a process of the export ended unexpectedly: out of memory?") from None
+
+
+def _has_threads() -> bool:
+    """Whether this process has threads that a fork would lack; where the system does not tell, it is taken to have some."""
+    try:
+        for thread in os.listdir("/proc/self/task"):
+            if int(thread) != os.getpid():
+                with open(f"/proc/self/task/{thread}/comm", encoding="utf-8", errors="replace") as file:
+                    if file.read().strip() not in _FORKED_TOO:
+                        return True
+    except OSError:
+        return True
+    return False
 
 
 @contextmanager
@@ -139,15 +159,20 @@ def _ready() -> None:
 
 
 def is_large(paths: Sequence[str]) -> bool:
-    """Whether the files below some paths are large enough together to start processes before anything is planned."""
+    """Whether the files below some paths are large enough together to start processes before anything is planned.
+
+    So is what lies in a store: once its client is there, with its threads, processes would have to load everything anew.
+    """
     total = 0
     for path in paths:
+        if is_uri(path):
+            return True
         names = (os.path.join(folder, name) for folder, _, files in os.walk(path) for name in files) if os.path.isdir(path) else (path,)
         for name in names:
             try:
                 total += os.stat(name).st_size
             except OSError:
-                continue  # planning reports it, or it is a URI
+                continue  # planning reports it
             if total >= EARLY_BYTES:
                 return True
     return False

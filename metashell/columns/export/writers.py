@@ -10,6 +10,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from metashell.columns.export.row_group import table_of
 from metashell.columns.schemas import PLACE
 from metashell.columns.texts import row_values
 from metashell.columns.typed.shapes import file_batch, file_schema, plain_type, shaped_batch, shaped_schema
@@ -22,25 +23,32 @@ _GROUP_BYTES = 48 << 20
 """When a row group is written: twice as large is 2 % smaller and costs a process 40 MiB; half as large costs 5 % of an export's time."""
 
 
-class TableWriter(Protocol):
-    """Takes record batches of one schema, those of a row group together; `close` completes the file."""
+_PLACE = [name for name, _ in PLACE]
+Made = Callable[[Sequence[pa.RecordBatch]], pa.Table]
 
-    def write(self, batches: Sequence[pa.RecordBatch]) -> None: ...
+
+class TableWriter(Protocol):
+    """Takes the rows of one row group after another; `close` completes the file."""
+
+    def write(self, rows: pa.Table) -> None: ...
     def close(self) -> None: ...
 
 
 class PartFile:
-    """One table of one split: gathers batches to row groups, and writes them under another name first."""
+    """One table of one split: gathers batches to row groups, and writes them under another name first.
 
-    def __init__(self, path: str, schema: pa.Schema, form: str) -> None:
+    `made` makes of the batches of a row group what is written.
+    """
+
+    def __init__(self, path: str, schema: pa.Schema, form: str, made: Made = table_of) -> None:
         self.path = path
+        self._made = made
         self.rows = 0
         # With the process id: a process of a killed export may live for a moment longer.
         self._unfinished = f"{path}.{os.getpid()}.part"
         with naming(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             self._writer = FORMATS[form](self._unfinished, schema)
-        self._own_columns = [name for name in schema.names if name not in dict(PLACE)]
         self._held: list[pa.RecordBatch] = []
         self._held_rows = 0
         self.held_bytes = 0
@@ -50,14 +58,14 @@ class PartFile:
         self._held.append(batch)
         self._held_rows += batch.num_rows
         # The texts of place are parts of what all batches of a file share.
-        self.held_bytes += batch.select(self._own_columns).get_total_buffer_size()
+        self.held_bytes += batch.drop_columns(_PLACE).get_total_buffer_size()
         if self._held_rows >= _GROUP_ROWS or self.held_bytes >= _GROUP_BYTES:
             self.flush()
 
     def flush(self) -> None:
         if self._held:
             with naming(self.path):
-                self._writer.write(self._held)
+                self._writer.write(self._made(self._held))
             self._held, self._held_rows, self.held_bytes = [], 0, 0
 
     def finish(self) -> None:
@@ -83,8 +91,8 @@ class _Arrow:
         self._schema = file_schema(shaped_schema(schema, plain_type))
         self._writer = new_file(path, self._schema)
 
-    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
-        for batch in pa.Table.from_batches(batches).combine_chunks().to_batches():
+    def write(self, rows: pa.Table) -> None:
+        for batch in rows.combine_chunks().to_batches():
             self._writer.write_batch(shaped_batch(file_batch(batch), self._schema))
 
     def close(self) -> None:
@@ -96,8 +104,8 @@ class _JsonLines:
         self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115 - open until close
         self._names = schema.names
 
-    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
-        for batch in batches:
+    def write(self, rows: pa.Table) -> None:
+        for batch in rows.to_batches():
             self._file.writelines(f"{compact_json(dict(zip(self._names, row, strict=True)))}\n" for row in row_values(batch))
 
     def close(self) -> None:
@@ -112,8 +120,8 @@ class _Csv:
         self._writer = csv.writer(self._file, lineterminator="\n")
         self._writer.writerow(schema.names)
 
-    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
-        for batch in batches:
+    def write(self, rows: pa.Table) -> None:
+        for batch in rows.to_batches():
             self._writer.writerows(map(csv_cell, row) for row in row_values(batch))
 
     def close(self) -> None:

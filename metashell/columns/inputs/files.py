@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from metashell.codec.uris import is_uri
+from metashell.codec.uris import errors_without_credentials, is_uri
 from metashell.errors import PathError
 from metashell.log.file_kinds import Closing
 from metashell.log.files import OpenFile, is_stream, open_file
@@ -28,19 +28,25 @@ def input_files(
     Errors: UsageError where there is nothing, nothing to decode, or no batch in any of it, unless it `may_be_empty`.
     """
     if is_uri(path):
-        from metashell.columns.inputs.remote import remote_input
-
-        tree, top, is_folder = remote_input(path)
-        if is_folder:
-            yield from _files_below(path, top, tree, log, every_checkpoint, may_be_empty)
-        else:
-            yield _known(named_file(path, tree, tree.parent(top)), log)
+        with errors_without_credentials():
+            yield from _remote_files(path, log, every_checkpoint, may_be_empty)
         return
     for place in paths_of(path):
         if os.path.isdir(place):
             yield from _files_below(place, place, LOCAL, log, every_checkpoint, may_be_empty)
         else:
             yield _known(named_file(place), log)
+
+
+def _remote_files(uri: str, log: LogKind | None, every_checkpoint: bool, may_be_empty: bool) -> Iterator[InputFile]:
+    from metashell.columns.inputs.remote import remote_input
+
+    tree, top, is_folder = remote_input(uri)
+    if is_folder:
+        yield from _files_below(uri, top, tree, log, every_checkpoint, may_be_empty)
+    else:
+        folder = tree.parent(top)
+        yield _known(named_file(uri, tree, folder)._replace(version=tree.version(folder, tree.name(top))), log)
 
 
 def _known(file: InputFile, log: LogKind | None) -> InputFile:
@@ -106,12 +112,15 @@ def is_read_once(path: str) -> bool:
     return not is_uri(path) and is_stream(path)
 
 
-def open_input(path: str) -> OpenFile:
-    """A file by path or URI. Errors: UsageError where it cannot be opened."""
+def open_input(path: str, *, strict: bool = False) -> OpenFile:
+    """A file by path or URI. With `strict` a store that fails is an error of each read, else the end of the file, with its `trouble`.
+
+    Errors: UsageError where it cannot be opened.
+    """
     if is_uri(path):
         from metashell.columns.inputs.remote import open_remote
 
-        return open_remote(path)
+        return open_remote(path, strict=strict)
     return open_file(path)
 
 

@@ -49,7 +49,7 @@ def spelled_out(pattern: str) -> list[str]:
 
 
 def _remote_places(uri: str) -> list[str]:
-    from metashell.stores.file_systems import errors_of, file_system
+    from metashell.stores.file_systems import errors_of, file_system, nothing_at
 
     base, question, query = uri.partition("?")
     scheme, mark, rest = base.partition(URI_MARK)
@@ -61,7 +61,7 @@ def _remote_places(uri: str) -> list[str]:
     with errors_of(uri):
         found = sorted(_below(system, folder.rstrip("/"), patterns))
     if not found:
-        raise PathError(f"{shown_uri(uri)}: {os.strerror(ENOENT)}", shown_uri(uri))
+        raise nothing_at(uri, system, folder)
     return ["/".join(filter(None, (top, quote("/".join(names))))) + question + query for names in found]
 
 

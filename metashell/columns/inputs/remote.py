@@ -11,14 +11,15 @@ from urllib.parse import quote
 from pyarrow.fs import FileSelector, FileType
 
 from metashell.codec.uris import shown_uri
-from metashell.errors import PathError
+from metashell.errors import MetashellError, PathError
 from metashell.log.file_kinds import Closing
 from metashell.log.files import OpenFile, unpacked
-from metashell.stores.file_systems import TROUBLE, errors_of, file_system, store_error
+from metashell.stores.file_systems import TROUBLE, errors_of, file_system, nothing_at, store_error
 from metashell.stores.retrying import again, may_pass
 
 _SMALL_MAX = 1 << 16
 _PIECE = 8 << 20
+_HEAD = 1 << 16
 
 
 def remote_input(uri: str) -> tuple[RemoteTree, str, bool]:
@@ -27,8 +28,32 @@ def remote_input(uri: str) -> tuple[RemoteTree, str, bool]:
     with errors_of(uri):
         info = again(lambda: system.get_file_info(path))
     if info.type == FileType.NotFound:
-        raise PathError(f"{shown_uri(uri)}: No such file or directory", shown_uri(uri))
-    return RemoteTree(uri, system, path), path, info.type == FileType.Directory
+        raise nothing_at(uri, system, path)
+    tree = RemoteTree(uri, system, path)
+    tree.add(info)
+    return tree, path, info.type == FileType.Directory
+
+
+def version_now(uri: str) -> str | None:
+    """What changes with the file at a URI: `RemoteFile.version` of it; None where there is none any more."""
+    system, path = file_system(uri)
+
+    def work() -> str | None:
+        try:
+            with system.open_input_file(path) as file:
+                return _version(file)
+        except FileNotFoundError:
+            return None
+
+    with errors_of(uri):
+        return again(work)
+
+
+def _version(file: Any) -> str:
+    """What a store calls the content of an opened file, or its size and when it was written; empty where it says neither."""
+    said = file.metadata() or {}
+    found = said.get("ETag") or said.get("Last-Modified") or b""
+    return f"{file.size()} {found.decode()}" if found else ""
 
 
 class RemoteTree:
@@ -38,6 +63,7 @@ class RemoteTree:
         self._uri = uri
         self._system = system
         self._top = top.rstrip("/")
+        self._versions: dict[str, str] = {}
 
     def walk(self, top: str) -> Iterator[tuple[str, list[str]]]:
         with errors_of(self._uri):
@@ -45,8 +71,17 @@ class RemoteTree:
         folders: dict[str, list[str]] = {}
         for entry in below:
             if entry.type == FileType.File:
+                self.add(entry)
                 folders.setdefault(dirname(entry.path), []).append(basename(entry.path))
         yield from sorted(folders.items())
+
+    def add(self, entry: Any) -> None:
+        """Note when a file was written, by the clock of its store."""
+        self._versions[entry.path] = str(entry.mtime_ns or "")
+
+    def version(self, folder: str, name: str) -> str:
+        """When a file that was listed was written; empty where the store does not say it."""
+        return self._versions.get(f"{folder}/{name}", "")
 
     def place(self, folder: str, name: str = "") -> str:
         """The URI of a folder or of a file in it; the query stays behind it."""
@@ -65,7 +100,8 @@ class RemoteTree:
         return dirname(folder.rstrip("/"))
 
     def open(self, place: str) -> OpenFile:
-        return open_remote(place)
+        # What is there is judged by it: a store that fails must not make a log shorter.
+        return open_remote(place, strict=True)
 
     def fetch(self, folder: str, name: str, target: str) -> None:
         """Copy a file into a folder of this machine. Errors: PathError where the store fails, or the copy cannot be written."""
@@ -98,11 +134,11 @@ class RemoteTree:
             return None
 
 
-def open_remote(uri: str) -> OpenFile:
+def open_remote(uri: str, *, strict: bool = False) -> OpenFile:
     """A remote file, read by position. Errors: UsageError where it cannot be opened."""
     system, path = file_system(uri)
     with errors_of(uri):
-        file = RemoteFile(uri, again(lambda: system.open_input_file(path)), lambda: system.get_file_info(path).type)
+        file = RemoteFile(uri, again(lambda: system.open_input_file(path)), lambda: system.get_file_info(path).type, strict=strict)
     return unpacked(file)
 
 
@@ -112,23 +148,36 @@ class RemoteFile(Closing):
     batch_size_max = (1 << 31) + 11
     is_far = True
 
-    def __init__(self, name: str, file: Any, look: Callable[[], Any]) -> None:
-        """`look` finds out what lies there now."""
+    def __init__(self, name: str, file: Any, look: Callable[[], Any], *, strict: bool = False) -> None:
+        """`look` finds out what lies there now; `strict` is that of `open_input`."""
         self.name = shown_uri(name)
         self._uri = name
         self.trouble: str | None = None
         self._file = file
         self._look = look
+        self._strict = strict
         self._size = int(file.size())
+        self._head = b""
+
+    @property
+    def version(self) -> str:
+        """What changes when the store gets another file of this name."""
+        return _version(self._file)
 
     def read_at(self, position: int, size: int) -> bytes:
         size = min(size, self._size - position)
         if size <= 0:
             return b""
+        if position + size <= len(self._head):
+            return self._head[position : position + size]
         try:
             return again(lambda: self._bytes(position, size))
         except TROUBLE as error:
-            self.trouble = str(store_error(self._uri, error))
+            found = store_error(self._uri, error)
+            if self._strict:
+                # A file that is gone is one that cannot be opened; a store that fails says nothing of the file.
+                raise found if isinstance(error, FileNotFoundError) else MetashellError(str(found)) from error
+            self.trouble = str(found)
             return b""
 
     def _bytes(self, position: int, size: int) -> bytes:
@@ -144,7 +193,10 @@ class RemoteFile(Closing):
         return self._size
 
     def peek(self, size: int) -> bytes:
-        return self.read_at(0, size)
+        """The first bytes. More than that are kept: what follows asks for them, and a small file is then read by one request."""
+        if len(self._head) < min(size, self._size):
+            self._head = self.read_at(0, max(size, _HEAD))
+        return self._head[:size]
 
     def close(self) -> None:
         self._file.close()

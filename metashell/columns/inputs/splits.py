@@ -43,7 +43,8 @@ class Piece:
     `log` is the kind of log it lies in, None where only reading shows it; `checkpoint` names the checkpoint that the file is. `size` is
     that of the file when it was planned. What follows the last whole batch of the file is no fault where `may_end_early`.
     `begins_by`, `next_path` and `passed_over` are those of `InputFile`, for its first and its last piece. `is_narrowed`: what lies outside
-    of the wanted offsets and epochs was cut off.
+    of the wanted offsets and epochs was cut off. `version` is that of `InputFile`. `seal` says what the file was when it was planned,
+    where that matters: see `columns.lake.seals`. `is_guessed`: reading has to show that batches begin at `start` and end at `end`.
     """
 
     path: str
@@ -58,6 +59,9 @@ class Piece:
     next_path: str = ""
     passed_over: tuple[SourceFault, ...] = ()
     is_narrowed: bool = False
+    version: str = ""
+    seal: tuple[str, tuple[tuple[int, tuple[int, int, int, int]], ...]] = ("", ())
+    is_guessed: bool = False
 
     @property
     def is_last(self) -> bool:
@@ -105,12 +109,25 @@ def iter_splits(
 ) -> Iterator[Split]:
     """The same, each as soon as it is known."""
     listed = [paths] if isinstance(paths, str) else paths
+    files = (file for path in listed for file in input_files(path, log, every_checkpoint=every_checkpoint))
+    return splits_of(files, target_bytes, only=only, logs=logs)
+
+
+def splits_of(
+    files: Iterable[InputFile],
+    target_bytes: int = TARGET_BYTES,
+    *,
+    only: Bounds | None = None,
+    logs: set[LogKind | None] | None = None,
+    sizes: dict[str, int] | None = None,
+) -> Iterator[Split]:
+    """The same of files that are listed already; `sizes`: see `file_pieces`."""
     gathered: list[Piece] = []
     weight = 0
-    for file in (file for path in listed for file in input_files(path, log, every_checkpoint=every_checkpoint)):
+    for file in files:
         if logs is not None:
-            logs.add(_log_of(file))
-        pieces = file_pieces(file, target_bytes, only)
+            logs.add(kind_of(file))
+        pieces = file_pieces(file, target_bytes, only, sizes)
         first, second = next(pieces, None), next(pieces, None)
         if first is not None and second is not None:
             for piece in chain((first, second), pieces):
@@ -150,10 +167,11 @@ def absent_log(paths: str | Sequence[str], table: str) -> UsageError:
     return PathError(f"{where}: no {name_of(log).removeprefix('the ')} here, which the table {table} is made from", table)
 
 
-def file_pieces(file: InputFile, target_bytes: int, only: Bounds | None = None) -> Iterator[Piece]:
+def file_pieces(file: InputFile, target_bytes: int, only: Bounds | None = None, sizes: dict[str, int] | None = None) -> Iterator[Piece]:
     """The pieces of one file, each as soon as it is known; a stream, or a file below the size of two pieces, is one.
 
-    With `only` there are none of what lies before and behind all wanted rows.
+    With `only` there are none of what lies before and behind all wanted rows. `sizes` keeps how large files were when they were first
+    planned: what has been added since is left out, so that all tables end at one place.
     """
     if is_read_once(file.path):
         # Looking into it would consume it.
@@ -166,6 +184,7 @@ def file_pieces(file: InputFile, target_bytes: int, only: Bounds | None = None) 
         if size is None:
             yield _piece(file, 0, -1, -1)
             return
+        size = size if sizes is None else min(size, sizes.setdefault(file.path, size))
         start, end = (0, size) if only is None or size == 0 else narrowed(opened, size, only)
         if start == end and only is not None:
             return
@@ -183,14 +202,15 @@ def _ends_before(file: InputFile, only: Bounds) -> bool:
     return name.base_offset <= only.offset.least
 
 
-def _log_of(file: InputFile) -> LogKind | None:
+def kind_of(file: InputFile) -> LogKind | None:
+    """The kind of log that a file is of, None where only reading shows it."""
     return file.log if file.log is not None or is_read_once(file.path) else METADATA
 
 
 def _piece(file: InputFile, start: int, end: int, size: int, *, is_narrowed: bool = False) -> Piece:
     return Piece(
         path=file.path,
-        log=_log_of(file),
+        log=kind_of(file),
         cluster_id=file.cluster_id,
         start=start,
         end=end,
@@ -201,6 +221,7 @@ def _piece(file: InputFile, start: int, end: int, size: int, *, is_narrowed: boo
         next_path=file.next_path if end in (size, -1) else "",
         passed_over=file.passed_over if start == 0 else (),
         is_narrowed=is_narrowed,
+        version=file.version,
     )
 
 

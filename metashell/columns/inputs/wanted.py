@@ -79,7 +79,7 @@ def _first_that_is_not(passes: Is, file: OpenFile, low: int, size: int, *, is_en
             break
     while high - low > _NEAR and (is_far(file) or guess < _GUESS_MAX):
         middle = (low + high) // 2
-        found = _batch_from(file, middle, high, size, guess)
+        found = batch_from(file, middle, high, size, guess)
         if found is None:
             high = middle
         elif passes(found[1]):
@@ -92,7 +92,7 @@ def _first_that_is_not(passes: Is, file: OpenFile, low: int, size: int, *, is_en
     return size
 
 
-def _batch_from(file: OpenFile, start: int, end: int, size: int, guess: int) -> tuple[int, BatchHeader] | None:
+def batch_from(file: OpenFile, start: int, end: int, size: int, guess: int) -> tuple[int, BatchHeader] | None:
     """The first good batch that starts from `start` on, before `end`, and that another one follows; None if there is none.
 
     `guess` is how much is read at first.

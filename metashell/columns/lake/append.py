@@ -3,42 +3,47 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 from uuid import uuid4
 
 from metashell import __version__
 from metashell.columns.export.workers import Workers, is_large
 from metashell.columns.inputs.splits import TARGET_BYTES
-from metashell.columns.lake.commit import make_commit, recover
-from metashell.columns.lake.compact import MANY, TARGET_SIZE, Rewrite, cuts, merges
+from metashell.columns.lake.changes import commit_of, merge_of, rewritten
+from metashell.columns.lake.commit import Commits
+from metashell.columns.lake.compact import Rewrite, cuts
 from metashell.columns.lake.lake import (
+    PARQUET,
     LakeFormat,
+    format_of,
     read_format,
     read_state,
     read_state_to_be,
     refuse_other_output,
     require_same,
+    require_same_format,
     write_format,
 )
-from metashell.columns.lake.ledger import Commit, LakeFile, LakeState
-from metashell.columns.lake.names import FORMAT, OWN, WORK, part_name
-from metashell.columns.lake.plan import Plan, plan_append
+from metashell.columns.lake.ledger import LakeState
+from metashell.columns.lake.names import OWN, PENDINGS, SPOOL, commit_name, require_few_files, work_of
+from metashell.columns.lake.plan import Plan, Task, plan_append
 from metashell.columns.names import table_names
 from metashell.errors import MetashellError, UsageError
 from metashell.stores import Held, Store, open_store
 
 if TYPE_CHECKING:
-    from metashell.columns.decode.options import Form, OnError, ReadOptions
-    from metashell.columns.lake.write import TaskResult, Written
+    from metashell.columns.decode.options import Form, OnError
+    from metashell.columns.lake.write import Job, TaskResult, Written
     from metashell.log.kinds import LogKind
 
-FILES_MAX = 100_000
+Mode = Literal["append", "overwrite", "error"]
+"""What becomes of a lake that is there: it is added to, its rows go when the new ones are there, or it is refused."""
 Progress = Callable[[int, int], None]
+FILES: Final = Commits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +52,7 @@ class AppendOptions:
 
     paths: tuple[str, ...]
     out: str
+    mode: Mode = "append"
     tables: tuple[str, ...] | None = None
     on_error: OnError = "fail"
     jobs: int = 0
@@ -57,49 +63,117 @@ class AppendOptions:
     target_size: int | None = None
     replaces: bool = False
 
-    def wanted(self, made_id: str) -> LakeFormat:
-        return LakeFormat(id=made_id, version=__version__, columns=self.columns, tables=self.tables, show_secrets=self.show_secrets)
+    def wanted(self, made_id: str, table_format: str = PARQUET) -> LakeFormat:
+        return LakeFormat(
+            id=made_id,
+            version=__version__,
+            columns=self.columns,
+            tables=self.tables,
+            show_secrets=self.show_secrets,
+            table_format=table_format,
+        )
 
 
 @dataclass(slots=True)
 class AppendReport:
-    """What an append did or, when it was only planned, would do: rows that it added by table, and the lake's state then."""
+    """What an append did or, when it was only planned, would do: rows that it added by table, and the lake's state then.
+
+    `removed` counts the rows by table that an overwrite removed, or would; `number` is that of the commit, 0 where there was none.
+    """
 
     plan: Plan
     state: LakeState
     rows: dict[str, int] = field(default_factory=dict)
     merged: tuple[int, int] = (0, 0)
     recovered: str = ""
+    removed: dict[str, int] = field(default_factory=dict)
+    number: int = 0
+
+
+class Runner(Protocol):
+    """What runs the tasks of an append: processes of this machine, or those of a cluster. All that it takes and gives can be pickled."""
+
+    def balanced(self, tasks: list[Task]) -> list[Task]:
+        """The same work in tasks that fit who does it."""
+        ...
+
+    def write(self, tasks: Sequence[Task], job: Job) -> Iterable[tuple[int, TaskResult]]:
+        """Write the rows of tasks; the result of each as it comes, with its number. Errors are in the results, or MetashellError."""
+        ...
+
+    def rewrite(self, tasks: Sequence[Rewrite], place: str, work: str) -> Iterable[Written | None]:
+        """Write files anew, with their work below the folder `work`; the results in order."""
+        ...
+
+    def stop(self) -> None:
+        """Results that have not come yet are not wanted any more."""
+        ...
 
 
 def append(options: AppendOptions, progress: Progress | None = None, planned: Callable[[int], None] | None = None) -> AppendReport:
-    """Add to a lake what it lacks; `planned` gets the number of bytes before the first is read.
+    """Add to a lake what it lacks, by processes of this machine; `planned` gets the number of bytes before the first is read.
+
+    Errors: as of `add_to`.
+    """
+    store = open_store(options.out, sources=options.paths)
+    with spool_of(store) as spool, Workers(options.jobs or len(os.sched_getaffinity(0)), load, partial(prepare, spool=spool)) as workers:
+        if is_large(options.paths):
+            # Before the lock: what has threads must not be forked.
+            workers.start(workers.jobs)
+        return add_to(store, options, Processes(workers), purpose="metashell export --append", progress=progress, planned=planned)
+
+
+def add_to(
+    store: Store,
+    options: AppendOptions,
+    runner: Runner,
+    commits: Commits = FILES,
+    *,
+    purpose: str,
+    progress: Progress | None = None,
+    planned: Callable[[int], None] | None = None,
+) -> AppendReport:
+    """Add to a lake what it lacks, or write it anew. `purpose` is what others are told while it is locked.
 
     Errors: LogCorruptError for the first fault, unless faults are skipped; UsageError for what cannot be opened, contradicts the lake or
     does not fit it, and where another writes to it; MetashellError of the store. The lake is then as it was.
     """
-    store = open_store(options.out, sources=options.paths)
-    with Workers(options.jobs or len(os.sched_getaffinity(0)), load, partial(prepare, is_local=store.is_local)) as workers:
-        if is_large(options.paths):
-            # Before the lock: what has threads must not be forked.
-            workers.start(workers.jobs)
-        store.require_writable()
-        with store.lock("metashell export --append") as held:
-            return _append(options, store, held, workers, progress, planned)
+    store.require_writable()
+    with store.lock(purpose) as held:
+        return _add(options, store, held, runner, commits, progress, planned)
 
 
-def plan_only(options: AppendOptions) -> AppendReport:
+def plan_only(options: AppendOptions, table_format: str = PARQUET) -> AppendReport:
     """What `append` would do. Nothing is written or locked. Errors: as of `append`."""
     store = open_store(options.out, sources=options.paths)
+    refuse_unfit(store, options, table_format)
+    state, is_interrupted = read_state_to_be(store)
+    resets = options.mode == "overwrite"
+    lake = options.wanted("", table_format)
+    if state.number and not resets:
+        lake = format_of(store, state.format)
+        require_same(store, lake, options.wanted(lake.id, table_format))
+    plan = plan_of(options, lake, LakeState() if resets else state)
+    recovered = "an interrupted export is there: the next one completes it" if is_interrupted else ""
+    return AppendReport(plan, state, recovered=recovered, removed=dict(state.rows) if resets else {})
+
+
+def refuse_unfit(store: Store, options: AppendOptions, table_format: str = PARQUET) -> None:
+    """Errors: UsageError where the options do not go with what is in a store."""
     lake = read_format(store)
     if lake is None:
         refuse_other_output(store)
-        lake, state, is_interrupted = options.wanted(""), LakeState(), False
-    else:
-        require_same(store, lake, options.wanted(lake.id))
-        state, is_interrupted = read_state_to_be(store)
-    plan = plan_of(options, lake, state)
-    return AppendReport(plan, state, recovered="an interrupted export is there: the next one completes it" if is_interrupted else "")
+        return
+    wanted = options.wanted(lake.id, table_format)
+    require_same_format(store, lake, wanted)
+    if options.mode == "error" and (store.sizes([commit_name(1)]) or store.files(PENDINGS)):
+        raise _is_there(store)
+    if options.mode == "append" and store.sizes([commit_name(1)]):
+        require_same(store, lake, wanted)
+
+
+def _is_there(store: Store, more: str = "") -> UsageError:
+    return UsageError(f"{store.shown}: is a lake already{more}: --mode append adds to it, --mode overwrite writes it anew", "--out")
 
 
 def plan_of(options: AppendOptions, lake: LakeFormat, state: LakeState) -> Plan:
@@ -111,187 +185,155 @@ def plan_of(options: AppendOptions, lake: LakeFormat, state: LakeState) -> Plan:
         target_bytes=options.target_bytes,
         named_tables=named if len(named) < len(table_names()) else (),
         replaces=options.replaces,
+        # A fault beside a place that was guessed would make the guess look wrong: with them the plan has to know.
+        guesses=options.on_error == "fail",
     )
 
 
-def _append(
-    options: AppendOptions, store: Store, held: Held, workers: Workers, progress: Progress | None, planned: Callable[[int], None] | None
+def _add(
+    options: AppendOptions,
+    store: Store,
+    held: Held,
+    runner: Runner,
+    commits: Commits,
+    progress: Progress | None,
+    planned: Callable[[int], None] | None,
 ) -> AppendReport:
-    lake, state, recovered = open_to_write(store, held, options)
-    plan = plan_of(options, lake, state)
+    lake, state, recovered = open_to_write(store, held, options, commits)
+    resets = options.mode == "overwrite" and state.number > 0
+    if not resets:
+        commits.require_kept(store, state)
+    plan = plan_of(options, lake, LakeState() if resets else state)
+    if commits.divides:
+        require_few_files(store.shown, len({key.cluster for key in plan.logs}))  # each has one at least
+    plan.tasks = runner.balanced(plan.tasks)
     if planned is not None:
         planned(plan.bytes)
-    report = AppendReport(plan, state, recovered=recovered)
-    if plan.tasks or plan.cut:
+    report = AppendReport(plan, state, recovered=recovered, removed=dict(state.rows) if resets else {})
+    if plan.tasks or plan.cut or resets:
+        if plan.cut and not commits.can_rewrite:
+            what = f"{store.shown}: a log was cut and written anew, and rows of {commits.table_format} tables are not replaced"
+            raise UsageError(f"{what}: --mode overwrite writes all anew, or name another --out", "--replace")
         commit_id = uuid4().hex
-        job = job_of(options, lake, commit_id)
-        with leaving_no_work(store, state):
-            results = _run(workers, _write, [(number, task, job) for number, task in enumerate(plan.tasks)], plan, progress)
-            rewritten = rewrite(store, commit_id, cuts(state, plan.cut), _in_turn)
-            report.rows, commit, staged = commit_of(store, state, plan, results, rewritten, commit_id, on_error=options.on_error)
-            if state.number == 0:
-                write_format(store, lake)
-        make_commit(store, held, state, commit, staged)
-    report.merged = compact(store, held, state, options.target_size, _in_turn)
+        with leaving_no_work(store, state, commit_id, runner):
+            results = _written(store, runner, plan, job_of(options, lake, commit_id, divides=commits.divides), progress)
+            anew = rewritten(store.place, commit_id, cuts(state, plan.cut), runner.rewrite)
+            report.rows, commit, staged = commit_of(
+                store, state, plan, results, anew, commit_id, on_error=options.on_error, lake=lake, is_reset=resets
+            )
+        commits.make(store, held, state, commit, staged)
+        report.number = commit.number
+    # What is written whole has as many files as there were tasks. Later appends put them together, or who asks for it.
+    if commits.can_rewrite and (options.mode == "append" or options.target_size is not None):
+        try:
+            report.merged = _merge(options, store, held, state, runner, commits)
+        except MetashellError as error:
+            if not report.number:
+                raise
+            raise MetashellError(
+                f"{error}; what is new was added as commit {report.number} before, small files stay as they are"
+            ) from error
     return report
 
 
-def open_to_write(store: Store, held: Held, options: AppendOptions) -> tuple[LakeFormat, LakeState, str]:
+def _merge(options: AppendOptions, store: Store, held: Held, state: LakeState, runner: Runner, commits: Commits) -> tuple[int, int]:
+    """Put small files together; how many there were, and how many came of them."""
+    commit_id = uuid4().hex
+    with leaving_no_work(store, state, commit_id, runner):
+        merge = merge_of(state, store.place, options.target_size, runner.rewrite, commit_id)
+    if merge is None:
+        return 0, 0
+    commits.make(store, held, state, *merge)
+    return len(merge[0].removed), len(merge[0].added)
+
+
+def open_to_write(store: Store, held: Held, options: AppendOptions, commits: Commits) -> tuple[LakeFormat, LakeState, str]:
     """The lake of a store whose lock is held, after what another left was completed or undone. The format of a new one is not written."""
-    lake = read_format(store)
-    if lake is None:
-        refuse_other_output(store)
-        recover(store, held)
-        return options.wanted(uuid4().hex), LakeState(), ""
-    require_same(store, lake, options.wanted(lake.id))
-    recovered = recover(store, held)
-    return lake, read_state(store), recovered
+    refuse_unfit(store, options, commits.table_format)
+    recovered = commits.recover(store, held)
+    state = read_state(store)
+    if state.number == 0:
+        return options.wanted(uuid4().hex, commits.table_format), state, recovered
+    made = format_of(store, state.format)
+    if read_format(store) != made:
+        # Its first commit was completed just now, or a writer that slept wrote another form of long ago.
+        write_format(store, made)
+    wanted = options.wanted(made.id, commits.table_format)
+    if options.mode == "error":
+        raise _is_there(store, f" ({recovered})" if recovered else "")
+    if options.mode == "overwrite":
+        require_same_format(store, made, wanted)
+        return wanted, state, recovered
+    require_same(store, made, wanted)
+    return made, state, recovered
 
 
 @contextmanager
-def leaving_no_work(store: Store, state: LakeState) -> Iterator[None]:
-    """What is written in the block goes if it fails; with it all of a lake that has no commit yet."""
+def leaving_no_work(store: Store, state: LakeState, commit_id: str, runner: Runner) -> Iterator[None]:
+    """What is written for a commit in the block goes if it fails, and nothing else: another may have the lock now."""
     try:
         yield
     except BaseException:
+        runner.stop()  # what still runs would write more
         with suppress(MetashellError):
-            store.remove_below(WORK)
-            if state.number == 0:
-                store.remove(FORMAT)
-                if store.is_local:  # in a store the lock lies there too
-                    store.remove_below(OWN)
+            store.remove_below(work_of(commit_id))
+            if state.number == 0 and store.is_local:  # in a store the lock lies there too, and may be another's
+                store.remove_below(OWN)
         raise
 
 
-def job_of(options: AppendOptions, lake: LakeFormat, commit_id: str) -> Any:
+def job_of(options: AppendOptions, lake: LakeFormat, commit_id: str, *, divides: bool = True) -> Job:
     """What the tasks of an append get."""
+    from metashell.columns.decode.options import ReadOptions
     from metashell.columns.lake.write import Job
 
-    return Job(options.out, f"{WORK}/{commit_id}", reading(options, lake))
-
-
-def reading(options: AppendOptions, lake: LakeFormat) -> ReadOptions:
-    from metashell.columns.decode.options import ReadOptions
-
-    return ReadOptions(tables=lake.tables, on_error=options.on_error, show_secrets=lake.show_secrets, columns=lake.columns)
-
-
-def commit_of(
-    store: Store,
-    state: LakeState,
-    plan: Plan,
-    results: Sequence[TaskResult],
-    rewritten: Sequence[tuple[Rewrite, Written | None]],
-    commit_id: str,
-    *,
-    on_error: str,
-    is_reset: bool = False,
-) -> tuple[dict[str, int], Commit, list[str]]:
-    """The commit of what tasks have written: the rows that it adds by table, itself, and where its files lie.
-
-    Errors: UsageError for columns of another type.
-    """
-    schemas: dict[str, dict[str, str]] = {}
-    rows: dict[str, int] = {}
-    for result in results:
-        schemas.update(result.schemas)
-        for table, count in result.rows.items():
-            rows[table] = rows.get(table, 0) + count
-    schemas = {} if is_reset and not schemas else new_columns(store, LakeState() if is_reset else state, schemas)
-    written = [file for result in results for file in result.written]
-    changes = dict(rows)
-    removed = list(state.files) if is_reset else []
-    for task, made in rewritten:
-        if made is None:
-            continue
-        (old,) = task.files
-        removed.append(old.name)
-        changes[old.table] = changes.get(old.table, 0) - (old.rows - made.rows)
-        if made.staged:
-            written.append(made)
-    commit = _commit(state, "overwrite" if is_reset else "append", commit_id, written, removed, changes)
-    commit.on_error, commit.logs, commit.cut, commit.schemas = on_error, plan.logs, plan.cut, schemas
-    commit.sources, commit.is_reset = tuple(plan.sources), is_reset
-    commit.first_source = plan.first_source
-    return rows, commit, [file.staged for file in written]
-
-
-def compact(store: Store, held: Held, state: LakeState, target_size: int | None, run: Callable[..., Any]) -> tuple[int, int]:
-    """Put small files together, as a commit of its own; how many files there were, and how many came of them."""
-    tasks = merges(state, target_size or TARGET_SIZE, 2 if target_size is not None else MANY)
-    if not tasks:
-        return 0, 0
-    commit_id = uuid4().hex
-    made = [file for _, file in rewrite(store, commit_id, tasks, run) if file is not None]
-    removed = [file.name for task in tasks for file in task.files]
-    commit = _commit(state, "compact", commit_id, made, removed, {})
-    make_commit(store, held, state, commit, [file.staged for file in made])
-    return len(removed), len(made)
-
-
-def rewrite(store: Store, commit_id: str, tasks: Sequence[Rewrite], run: Callable[..., Any]) -> list[tuple[Rewrite, Written | None]]:
-    """Run tasks that rewrite files: `run(function, list of arguments)` gives their results in order."""
-    if not tasks:
-        return []
-    arguments = [(number, task, store.place, f"{WORK}/{commit_id}/whole") for number, task in enumerate(tasks)]
-    return list(zip(tasks, run(_rewrite, arguments), strict=True))
-
-
-def _commit(
-    state: LakeState, kind: str, commit_id: str, written: Sequence[Written], removed: Sequence[str], rows: dict[str, int]
-) -> Commit:
-    number = state.number + 1
-    if len(written) > FILES_MAX:
-        raise MetashellError(f"the rows would need {len(written):,} files, for as many days: no lake can be divided like that")
-    return Commit(
-        number=number,
-        version=__version__,
-        at_ms=time.time_ns() // 1_000_000,
-        kind=kind,
-        id=commit_id,
-        first_source=len(state.sources),
-        added=tuple(LakeFile(part_name(file.folder, number, at), file.rows, file.size, file.sources) for at, file in enumerate(written)),
-        removed=tuple(removed),
-        rows={table: count for table, count in sorted(rows.items()) if count},
+    reading = ReadOptions(
+        tables=lake.tables, on_error=options.on_error, show_secrets=lake.show_secrets, columns=lake.columns, fails_with_store=True
     )
+    return Job(options.out, work_of(commit_id), reading, divides)
 
 
-def new_columns(store: Store, state: LakeState, found: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-    """The columns that a lake has not had yet. Errors: UsageError where the type of one is another now."""
-    new = {}
-    for table, columns in sorted(found.items()):
-        known = state.schemas.get(table, {})
-        for name, kind in columns.items():
-            if known.get(name, kind) != kind:
-                raise UsageError(
-                    f"{store.shown}: column {name} of {table} is {known[name]} in this lake and {kind} in this version of metashell: "
-                    "name another --out",
-                    "--out",
-                )
-        if columns.keys() - known.keys():
-            new[table] = {name: kind for name, kind in columns.items() if name not in known}
-    return new
-
-
-def _run(
-    workers: Workers, work: Callable[..., Any], tasks: list[tuple[Any, ...]], plan: Plan, progress: Progress | None
-) -> list[TaskResult]:
-    results: list[TaskResult | None] = [None] * len(tasks)
-    for number, result in workers.results(work, tasks):
+def _written(store: Store, runner: Runner, plan: Plan, job: Job, progress: Progress | None) -> list[TaskResult]:
+    """The results of all tasks, in order. Errors: that of the first task that failed; UsageError once there are too many files."""
+    results: dict[int, TaskResult] = {}
+    count = 0
+    for number, result in runner.write(plan.tasks, job):
         if result.error is not None:
-            workers.stop()
+            runner.stop()
             raise result.error
         results[number] = result
+        count += len(result.written)
+        require_few_files(store.shown, count)
         if progress is not None:
             progress(plan.tasks[number].split.bytes, sum(result.rows.values()))
-    return [result for result in results if result is not None]
+    return [results[number] for number in range(len(plan.tasks))]
 
 
-def _in_turn(work: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> Iterator[Any]:
-    return (work(*task) for task in tasks)
+class Processes:
+    """Runs tasks by processes of this machine."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+
+    def balanced(self, tasks: list[Task]) -> list[Task]:
+        return tasks
+
+    def write(self, tasks: Sequence[Task], job: Job) -> Iterator[tuple[int, TaskResult]]:
+        return self._workers.results(_write, [(number, task, job) for number, task in enumerate(tasks)])
+
+    def rewrite(self, tasks: Sequence[Rewrite], place: str, work: str) -> Iterable[Written | None]:
+        """By the processes that there are, else one after another in this one."""
+        words = [(number, task, place, work) for number, task in enumerate(tasks)]
+        if not self._workers.are_started:
+            return (_rewrite(*each) for each in words)
+        made = dict(self._workers.results(_rewrite, words))
+        return [made[number] for number in range(len(tasks))]
+
+    def stop(self) -> None:
+        self._workers.stop()
 
 
-def _write(number: int, task: Any, job: Any) -> TaskResult:
+def _write(number: int, task: Task, job: Job) -> TaskResult:
     from metashell.columns.lake.write import write_task
 
     return write_task(number, task, job)
@@ -309,7 +351,20 @@ def load() -> None:
     import metashell.columns.lake.write  # noqa: F401
 
 
-def prepare(*, is_local: bool) -> None:
+def spool_of(store: Store) -> AbstractContextManager[str]:
+    """A folder for what workers upload to a store, "" where they do not: one that is killed cannot remove its own."""
+    if store.is_local:
+        return nullcontext("")
+    from tempfile import TemporaryDirectory
+
+    return TemporaryDirectory(prefix=SPOOL)
+
+
+def prepare(*, spool: str) -> None:
+    """In a process of its own. Its temporary files lie in `spool`, where there is one."""
+    import tempfile
+
     from metashell.columns.export.split import prepare_worker
 
-    prepare_worker(is_local=is_local)
+    prepare_worker(is_local=not spool)
+    tempfile.tempdir = spool or tempfile.tempdir

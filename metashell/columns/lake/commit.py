@@ -1,82 +1,155 @@
 """How a commit gets into a lake, whole or not at all, whatever ends the process between two of its steps.
 
-    1  parts lie below _metashell/work, written and closed
-    2  pending.json: the commit, and where its files lie
-    3  the files get their names
-    4  commits/NUMBER.json: from here on the commit is there
-    5  removals, the folder of work, pending.json
+    1  parts lie below the commit's own folder of work, written and closed
+    2  pending/NUMBER-ID.json: the commit, and where its files lie
+    3  of a lake's first commit, format.json
+    4  the files get their names, which no other commit has
+    5  commits/NUMBER.json: from here on the commit is there
+    6  of a commit that wrote all anew, format.json; removals, the folder of work, the pending file
 
-Whoever has the lock next goes on. Without pending.json the work is dropped. With it and without the commit's file, every file must be there
-with its size, under one name or the other: then 3 to 5 are done again, each of which may be done twice. If one is not, the commit never
-was: what has its name is removed. With both, 5 is done again.
+Whoever has the lock next goes on. Work without a pending file is dropped. With one and without the commit's file, every file must be there
+with its size, under one name or the other: then 3 to 6 are done again, each of which may be done twice. If one is not, or the commit of
+that number is another, this commit never was: what has its name is removed. With both, 6 is done again.
+
+A writer that slept may wake after another took its lock over, and do one more step before it looks. Each is harmless then: its parts,
+its pending file and its files have names of their own, and from step 2 on whoever took over does the very same steps with the same bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
-from metashell.columns.lake.lake import CHECKPOINT_EVERY, json_bytes, read_commit, read_pending
+from metashell.columns.lake.lake import (
+    CHECKPOINT_EVERY,
+    PARQUET,
+    Pending,
+    format_of,
+    json_bytes,
+    put_pending,
+    read_commit,
+    read_pendings,
+    write_format,
+)
 from metashell.columns.lake.ledger import Commit, LakeState
-from metashell.columns.lake.names import PENDING, WORK, checkpoint_name, commit_name
+from metashell.columns.lake.names import OWN, WORK, checkpoint_name, commit_name, work_of
 from metashell.errors import MetashellError
 from metashell.stores import Held, Store
 
 
-def make_commit(store: Store, held: Held, state: LakeState, commit: Commit, staged: Sequence[str]) -> None:
-    """Make a commit whose files lie under the names `staged`, in the order of `commit.added`; the state has it then.
+class Commits:
+    """How commits get into a lake, by its tables: these are Parquet files. Tables that have a log of their own have other steps 4.
 
-    Errors: MetashellError of the store, or where the lock was lost; the next to write goes on.
+    `can_rewrite` says whether single files can be made anew, `divides` whether tasks write a file for each cluster and day.
     """
-    assert len(staged) == len(commit.added), "each file has a staged name"
-    held.require()
-    store.put(PENDING, json_bytes({"commit": commit.to_json(), "staged": list(staged)}), durable=True)
-    _finish(store, held, commit, staged)
-    state.apply(commit)
-    if commit.number % CHECKPOINT_EVERY == 0:
-        store.put(checkpoint_name(commit.number), json_bytes(state.to_json()), durable=True)
 
+    table_format = PARQUET
+    can_rewrite = True
+    divides = True
 
-def recover(store: Store, held: Held) -> str:
-    """Finish or undo what another writer left; what was done, in a line, or nothing. Errors: MetashellError."""
-    found = read_pending(store)
-    if found is None:
-        _drop_work(store)
-        return ""
-    commit, staged = found
-    made = read_commit(store, commit.number)
-    if made is None and not _is_complete(store, commit, staged):
+    def make(self, store: Store, held: Held, state: LakeState, commit: Commit, staged: Sequence[str]) -> None:
+        """Make a commit whose files lie under the names `staged`, in the order of `commit.added`; the state has it then.
+
+        Errors: MetashellError of the store, for a part that is not there, or where the lock was lost; the next to write goes on.
+        """
+        assert len(staged) == len(commit.added), "each file has a staged name"
+        try:
+            _require_parts(store, commit, staged)
+            more = self.prepared(store, state, commit, staged)
+            held.require()
+            pending = put_pending(store, commit, staged, more)
+        except BaseException:
+            # If a store has the pending file yet, it stands for a commit without parts, which is undone.
+            with suppress(MetashellError):
+                _drop(store, work_of(commit.id))
+            raise
+        self._finish(store, held, pending)
+        state.apply(self.kept(commit))
+        if commit.number % CHECKPOINT_EVERY == 0:
+            store.put(checkpoint_name(commit.number), json_bytes(state.to_json()), durable=True)
+
+    def recover(self, store: Store, held: Held) -> str:
+        """Finish or undo what other writers left; what was done, in a line, or nothing. Errors: MetashellError."""
+        names = [file.name for file in held.listed(store, OWN)]
+        said = [self._recover(store, held, pending) for pending in read_pendings(store, names)]
+        # In a store only what was listed: a writer that sleeps here may wake when another's work lies there.
+        listed = {"/".join(name.split("/")[:3]) for name in names if name.startswith(f"{WORK}/")}
+        for folder in [WORK] if store.is_local else sorted(listed):
+            _drop(store, folder)
+        return "; ".join(dict.fromkeys(said))
+
+    def prepared(self, store: Store, state: LakeState, commit: Commit, staged: Sequence[str]) -> dict[str, Any]:
+        """What has to be remembered if the rest is interrupted. Errors: MetashellError where the rest cannot be done."""
+        return {}
+
+    def require_kept(self, store: Store, state: LakeState) -> None:
+        """Errors: MetashellError where a table has lost rows that the ledger counts, by its own log."""
+
+    def may_finish(self, store: Store, pending: Pending) -> bool:
+        """Whether a commit of which nothing else is known is completed, and not undone."""
+        return pending.is_complete(store)
+
+    def place(self, store: Store, held: Held, pending: Pending) -> None:
+        """Put the rows into the tables; what is done already stays so."""
+        store.move_all([(source, file.name, file.size) for source, file in zip(pending.staged, pending.commit.added, strict=True)])
+
+    def kept(self, commit: Commit) -> Commit:
+        """What the ledger says of a commit."""
+        return commit
+
+    def _recover(self, store: Store, held: Held, pending: Pending) -> str:
+        commit = pending.commit
+        made = read_commit(store, commit.number)
+        if made is not None and made.id == commit.id:
+            _tidy(store, held, pending)
+            return "an interrupted export was completed"
+        if made is None and self.may_finish(store, pending):
+            self._finish(store, held, pending)
+            return "an interrupted export was completed"
         held.require()
         store.remove_all([file.name for file in commit.added])
-        _drop_work(store)
-        store.remove(PENDING)
-        return "an interrupted export was undone: not all of its files were there"
-    _finish(store, held, commit, staged, is_made=made is not None)
-    return "an interrupted export was completed"
+        store.remove(pending.name)
+        return f"an interrupted export was undone: {'not all of its files were there' if made is None else 'another one came before it'}"
 
-
-def _finish(store: Store, held: Held, commit: Commit, staged: Sequence[str], *, is_made: bool = False) -> None:
-    name = commit_name(commit.number)
-    if not is_made:
-        store.move_all([(source, file.name, file.size) for source, file in zip(staged, commit.added, strict=True)])
+    def _finish(self, store: Store, held: Held, pending: Pending) -> None:
+        commit, name = pending.commit, commit_name(pending.commit.number)
         held.require()
-        store.put(name, json_bytes(commit.to_json()), durable=True)
-    there = read_commit(store, commit.number)
-    if there is None or there.id != commit.id:
-        raise MetashellError(f"{store.shown_name(name)}: was written by another export at the same time: nothing more is done here")
+        if commit.format and commit.number == 1:
+            write_format(store, format_of(store, commit.format))
+        self.place(store, held, pending)
+        held.require()
+        store.put(name, json_bytes(self.kept(commit).to_json()), durable=True)
+        there = read_commit(store, commit.number)
+        if there is None or there.id != commit.id:
+            raise MetashellError(f"{store.shown_name(name)}: was written by another export at the same time: nothing more is done here")
+        _tidy(store, held, pending)
+
+
+def _tidy(store: Store, held: Held, pending: Pending) -> None:
     held.require()
-    store.remove_all(commit.removed)
-    _drop_work(store)
-    store.remove(PENDING)
+    if pending.commit.is_reset:
+        write_format(store, format_of(store, pending.commit.format))
+    store.remove_all(pending.commit.removed)
+    with suppress(MetashellError):  # a late task of Spark may still write there: it goes the next time
+        _drop(store, work_of(pending.commit.id))
+    store.remove(pending.name)
 
 
-def _is_complete(store: Store, commit: Commit, staged: Sequence[str]) -> bool:
-    sizes = {file.name: file.size for file in store.files()}
-    return all(file.size in (sizes.get(source), sizes.get(file.name)) for source, file in zip(staged, commit.added, strict=True))
+def _require_parts(store: Store, commit: Commit, staged: Sequence[str]) -> None:
+    """Errors: MetashellError where a part is not as the task that wrote it said: it wrote on another machine, or somebody removed it."""
+    there = store.sizes(staged)
+    for source, file in zip(staged, commit.added, strict=True):
+        if there.get(source) != file.size:
+            found = f"has {there[source]} bytes, not {file.size}" if source in there else "is not there"
+            raise MetashellError(
+                f"{store.shown_name(source)}: {found}, and a task has just written it: it was removed, or lies on another machine"
+            )
 
 
-def _drop_work(store: Store) -> None:
+def _drop(store: Store, folder: str) -> None:
     """Remove what is being written. A worker of a killed run may live a moment longer and write there: that goes the next time."""
     try:
-        store.remove_below(WORK)
+        store.remove_below(folder)
     except MetashellError:
-        store.remove_below(WORK)
+        store.remove_below(folder)

@@ -14,6 +14,8 @@ TARGET_SIZE_MAX: Final = 1 << 30
 """A store copies files of up to 5 GB in one step."""
 MANY: Final = 8
 """Without a wish of the operator, so many small files of a day are put together."""
+_TOGETHER_MAX: Final = 256
+"""All of them are open at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,9 @@ def merges(state: LakeState, target_size: int, least: int) -> list[Rewrite]:
         file = state.files[name]
         if file.size < target_size // 2:
             folders[file.folder].append(file)
-    return [Rewrite(tuple(group)) for files in folders.values() for group in _groups(state, files, target_size) if len(group) >= least]
+    # Of thousands of clusters and days, most have few files and never get another one.
+    many = [files for files in folders.values() if len(files) >= least]
+    return [Rewrite(tuple(group)) for files in many for group in _groups(state, files, target_size) if len(group) >= least]
 
 
 def _groups(state: LakeState, files: Iterable[LakeFile], target_size: int) -> list[list[LakeFile]]:
@@ -44,7 +48,7 @@ def _groups(state: LakeState, files: Iterable[LakeFile], target_size: int) -> li
     for file in files:
         own = {state.sources[number].path: state.sources[number].log for number in file.sources}
         clashes = any(logs.get(path, log) != log for path, log in own.items())
-        if not groups or size + file.size > target_size or clashes:
+        if not groups or size + file.size > target_size or len(groups[-1]) == _TOGETHER_MAX or clashes:
             groups.append([])
             size, logs = 0, {}
         groups[-1].append(file)

@@ -1,10 +1,11 @@
-"""Whether a log is the one that a lake has, by the batches that both have."""
+"""Whether a log is the one that a lake has, by the batches that both have, and by the epochs of their offsets."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 
-from metashell.columns.lake.ledger import Anchor, LogState
+from metashell.columns.lake.given import Given, differs
+from metashell.columns.lake.ledger import Anchor, LogKey, LogState
 from metashell.errors import UsageError
 from metashell.log.inputs import InputFile
 from metashell.log.kinds import METADATA
@@ -25,6 +26,7 @@ class Judge:
         self._offsets = known.offsets
         self._anchors = known.anchors
         self._lasts = sorted(known.anchors)
+        self._epochs = known.epochs
 
     def see(self, batch: Anchor) -> None:
         at = bisect_left(self._lasts, batch.base)
@@ -33,6 +35,8 @@ class Judge:
             at += 1
         if self._is_exact and at < len(self._lasts) and self._anchors[self._lasts[at]].base <= batch.last:
             self._differs(batch)  # it ends within a batch that the lake has
+        if batch.epoch >= 0 and any(self._epochs.at(offset) not in (None, batch.epoch) for offset in (batch.base, batch.last)):
+            self._differs(batch)
 
     def _hold(self, batch: Anchor, anchor: Anchor) -> None:
         is_same = batch == anchor if self._is_exact else -1 in (batch.epoch, anchor.epoch) or batch.epoch == anchor.epoch
@@ -46,13 +50,29 @@ class Judge:
         if self.fault is None:
             self.fault = batch
 
-    def require(self) -> None:
-        """Errors: UsageError where a batch is not the one that the lake has at its offsets."""
+    def require(self, lake: LogState | None, given: Given, key: LogKey) -> None:
+        """Errors: UsageError where a batch is not the one that the lake, or a file that was `given` before, has at its offsets."""
         if self.fault is None:
             return
         path = self.file.path
+        if lake is None or not self._is_at_odds(self.fault, lake):
+            raise differs(path, self.fault, given.at(key, self.fault.base) or given.at(key, self.fault.last), self._epoch_there(self.fault))
         raise UsageError(
             f"{path}: offset {self.fault.base}: not what the lake has there: the log was cut and written anew, or it is another log; "
             "--replace removes what differs and writes it anew",
             path,
         )
+
+    def _is_at_odds(self, batch: Anchor, known: LogState) -> bool:
+        """Whether a batch differs from what the lake itself has."""
+        judge = Judge(self.file, known)
+        judge.see(batch)
+        return judge.fault is not None
+
+    def _epoch_there(self, batch: Anchor) -> int | None:
+        """The epoch that is known of a batch's offsets and is not its own; None where there is no such."""
+        at = bisect_left(self._lasts, batch.base)
+        anchor = self._anchors[self._lasts[at]] if at < len(self._lasts) else None
+        known = [self._epochs.at(batch.base), self._epochs.at(batch.last)]
+        known += [anchor.epoch] if anchor is not None and anchor.base <= batch.last else []
+        return next((epoch for epoch in known if epoch not in (None, batch.epoch)), None)

@@ -52,6 +52,11 @@ class Coverage:
         return found
 
     @property
+    def start(self) -> int:
+        """The first offset; 0 where there is none."""
+        return self._starts[0] if self._starts else 0
+
+    @property
     def end(self) -> int:
         """The offset after the last one; 0 where there is none."""
         return self._ends[-1] if self._ends else 0

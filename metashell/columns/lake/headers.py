@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 from metashell.codec.batches import HEADER_SIZE, LEAD_SIZE, MAGIC_END, unpack_header
@@ -16,7 +17,7 @@ from metashell.log.segment import BadBatch, read_batches
 from metashell.log.tail import Tail
 
 _WINDOW: Final = 1 << 20
-_MAGIC_AT: Final = MAGIC_END - 1
+MAGIC_AT: Final = MAGIC_END - 1
 
 Visit = Callable[[int, int, Anchor], None]
 """Gets a batch: where it starts in the file, where it ends, and what tells it from others."""
@@ -26,7 +27,7 @@ def anchor_of(buf: bytes, at: int = 0) -> Anchor | None:
     """What the header at a place of some bytes says, None where no whole header of a known kind is."""
     if at + FRAME_SIZE_MIN > len(buf):
         return None
-    magic = buf[at + _MAGIC_AT]
+    magic = buf[at + MAGIC_AT]
     if magic < MAGIC_MAX:
         # A message of an old format has one offset here: its own, or its last one's.
         offset = int.from_bytes(buf[at : at + 8], "big", signed=True)
@@ -49,16 +50,31 @@ def batch_at(file: OpenFile, position: int) -> tuple[Anchor, int] | None:
 def first_timestamp(file: OpenFile) -> int:
     """The base timestamp of a file's first batch; 0 in formats that have none there."""
     head = file.peek(HEADER_SIZE)
-    return int.from_bytes(head[27:35], "big", signed=True) if len(head) >= HEADER_SIZE and head[_MAGIC_AT] == MAGIC_MAX else 0
+    return int.from_bytes(head[27:35], "big", signed=True) if len(head) >= HEADER_SIZE and head[MAGIC_AT] == MAGIC_MAX else 0
 
 
 @dataclass(slots=True)
 class Hops:
-    """A walk over lengths alone: where to cut, where the last whole batch starts and ends (-1: there is none)."""
+    """A walk over lengths and epochs alone: where to cut, where the last whole batch starts and ends (-1: there is none).
+
+    `epochs` are the base offset and the leader epoch of each batch whose epoch is not that of the one before. Where cuts and the last
+    batch are guessed, `seen` are the runs of offsets whose epoch is known instead.
+    """
 
     cuts: list[int] = field(default_factory=list)
     position: int = -1
     end: int = -1
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+    seen: list[tuple[int, int, int]] = field(default_factory=list)
+    is_guessed: bool = False
+
+    def epoch_runs(self, end: int) -> Iterator[tuple[int, int, int]]:
+        """The runs of offsets with one epoch each, up to the offset `end`; none where offsets or epochs do not grow."""
+        yield from self.seen
+        if any(start >= until or epoch >= following for (start, epoch), (until, following) in pairwise(self.epochs)):
+            return
+        for (start, epoch), (until, _) in pairwise([*self.epochs, (end, -1)]):
+            yield start, until, epoch
 
 
 def hop(file: OpenFile, start: int, size: int, target_bytes: int) -> Hops:
@@ -67,10 +83,10 @@ def hop(file: OpenFile, start: int, size: int, target_bytes: int) -> Hops:
     Where the chain is broken, it goes on where `resync` finds the next batch.
     """
     found = Hops()
-    count = max(round((size - start) / target_bytes), 1)
-    wanted = [start + (size - start) * number // count for number in range(1, count)] + [size]
+    wanted = [*wanted_cuts(start, size, target_bytes), size]
     wanted.reverse()
     position = start
+    epoch = b""
     while position < size:
         window = file.read_at(position, min(_WINDOW, size - position))
         at, last = 0, len(window) - FRAME_SIZE_MIN
@@ -83,6 +99,10 @@ def hop(file: OpenFile, start: int, size: int, target_bytes: int) -> Hops:
                 while position + at >= wanted[-1]:
                     wanted.pop()
             found.position = position + at
+            if window[at + LEAD_SIZE : at + MAGIC_END] != epoch:
+                epoch = window[at + LEAD_SIZE : at + MAGIC_END]
+                if (first := anchor_of(window, at)) is not None:
+                    found.epochs.append((first.base, first.epoch))
             at += length
             found.end = position + at
         if at == 0 or at <= last:
@@ -94,6 +114,12 @@ def hop(file: OpenFile, start: int, size: int, target_bytes: int) -> Hops:
             continue
         position += at
     return found
+
+
+def wanted_cuts(start: int, size: int, target_bytes: int) -> list[int]:
+    """Where cuts would be best, between two places."""
+    count = max(round((size - start) / target_bytes), 1)
+    return [start + (size - start) * number // count for number in range(1, count)]
 
 
 def visit_batches(file: OpenFile, size: int, visit: Visit) -> int:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 
 from metashell.codec.uris import is_uri, shown_uri
+from metashell.columns.inputs.files import open_input
 from metashell.columns.lake.headers import anchor_of, first_timestamp
 from metashell.columns.lake.ledger import LogKey
+from metashell.errors import UsageError
 from metashell.escape import writable
 from metashell.log.files import OpenFile
 from metashell.log.inputs import InputFile
 from metashell.log.kinds import METADATA
-from metashell.log.names import METADATA_DIRECTORY, parse_name
+from metashell.log.names import METADATA_DIRECTORY, PARTITION_METADATA, parse_name
 from metashell.log.packing import COMPRESSED_SUFFIXES
+from metashell.stores.retrying import may_pass
 from metashell.values import uuid_text
 
 _HEAD = 61
+_HEAD_OF_TEXT = 256
+_TOPIC_ID = re.compile(rb"^topic_id: *([\w-]{22})$", re.MULTILINE | re.ASCII)
 
 
 def names_of(path: str) -> tuple[str, str]:
@@ -63,3 +69,16 @@ def directory_of(file: InputFile) -> str:
     if file.log != METADATA or file.node is None or file.node.directory_id is None:
         return ""
     return uuid_text(file.node.directory_id)
+
+
+def topic_of(file: InputFile) -> str:
+    """The id of the topic whose partition a file is of, from the partition.metadata beside it; empty where nothing says it."""
+    place, mark, query = file.path.partition("?") if is_uri(file.path) else (file.path, "", "")
+    try:
+        with open_input(f"{place.rpartition('/')[0] or '.'}/{PARTITION_METADATA}{mark}{query}", strict=True) as beside:
+            found = _TOPIC_ID.search(beside.peek(_HEAD_OF_TEXT)[:_HEAD_OF_TEXT])
+    except UsageError as error:
+        if may_pass(str(error)):
+            raise
+        return ""
+    return found[1].decode() if found is not None else ""

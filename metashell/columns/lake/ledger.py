@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from metashell.columns.lake.coverage import Coverage
+from metashell.columns.lake.epochs import Epochs
 from metashell.log.names import parse_name
 
 Json = dict[str, Any]
@@ -76,7 +77,8 @@ class LakeFile(NamedTuple):
 class LogState:
     """What is covered of one log: offsets of its segments, offsets that its checkpoints stand for, and the batches to know it by.
 
-    `directory` is the id of its disk's directory; `passed_over` are faults of checkpoints that were not used, which are told once.
+    `directory` is the id of its disk's directory, or of its topic; `passed_over` are faults of checkpoints that were not used, which are
+    told once.
     """
 
     offsets: Coverage = field(default_factory=Coverage)
@@ -84,6 +86,7 @@ class LogState:
     checkpoints: list[str] = field(default_factory=list)
     files: dict[str, FileMark] = field(default_factory=dict)
     anchors: dict[int, Anchor] = field(default_factory=dict)
+    epochs: Epochs = field(default_factory=Epochs)
     directory: str = ""
     passed_over: list[str] = field(default_factory=list)
 
@@ -98,6 +101,8 @@ class LogState:
         self.files.update(other.files)
         self.directory = other.directory or self.directory
         self.anchors.update(other.anchors)
+        for run in other.epochs:
+            self.epochs.add(*run)
         self._thin_out()
 
     def _thin_out(self) -> None:
@@ -111,6 +116,7 @@ class LogState:
         """Forget the log from an offset on, and the checkpoints that stand for more than what is before it."""
         self.offsets.remove_from(offset)
         self.stood_for.remove_from(offset)
+        self.epochs.remove_from(offset)
         self.anchors = {last: anchor for last, anchor in self.anchors.items() if last < offset}
         self.files = {name: mark for name, mark in self.files.items() if mark.last.last < offset}
         self.checkpoints = [name for name in self.checkpoints if checkpoint_end(name) <= offset and offset > 0]
@@ -125,6 +131,7 @@ class LogState:
         found: Json = {
             "offsets": list(map(list, self.offsets)),
             "anchors": [list(anchor) for _, anchor in sorted(self.anchors.items())],
+            "epochs": list(map(list, self.epochs)),
             "files": {name: [*mark[:3], list(mark.first), list(mark.last)] for name, mark in sorted(self.files.items())},
             "stood_for": list(map(list, self.stood_for)),
             "checkpoints": self.checkpoints,
@@ -144,6 +151,7 @@ class LogState:
                 for name, (size, position, end, first, last) in found.get("files", {}).items()
             },
             anchors={anchor[1]: Anchor(*anchor) for anchor in found.get("anchors", ())},
+            epochs=Epochs((start, end, epoch) for start, end, epoch in found.get("epochs", ())),
             directory=found.get("directory", ""),
             passed_over=list(found.get("passed_over", ())),
         )
@@ -164,6 +172,7 @@ class Commit:
 
     `id` tells it from another of that number, by a writer that slept while it lost its lock. `first_source` is how many sources the state
     has already. `cut` are logs of which everything from an offset on was removed; `is_reset` says that all that was there is gone.
+    `format` is what `format.json` says from this commit on, in the first one and in one that is a reset.
     """
 
     number: int
@@ -181,6 +190,7 @@ class Commit:
     rows: dict[str, int] = field(default_factory=dict)
     schemas: dict[str, dict[str, str]] = field(default_factory=dict)
     is_reset: bool = False
+    format: Json = field(default_factory=dict)
 
     def to_json(self) -> Json:
         return {
@@ -199,6 +209,7 @@ class Commit:
             "added": files_to_json(self.added),
             "removed": list(self.removed),
             "schemas": self.schemas,
+            "format": self.format,
         }
 
     @classmethod
@@ -219,12 +230,13 @@ class Commit:
             added=tuple(files_of_json(found["added"])),
             removed=tuple(found["removed"]),
             schemas=found["schemas"],
+            format=found["format"],
         )
 
 
 @dataclass(slots=True)
 class LakeState:
-    """All that a lake's commits say together."""
+    """All that a lake's commits say together. `last` is for each table the number of the last commit that wrote to it."""
 
     number: int = 0
     at_ms: int = 0
@@ -233,12 +245,15 @@ class LakeState:
     rows: dict[str, int] = field(default_factory=dict)
     sources: list[Source] = field(default_factory=list)
     schemas: dict[str, dict[str, str]] = field(default_factory=dict)
+    last: dict[str, int] = field(default_factory=dict)
+    format: Json = field(default_factory=dict)
 
     def apply(self, commit: Commit) -> None:
         """Add the next commit."""
         assert commit.number == self.number + 1, "commits come in order"
         if commit.is_reset:
             self.logs, self.files, self.rows, self.sources, self.schemas = {}, {}, {}, [], {}
+            self.last = dict.fromkeys(self.last, commit.number)
         assert commit.first_source == len(self.sources), "sources are numbered as they come"
         self.number, self.at_ms = commit.number, commit.at_ms
         for key, offset in commit.cut.items():
@@ -252,8 +267,11 @@ class LakeState:
         self.files.update({file.name: file for file in commit.added})
         for table, count in commit.rows.items():
             self.rows[table] = self.rows.get(table, 0) + count
+            if count:
+                self.last[table] = commit.number
         for table, columns in commit.schemas.items():
             self.schemas[table] = {**self.schemas.get(table, {}), **columns}
+        self.format = commit.format or self.format
 
     def to_json(self) -> Json:
         return {
@@ -264,6 +282,8 @@ class LakeState:
             "sources": sources_to_json(self.sources),
             "files": files_to_json(self.files.values()),
             "schemas": self.schemas,
+            "last": self.last,
+            "format": self.format,
         }
 
     @classmethod
@@ -276,6 +296,8 @@ class LakeState:
             sources=list(sources_of_json(found["sources"])),
             files={file.name: file for file in files_of_json(found["files"])},
             schemas=found["schemas"],
+            last=found.get("last", {}),
+            format=found["format"],
         )
 
 

@@ -12,12 +12,17 @@ OWN: Final = "_metashell"
 """What no reader of tables looks into: the ledger, and what is being written."""
 FORMAT: Final = f"{OWN}/format.json"
 COMMITS: Final = f"{OWN}/commits"
-PENDING: Final = f"{OWN}/pending.json"
+PENDINGS: Final = f"{OWN}/pending"
 WORK: Final = f"{OWN}/work"
+SPOOL: Final = "metashell-lake-"
+"""How the names of folders for temporary files begin."""
 NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
+FILES_MAX: Final = 100_000
+"""Of one commit: each has a line in the ledger, and is moved."""
 _SIZE_MAX: Final = 200
 _QUOTED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
 """What Hive quotes in the name of a partition. Everything else stands as it is: Spark would read quoted UTF-8 byte by byte."""
+_CODE = re.compile("%([0-9A-F]{2})")
 
 
 def quoted(value: str) -> str:
@@ -35,8 +40,35 @@ def folder_of(table: str, cluster_id: str, date: str) -> str:
     return f"table={table}/cluster_id={quoted(cluster_id)}/date={date or NO_VALUE}"
 
 
-def part_name(folder: str, commit: int, number: int) -> str:
-    return f"{folder}/part-{commit:08d}-{number:05d}.parquet"
+def partition_of(name: str) -> tuple[str, str]:
+    """The cluster and the day of a file's rows, each empty where they have none."""
+    values = [part.partition("=")[2] for part in name.split("/")[1:3]]
+    cluster_id, date = ("" if value == NO_VALUE else _CODE.sub(lambda found: chr(int(found[1], 16)), value) for value in values)
+    return cluster_id, date
+
+
+def require_few_files(shown: str, count: int) -> None:
+    """Errors: UsageError where a commit has so many files that it cannot be made; `shown` is what messages call the lake."""
+    if count > FILES_MAX:
+        raise UsageError(
+            f"{shown}: what is new needs more than {FILES_MAX:,} files, one for each table, cluster and day, and nothing was added: give "
+            "fewer logs at a time (the next export adds the rest), or begin a lake of fewer tables with --tables",
+            "--out",
+        )
+
+
+def part_name(folder: str, commit: int, number: int, commit_id: str) -> str:
+    """No two writers have the same: one that slept while another made the commit of that number moves nothing onto the other's files."""
+    return f"{folder}/part-{commit:08d}-{number:05d}-{commit_id[:8]}.parquet"
+
+
+def work_of(commit_id: str) -> str:
+    """The folder in which the parts of a commit are written."""
+    return f"{WORK}/{commit_id}"
+
+
+def pending_name(commit: int, commit_id: str) -> str:
+    return f"{PENDINGS}/{commit:08d}-{commit_id}.json"
 
 
 def commit_name(number: int) -> str:

@@ -13,22 +13,30 @@ anew, or is another one, and nothing is written. Of a log that is compacted only
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise, zip_longest
 
-from metashell.columns.inputs.files import input_files, is_read_once, open_input
+from metashell.codec.uris import errors_without_credentials
+from metashell.columns.inputs.files import input_files, is_far, is_read_once, open_input
 from metashell.columns.inputs.splits import TARGET_BYTES, Piece, Split, file_pieces, require_logs
 from metashell.columns.lake.contradiction import Judge
+from metashell.columns.lake.epochs import Epochs
+from metashell.columns.lake.far import KEPT_MAX, Kept, probe
+from metashell.columns.lake.given import Given, other_disk, other_topic, part_of_packed
 from metashell.columns.lake.headers import batch_at, hop, visit_batches
-from metashell.columns.lake.identity import directory_of, log_of_file, names_of, shown_path
+from metashell.columns.lake.identity import directory_of, log_of_file, names_of, shown_path, topic_of
 from metashell.columns.lake.ledger import Anchor, FileMark, LakeState, LogKey, Logs, LogState, Source, checkpoint_end
-from metashell.errors import UsageError
+from metashell.columns.lake.runs import Runs
+from metashell.columns.lake.seals import Batches, version_of
+from metashell.errors import PathError, UsageError
 from metashell.log.files import OpenFile
 from metashell.log.inputs import InputFile
 from metashell.log.kinds import METADATA, LogKind
 from metashell.log.names import parse_name
+from metashell.log.tail import may_lack_batches
 
 _FILE_COST_BYTES = 64 << 10
 
@@ -64,6 +72,7 @@ class Plan:
         return sum(task.split.bytes for task in self.tasks)
 
 
+@errors_without_credentials()
 def plan_append(
     state: LakeState,
     paths: Sequence[str],
@@ -72,15 +81,16 @@ def plan_append(
     target_bytes: int = TARGET_BYTES,
     named_tables: Iterable[str] = (),
     replaces: bool = False,
+    guesses: bool = False,
 ) -> Plan:
-    """What `paths` have that the lake lacks.
+    """What `paths` have that the lake lacks. With `guesses`, what is new in a store is not read: its tasks have to prove the plan.
 
     With `replaces`, what contradicts the lake is removed from it, from the first offset on at which they differ.
     Errors: UsageError for a path that cannot be opened or stands for no log, and for a log that contradicts the lake, naming the file
     and the offset.
     """
     listed = [file for path in paths for file in input_files(path, log)]
-    planner = Planner(state.logs, len(state.sources), target_bytes, replaces=replaces)
+    planner = Planner(state.logs, state.sources, target_bytes, replaces=replaces, guesses=guesses)
     keys = planner.keys_of(listed)
     if replaces:
         planner.cut_contradicted(listed, keys)
@@ -96,26 +106,31 @@ def plan_append(
 class Planner:
     """Plans file by file, so that a second copy of a log in one run adds nothing either."""
 
-    def __init__(self, covered: Logs, first_source: int, target_bytes: int, *, replaces: bool = False) -> None:
-        self.plan = Plan(first_source=first_source)
-        self._covered = covered
+    def __init__(
+        self, covered: Logs, sources: Sequence[Source], target_bytes: int, *, replaces: bool = False, guesses: bool = False
+    ) -> None:
+        self.plan = Plan(first_source=len(sources))
+        self._covered = dict(covered)
         self._replaces = replaces
+        self._guesses = guesses
         self._now: Logs = {}
         self._target_bytes = target_bytes
         self._pieces: list[tuple[Piece, int]] = []
         self._weight = 0
-        self._numbers: dict[Source, int] = {}
+        self._numbers = {source: number for number, source in enumerate(sources)}
         self._read: set[tuple[LogKey, str]] = set()
         self._ends: dict[tuple[LogKey, str], int] = {}
         self._reached: dict[LogKey, int] = {}
-        self._unproved: dict[LogKey, str] = {}
+        self._unproved: dict[LogKey, tuple[str, str]] = {}
+        self._topics: dict[str, str] = {}
+        self._given = Given()
 
     def keys_of(self, files: Sequence[InputFile]) -> list[LogKey]:
         """The log of each file. Errors: UsageError for what can be read only once."""
         for file in files:
             if is_read_once(file.path):
                 raise UsageError(f"{file.path}: can be read only once, so nothing can say what of it a lake has: give a file", file.path)
-        return [log_of_file(file, partial(open_input, file.path)) for file in files]
+        return [log_of_file(file, partial(open_input, file.path, strict=True)) for file in files]
 
     def is_passed(self, file: InputFile, key: LogKey, following: InputFile) -> bool:
         """Whether a segment need not be opened: it was read, the next one begins within what the lake has, and it holds neither
@@ -128,6 +143,8 @@ class Planner:
         mark = known.files.get(names_of(file.path)[1])
         if name is None or after is None or name.base_offset is None or after.base_offset is None or mark is None:
             return False
+        if mark.last.last + 1 != after.base_offset:
+            return False  # the segment ends elsewhere now, or compaction removed its end
         if mark.last.last == max(known.anchors, default=-1) or not known.offsets.has(name.base_offset, after.base_offset):
             return False
         self.plan.file_count += 1
@@ -146,7 +163,9 @@ class Planner:
     def finish(self) -> None:
         """Plan what is gathered, and say what the operator should know."""
         self._flush()
-        for key, path in self._unproved.items():
+        for key, (path, directory) in self._unproved.items():
+            if key not in self._covered:
+                raise other_disk(path, directory, *self._given.elsewhere(key, directory))
             raise UsageError(
                 f"{path}: the lake has {key} from a disk with another directory.id, and nothing here shows that it is the same log: "
                 "--replace adds what is new in it",
@@ -174,8 +193,9 @@ class Planner:
         if name in now.checkpoints or (stands_for > 0 and known.has(0, stands_for)):
             return False
         number = self._number(Source(key, shown_path(file.path), name))
+        version = version_of(file)
         for piece in file_pieces(file, self._target_bytes):
-            self._gather(piece, number)
+            self._gather(replace(piece, seal=(version, ())), number)
         found = LogState(checkpoints=[name], directory=directory_of(file))
         found.stood_for.add(0, stands_for)
         self._note(key, found)
@@ -184,10 +204,19 @@ class Planner:
     # ---- segments
 
     def _add_segment(self, file: InputFile, key: LogKey, now: LogState) -> bool:
-        with open_input(file.path) as opened:
+        if file.log != METADATA and (given := self._given.elsewhere(key, found_in := self._directory_of(file, key)))[0]:
+            raise other_topic(file.path, found_in, *given)
+        if not self._replaces and self._is_of_another_topic(file, key, now):
+            raise UsageError(
+                f"{file.path}: topic id {self._directory_of(file, key)}, the lake has {key} of topic id {now.directory}: the topic was "
+                "created anew; --replace removes what the lake has of the old one, and writes what is here",
+                file.path,
+            )
+        with _opened(file) as opened:
+            version = version_of(file, opened)
             size = opened.size()
             if size is None:
-                return self._add_packed(file, key, now)
+                return self._add_packed(file, key, now, version)
             found = self._ranges(file, opened, size, now, key)
         self._judge_disk(file, key, now, found)
         self._reached[key] = max(self._reached.get(key, 0), found.reached)
@@ -201,14 +230,18 @@ class Planner:
         for start, end in found.ranges:
             is_last = end == found.ranges[-1][1]
             piece = _piece(file, start, end, size=end if is_last else size)
+            piece = replace(piece, seal=(version, found.batches.get(start, ())), is_guessed=found.is_guessed)
             if start == found.ranges[0][0]:
                 begins_by = file.begins_by if start == 0 and file.begins_by is not None else found.begins_by
+                if begins_by is not None and begins_by < (base := found.covered.offsets.start):
+                    lacking = now.offsets.missing(begins_by, base)
+                    begins_by = lacking[0][0] if lacking else base
                 if start == 0 and place in self._read:
                     begins_by = None  # who reads the file before looks at the first batch of this one
                 piece = replace(piece, begins_by=begins_by, passed_over=tuple(told))
             self._gather(piece, number)
         self._read.add(place)
-        self._note(key, found.covered)
+        self._note(key, found.covered, file.path)
         return True
 
     def _ranges(self, file: InputFile, opened: OpenFile, size: int, now: LogState, key: LogKey) -> _Found:
@@ -221,10 +254,12 @@ class Planner:
             self._ends[key, os.path.dirname(file.path)] = mark.last.last + 1
             if size in (mark.size, mark.end):
                 return _Found(reached=mark.last.last + 1, is_proved=True)
-            return self._all_from(file, opened, size, mark.end, mark.first, key)
+            if mark.last.last + 1 >= now.offsets.end:
+                return self._all_from(file, opened, size, mark.end, mark.first, key)
+            # What is behind it may have been in other segments: a disk that was set up anew gets its log from another node.
         if first is None or first[0].base >= now.offsets.end:
             return self._all_from(file, opened, size, 0, None if first is None else first[0], key)
-        return self._batch_by_batch(file, opened, size, now, judge)
+        return self._batch_by_batch(file, opened, size, now, judge, key)
 
     def _is_as_read(self, opened: OpenFile, mark: FileMark, size: int) -> bool:
         """Whether the last batch that was read is where it was."""
@@ -233,20 +268,26 @@ class Planner:
 
     def _all_from(self, file: InputFile, opened: OpenFile, size: int, start: int, first: Anchor | None, key: LogKey) -> _Found:
         """Everything behind a place that is known to start a batch."""
-        walked = hop(opened, start, size, self._target_bytes)
+        walked = (probe(opened, start, size, self._target_bytes) if self._guesses else None) or hop(opened, start, size, self._target_bytes)
         end = walked.end if file.may_end_early else size
         if walked.position < 0:
             # Not one whole batch: the reader says what it is, unless it may be a write that is not done yet.
-            ranges = [] if file.may_end_early or start == size > 0 else [(start, size)]
+            is_nothing = start == size > 0 or (size == 0 and may_lack_batches(file.log))
+            ranges = [] if file.may_end_early or is_nothing else [(start, size)]
             return _Found(ranges=ranges, reached=0 if first is None else first.base)
         begin = batch_at(opened, start)
         last = batch_at(opened, walked.position)
         found = _Found(reached=0, is_proved=start > 0)
         cuts = [start, *walked.cuts, end]
-        found.ranges = list(pairwise(cuts))
-        if begin is not None and last is not None:
+        found.is_guessed = walked.is_guessed
+        if begin is None or last is None:
+            found.add(cuts, ())
+        else:
+            found.add(cuts, ((start, begin[0]), (walked.position, last[0])))
             found.begins_by = self._follows(file, key, begin[0].base)
-            found.covered.offsets.add(begin[0].base if file.log == METADATA else found.begins_by, last[0].last + 1)
+            # What is missing before it may be in another copy, which lacks no segment.
+            found.covered.offsets.add(begin[0].base, last[0].last + 1)
+            found.covered.epochs = Epochs(walked.epoch_runs(last[0].last + 1))
             found.reached = last[0].last + 1
             found.mark(file, FileMark(size, walked.position, walked.end, first or begin[0], last[0]), begin[0])
             self._ends[key, os.path.dirname(file.path)] = found.reached
@@ -259,16 +300,17 @@ class Planner:
             self.plan.notes.append(f"{key}: offsets {end} to {base - 1} are in no log any more: a checkpoint stands for them")
         return base if before is None or not key.node else min(before, base)
 
-    def _batch_by_batch(self, file: InputFile, opened: OpenFile, size: int, now: LogState, judge: Judge) -> _Found:
+    def _batch_by_batch(self, file: InputFile, opened: OpenFile, size: int, now: LogState, judge: Judge, key: LogKey) -> _Found:
         """What lies in a file of which the lake has a part: the runs of batches that it lacks."""
-        runs = _Runs(now, judge)
+        runs = Runs(now, judge)
         end = visit_batches(opened, size, runs.visit)
-        judge.require()
-        found = _Found(reached=runs.reached, is_proved=judge.is_proved)
+        judge.require(self._covered.get(key), self._given, key)
+        found = _Found(covered=LogState(epochs=runs.epochs), reached=runs.reached, is_proved=judge.is_proved)
+        self._ends[key, os.path.dirname(file.path)] = runs.reached
         mark = now.files.get(names_of(file.path)[1])
-        for start, until, first, last in runs.runs:
+        for start, until, first, last, position in runs.runs:
             cuts = [start, *hop(opened, start, until, self._target_bytes).cuts, until]
-            found.ranges += pairwise(cuts)
+            found.add(cuts, ((start, first), (position, last)))
             found.covered.offsets.add(first.base, last.last + 1)
             found.covered.anchors.update({first.last: first, last.last: last})
         if end < size and not file.may_end_early and (mark is None or mark.size != size):
@@ -280,42 +322,59 @@ class Planner:
             found.mark(file, FileMark(size, runs.position, end, runs.first, runs.last), runs.first)
         return found
 
-    def _add_packed(self, file: InputFile, key: LogKey, now: LogState) -> bool:
+    def _add_packed(self, file: InputFile, key: LogKey, now: LogState, version: str) -> bool:
         """A compressed file is read front to back: all of it or nothing."""
         judge = Judge(file, now)
-        runs = _Runs(now, judge)
-        with open_input(file.path) as opened:
+        runs = Runs(now, judge)
+        with _opened(file) as opened:
             visit_batches(opened, -1, runs.visit)
-        judge.require()
+        judge.require(self._covered.get(key), self._given, key)
         self._reached[key] = max(self._reached.get(key, 0), runs.reached)
         if not runs.runs and runs.first is not None:
             return False
-        if runs.has_known:
+        if runs.known is not None:
+            if other := self._given.at(key, runs.known):
+                raise part_of_packed(file.path, other)
             raise UsageError(
                 f"{file.path}: the lake has a part of it, and a compressed file is read as a whole: unpack it first", file.path
             )
         number = self._number(Source(key, shown_path(file.path)))
-        self._gather(_piece(file, 0, -1, size=-1), number)
-        found = LogState(directory=directory_of(file))
-        for _, _, first, last in runs.runs:
+        self._gather(replace(_piece(file, 0, -1, size=-1), seal=(version, ())), number)
+        found = LogState(directory=self._directory_of(file, key), epochs=runs.epochs)
+        for _, _, first, last, _ in runs.runs:
             found.offsets.add(first.base, last.last + 1)
             found.anchors.update({first.last: first, last.last: last})
-        self._note(key, found)
+        self._note(key, found, file.path)
         return True
 
     def _judge_disk(self, file: InputFile, key: LogKey, now: LogState, found: _Found) -> None:
         """A disk that was formatted again may hold another log: one batch that the lake knows shows that it does not."""
-        directory = directory_of(file)
+        directory = self._directory_of(file, key)
         if found.is_proved:
             self._unproved.pop(key, None)
             now.directory = directory or now.directory
         elif directory and now.directory and directory != now.directory and not self._replaces:
-            self._unproved[key] = file.path
+            self._unproved[key] = file.path, directory
         found.covered.directory = directory
+
+    def _directory_of(self, file: InputFile, key: LogKey) -> str:
+        """The id of what the log lies in: of a disk's directory, or of a topic; empty where nothing says it."""
+        if file.log == METADATA or not key.node:
+            return directory_of(file)
+        folder = os.path.dirname(file.path)
+        if folder not in self._topics:
+            self._topics[folder] = topic_of(file)
+        return self._topics[folder]
+
+    def _is_of_another_topic(self, file: InputFile, key: LogKey, known: LogState) -> bool:
+        """Whether the log is one of a topic that has the name of the lake's: its batches do not tell."""
+        return file.log != METADATA and "" not in (known.directory, found := self._directory_of(file, key)) and found != known.directory
 
     # ---- what was found
 
-    def _note(self, key: LogKey, found: LogState) -> None:
+    def _note(self, key: LogKey, found: LogState, path: str = "") -> None:
+        if path:
+            self._given.add(key, path, found)
         self._now[key].add(found)
         self.plan.logs.setdefault(key, LogState()).add(found)
 
@@ -344,25 +403,30 @@ class Planner:
             covered = self._covered.get(key)
             if covered is None:
                 continue
-            own = [file for file, other in zip(files, keys, strict=True) if other == key and not file.checkpoint]
-            self._cut(key, covered, own)
+            own = [file for file, other in zip(files, keys, strict=True) if other == key]
+            self._cut(key, covered, [file for file in own if not file.checkpoint], [file for file in own if file.checkpoint])
 
-    def _cut(self, key: LogKey, covered: LogState, files: list[InputFile]) -> None:
+    def _cut(self, key: LogKey, covered: LogState, files: list[InputFile], checkpoints: list[InputFile]) -> None:
         begins, good, is_contradicted = None, 0, False
         for file in files:
             judge = Judge(file, covered)
-            with open_input(file.path) as opened:
+            with _opened(file) as opened:
                 size = opened.size()
-                runs = _Runs(covered, judge)
+                runs = Runs(covered, judge)
                 visit_batches(opened, -1 if size is None else size, runs.visit)
             if runs.first is not None:
                 begins = runs.first.base if begins is None else min(begins, runs.first.base)
             good = max(good, judge.good_to)
             is_contradicted |= judge.fault is not None
+        if begins is not None and any(self._is_of_another_topic(file, key, covered) for file in files):
+            good, is_contradicted = 0, True
         if not is_contradicted:
             return
         assert begins is not None
         lost = [(start, min(end, begins)) for start, end in _from(covered, good) if start < begins]
+        unused = [name for name in covered.checkpoints if checkpoint_end(name) > good]
+        if begins > 0 and unused and not any(checkpoint_end(file.checkpoint) >= begins for file in checkpoints):
+            lost += [(0, checkpoint_end(unused[0]))]
         if lost:
             raise UsageError(
                 f"{files[0].path}: begins at offset {begins}, and nothing in it is as the lake has it: offsets {lost[0][0]} to "
@@ -373,7 +437,17 @@ class Planner:
         self.plan.notes.append(f"{key}: differs from what the lake has from offset {good} on: that is removed, and written anew")
         kept = covered.copy()
         kept.remove_from(good)
-        self._now[key] = kept
+        self._covered[key] = kept
+
+
+@contextmanager
+def _opened(file: InputFile) -> Iterator[OpenFile]:
+    """A file to plan with. Errors: MetashellError where a disk or a store cannot be read: what is behind it must not count as read."""
+    with open_input(file.path, strict=True) as opened:
+        size = opened.size()
+        yield Kept(opened, size) if is_far(opened) and size is not None and size <= KEPT_MAX else opened
+        if opened.trouble is not None and opened.size() is not None:
+            raise PathError(f"{opened.name}: {opened.trouble}", file.path)
 
 
 def _from(covered: LogState, offset: int) -> Iterable[tuple[int, int]]:
@@ -382,47 +456,27 @@ def _from(covered: LogState, offset: int) -> Iterable[tuple[int, int]]:
 
 @dataclass(slots=True)
 class _Found:
-    """What a file has that is new: ranges of bytes, and what they cover.
+    """What a file has that is new: ranges of bytes, by where each starts the batches to know it by, and what they cover.
 
     `reached` is the offset after its last batch, `begins_by` the one that the first new batch has to begin at or before.
     """
 
     ranges: list[tuple[int, int]] = field(default_factory=list)
+    batches: dict[int, Batches] = field(default_factory=dict)
     covered: LogState = field(default_factory=LogState)
     reached: int = 0
     is_proved: bool = False
+    is_guessed: bool = False
     begins_by: int | None = None
+
+    def add(self, cuts: Sequence[int], batches: Batches) -> None:
+        """Add the ranges between some places."""
+        self.ranges += pairwise(cuts)
+        self.batches.update((start, batches) for start in cuts[:-1])
 
     def mark(self, file: InputFile, mark: FileMark, begin: Anchor) -> None:
         self.covered.files[names_of(file.path)[1]] = mark
         self.covered.anchors.update({begin.last: begin, mark.first.last: mark.first, mark.last.last: mark.last})
-
-
-class _Runs:
-    """Gathers the batches that are not covered to runs, each with its bytes, its first and its last batch."""
-
-    def __init__(self, now: LogState, judge: Judge) -> None:
-        self.runs: list[tuple[int, int, Anchor, Anchor]] = []
-        self.first: Anchor | None = None
-        self.last: Anchor | None = None
-        self.position = -1
-        self.reached = 0
-        self.has_known = False
-        self._offsets = now.offsets
-        self._judge = judge
-
-    def visit(self, start: int, end: int, batch: Anchor) -> None:
-        if self.first is None:
-            self.first = batch
-        self.last, self.position = batch, start
-        self.reached = max(self.reached, batch.last + 1)
-        self._judge.see(batch)
-        if self._offsets.has(batch.base, batch.last + 1):
-            self.has_known = True
-        elif self.runs and self.runs[-1][1] == start:
-            self.runs[-1] = (self.runs[-1][0], end, self.runs[-1][2], batch)
-        else:
-            self.runs.append((start, end, batch, batch))
 
 
 def _piece(file: InputFile, start: int, end: int, *, size: int) -> Piece:

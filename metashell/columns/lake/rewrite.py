@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,9 +13,10 @@ from pyarrow.parquet import ParquetFile
 
 from metashell.columns.export.parquet import ParquetTable
 from metashell.columns.lake.compact import Rewrite, sources_of
-from metashell.columns.lake.write import Written, sync_file
+from metashell.columns.lake.names import SPOOL
+from metashell.columns.lake.write import Written, about_spool, sync_file
 from metashell.columns.meanings.comments import commented
-from metashell.errors import MetashellError
+from metashell.errors import MetashellError, PathError
 from metashell.stores import Store, open_store
 
 _ROWS = 1 << 17
@@ -25,49 +26,70 @@ def rewrite_task(number: int, task: Rewrite, place: str, work: str) -> Written |
     """Write the rows of a task's files to one; None where no row was left out of a single file, which then stays. No rows: no name."""
     store = open_store(place)
     staged = f"{work}/{number:06d}.part"
-    with nullcontext("") if store.is_local else TemporaryDirectory(prefix="metashell-lake-") as spool:
-        path = str(store.sink(staged)) if store.is_local else os.path.join(spool, "rows")
-        files = [_open(store, file.name) for file in task.files]
+    with nullcontext("") if store.is_local else TemporaryDirectory(prefix=SPOOL) as spool:
         try:
-            before = sum(file.metadata.num_rows for file in files)
-            rows = _write(files, path, task)
-        finally:
-            for file in files:
-                file.close()
-        folder = task.files[0].folder
-        if task.left_out and rows == before:
-            return None
-        if rows == 0:
-            return Written("", folder, 0, 0, ())
-        size = os.stat(path).st_size
-        if store.is_local:
-            sync_file(path)
-        else:
-            store.put_file(staged, path)
+            return _rewrite(store, task, staged, spool)
+        except PathError as error:
+            raise about_spool(error, spool) from None
+
+
+def _rewrite(store: Store, task: Rewrite, staged: str, spool: str) -> Written | None:
+    path = str(store.sink(staged)) if store.is_local else os.path.join(spool, "rows")
+    files: list[ParquetFile] = []
+    try:
+        for at, file in enumerate(task.files):
+            with _reading(store, file.name):
+                files.append(ParquetFile(_copy(store, file.name, spool, at)))
+        before = sum(file.metadata.num_rows for file in files)
+        rows = _write(files, path, task, store)
+    finally:
+        for opened in files:
+            opened.close()
+    folder = task.files[0].folder
+    if task.left_out and rows == before:
+        return None
+    if rows == 0:
+        return Written("", folder, 0, 0, ())
+    size = os.stat(path).st_size
+    if store.is_local:
+        sync_file(path)
+    else:
+        store.put_file(staged, path)
     return Written(staged, folder, rows, size, sources_of(task.files))
 
 
-def _open(store: Store, name: str) -> ParquetFile:
-    place: Any = store.sink(name)
+def _copy(store: Store, name: str, spool: str, number: int) -> str:
+    """The path of a file on this machine; those of stores are copied, which may be tried again, unlike reads in their middle."""
+    if store.is_local:
+        return str(store.sink(name))
+    path = os.path.join(spool, f"{number}.source")
+    store.get_file(name, path)
+    return path
+
+
+@contextmanager
+def _reading(store: Store, name: str) -> Iterator[None]:
+    """Errors: MetashellError with the name of the file that cannot be read."""
     try:
-        return ParquetFile(place) if isinstance(place, str) else ParquetFile(place[1], filesystem=place[0])
+        yield
     except (OSError, pa.ArrowException) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise MetashellError(f"{store.shown_name(name)}: cannot be read: {said}") from None
 
 
-def _write(files: list[ParquetFile], path: str, task: Rewrite) -> int:
+def _write(files: list[ParquetFile], path: str, task: Rewrite, store: Store) -> int:
     # A comment of an older release is replaced by today's.
     schema = commented(task.files[0].table, _merged([file.schema_arrow for file in files]))
     writer = ParquetTable(path, schema)
     count = 0
     try:
-        for file in files:
-            for batch in file.iter_batches(_ROWS):
-                kept = _without(batch, task.left_out)
-                if kept.num_rows:
-                    count += kept.num_rows
-                    writer.write([_as(kept, schema)])
+        for file, source in zip(files, task.files, strict=True):
+            with _reading(store, source.name):
+                for batch in file.iter_batches(_ROWS):
+                    kept = _without(batch, task.left_out)
+                    if kept.num_rows:
+                        count += kept.num_rows
+                        writer.write([_as(kept, schema)])
     finally:
         writer.close()
     return count

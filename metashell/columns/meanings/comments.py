@@ -26,6 +26,7 @@ _SPARK_TYPES: Final[dict[pa.DataType, str]] = {
     pa.float64(): "double",
     pa.string(): "string",
     pa.binary(): "binary",
+    pa.date32(): "date",
     pa.uuid(): "binary",
 }
 
@@ -75,7 +76,7 @@ def spark_row_metadata(schema: pa.Schema) -> str:
 def _spark_field(field: pa.Field) -> dict[str, Any]:
     comment = (field.metadata or {}).get(_COMMENT)
     metadata = {} if comment is None else {"comment": comment.decode()}
-    return {"name": field.name, "type": _spark_type(field.type), "nullable": True, "metadata": metadata}
+    return {"name": field.name, "type": _spark_type(field.type), "nullable": field.nullable, "metadata": metadata}
 
 
 def _spark_type(kind: pa.DataType) -> Any:
@@ -83,7 +84,7 @@ def _spark_type(kind: pa.DataType) -> Any:
     if pa.types.is_dictionary(kind):
         return _spark_type(kind.value_type)
     if pa.types.is_list(kind):
-        return {"type": "array", "elementType": _spark_type(kind.value_type), "containsNull": True}
+        return {"type": "array", "elementType": _spark_type(kind.value_type), "containsNull": kind.value_field.nullable}
     if pa.types.is_struct(kind):
         return {"type": "struct", "fields": [_spark_field(field) for field in kind]}
     if pa.types.is_map(kind):

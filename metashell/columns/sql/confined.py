@@ -21,6 +21,7 @@ from weakref import finalize
 import duckdb
 import pyarrow as pa
 
+from metashell.columns.sql.served import Serve, Served, Trouble
 from metashell.errors import MetashellError
 from metashell.log.outputs import temporary_files
 
@@ -66,6 +67,8 @@ class Database:
         # Of what is to be done at the end the latest comes first.
         finalize(self, self._connection.close)
         self._unread: pa.RecordBatchReader | None = None
+        self._trouble = Trouble()
+        self._is_stopping = Event()
         for setting in _SETTINGS:
             self._connection.execute(f"set {setting}")
         for macro in macros:
@@ -78,6 +81,18 @@ class Database:
         """Hold one more table, or another one under a name."""
         self._connection.register(name, table)
 
+    def serve(self, name: str, schema: pa.Schema, serve: Serve) -> None:
+        """Hold a table whose rows `serve` makes when a query scans it; what it raises is raised where rows are waited for.
+
+        It is called in any thread, and may be in several at once. `go_on` tells it when nobody waits any more.
+        """
+        self._connection.register(name, Served(name, schema, serve, self._trouble))
+
+    def go_on(self) -> None:
+        """Errors: KeyboardInterrupt where the wait for an answer was broken off."""
+        if self._is_stopping.is_set():
+            raise KeyboardInterrupt
+
     def drop(self, name: str) -> None:
         """Hold a table no longer."""
         self._connection.unregister(name)
@@ -88,7 +103,7 @@ class Database:
         try:
             self._waited_for(lambda: self._connection.execute(f"create or replace temp table {name} as {query}"))
         except duckdb.Error as error:
-            raise _refused(error) from error
+            raise self._reason(error) from error
 
     def statements(self, text: str) -> list[str]:
         """The statements of a text, without what separates them."""
@@ -106,7 +121,7 @@ class Database:
                 raise RefusedError("one statement at a time" if count else "the query is empty")
             reader = self._waited_for(lambda: self._reader(query))
         except duckdb.Error as error:
-            raise _refused(error) from error
+            raise self._reason(error) from error
         self._unread = reader
         return reader.schema, self._batches(reader)
 
@@ -128,8 +143,9 @@ class Database:
         try:
             while self._unread is reader and (batch := self._waited_for(partial(next, reader, None))) is not None:
                 yield batch
-        except (duckdb.Error, pa.ArrowException) as error:
-            raise _refused(error) from error
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            # DuckDB 2 says some of what goes wrong as an error of the system.
+            raise self._reason(error) from error
         finally:
             if self._unread is reader:
                 self._end_answer()
@@ -149,11 +165,14 @@ class Database:
                 done.set()
 
         thread = Thread(target=run, name="duckdb", daemon=True)
+        self._is_stopping.clear()
+        self._trouble.taken()
         try:
             thread.start()
             while not done.wait(_WAIT_S):
                 pass
         except BaseException:
+            self._is_stopping.set()
             while thread.ident is not None and not done.is_set():
                 with suppress(KeyboardInterrupt):
                     self._connection.interrupt()
@@ -163,6 +182,10 @@ class Database:
         if error is not None:
             raise error
         return cast(Found, found)
+
+    def _reason(self, error: Exception) -> BaseException:
+        """What ended a query: an error of one who serves a table, or what DuckDB says."""
+        return self._trouble.taken() or _refused(error)
 
 
 def _refused(error: Exception) -> RefusedError:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from metashell.codec.uris import shown_uri
-from metashell.columns.decode.options import Form, ReadOptions
-from metashell.columns.inputs.splits import Split, absent_log, has_log, logs_of, plan_splits
+from metashell.columns.decode.options import Form
 from metashell.columns.names import STATE_TABLES
-from metashell.columns.schemas import UUID_MARK, tables
+from metashell.columns.schemas import UUID_MARK
 from metashell.columns.sql.confined import Database, RefusedError
-from metashell.columns.sql.spool import read_tables
-from metashell.columns.state.reading import Cluster, ImageAt, NoMetadataError, no_metadata, read_state
+from metashell.columns.sql.events import EventTables
+from metashell.columns.sql.lakes import LakeTables, is_lake
+from metashell.columns.state.reading import Cluster, ImageAt, NoMetadataError, read_state
 from metashell.columns.state.tables import state_schemas, state_table
 from metashell.columns.texts import row_values
-from metashell.columns.typed.tables import typed_schema
 from metashell.columns.typed.times import EARLIEST_MS, LATEST_MS
 from metashell.errors import MetashellError, UsageError
 from metashell.log.kinds import METADATA
@@ -58,13 +58,18 @@ _MISSING_TABLE: Final = r"Table with name (\w+) does not exist"
 class Answer:
     """The names of an answer's columns and its rows, as values that JSON knows.
 
-    `fault_count` counts what was skipped, `note` says what is odd about the state that was read.
+    `note` says what is odd about the state that was read.
     """
 
     columns: list[str]
     rows: Iterator[list[Any]]
-    fault_count: int = 0
+    count_faults: Callable[[], int]
     note: str = ""
+
+    @property
+    def fault_count(self) -> int:
+        """How many faults were skipped; it may grow until all rows are read."""
+        return self.count_faults()
 
 
 class QueryError(UsageError):
@@ -99,15 +104,27 @@ class Session:
         self._log = log
         self._image_at = image_at
         self._columns: Form = columns
-        events = tables()
-        self._schemas = {**state_schemas(columns), **(events if columns == "raw" else {name: typed_schema(name) for name in events})}
-        self._splits: list[Split] | None = None
         self._clusters: list[Cluster] | None = None
-        self._read: set[str] = set()
-        self._fault_counts: dict[str, int] = {}
+        self._state_read: set[str] = set()
+        self._has_found = False
         self._absent: dict[str, MetashellError] = {}
         """Tables that cannot be made, and why. No table stands for them: an empty one would say that there is nothing."""
-        self._database = Database({name: pa.Table.from_batches([], schema) for name, schema in self._schemas.items()}, _MACROS[columns])
+        state = state_schemas(columns)
+        self._database = Database({name: pa.Table.from_batches([], schema) for name, schema in state.items()}, _MACROS[columns])
+        go_on = self._database.go_on
+        self._events: EventTables | LakeTables
+        if (lake := _lake(paths)) is not None:
+            if log is not None or image_at is not None:
+                said = "is of many logs: ask without --log" if log is not None else "has no state: ask without --at"
+                raise UsageError(f"{shown_uri(lake)}: a lake {said}", lake)
+            self._events = LakeTables(lake, show_secrets=show_secrets, columns=columns, go_on=go_on)
+        else:
+            self._events = EventTables(paths, log=log, on_error=on_error, show_secrets=show_secrets, columns=columns, go_on=go_on)
+        for name, schema in self._events.schemas.items():
+            self._database.serve(name, schema, self._events.serve)
+        self._schemas: Mapping[str, pa.Schema] = {**state, **self._events.schemas}
+        if lake is not None:
+            self._find()
 
     def columns(self) -> dict[str, list[str]]:
         """The names of all tables that can be asked, the state's first, and of their columns."""
@@ -140,22 +157,29 @@ class Session:
         if state:
             self._read_state(state)
         if events or not state:
-            self._read_events(events)
+            self._find()
+        self._events.name(events)
         tell("answering")
         try:
             schema, batches = self._database.ask(text)
+            # Logs are read when the first rows are wanted: what is wrong with them comes before any row.
+            begun = list(islice(batches, 1))
         except RefusedError as error:
             named = re.search(_MISSING_TABLE, str(error))
             if named is not None and named[1].lower() in self._absent:
                 raise self._absent[named[1].lower()] from None
             raise QueryError(error) from error
-        # Faults of files are found on each way through them: those of one way are counted.
-        fault_count = max((self._fault_counts.get(name, 0) for name in wanted), default=0)
-        return Answer(list(schema.names), _rows(schema, batches, self._columns), fault_count, self._note() if state else "")
+        skipped = sum(cluster.fault_count for cluster in self._clusters or []) if state else 0
+        return Answer(
+            list(schema.names),
+            _rows(schema, chain(begun, batches), self._columns),
+            lambda: max(skipped, self._events.fault_count),
+            self._note(state, events),
+        )
 
     def _put(self, name: str, table: pa.Table) -> None:
         self._database.put(name, table)
-        self._read.add(name)
+        self._state_read.add(name)
 
     def _leave_out(self, name: str, reason: MetashellError) -> None:
         if name not in self._absent:
@@ -163,7 +187,7 @@ class Session:
             self._absent[name] = reason
 
     def _read_state(self, wanted: Sequence[str]) -> None:
-        if self._clusters is None:
+        if self._clusters is None and not self._absent.keys() >= set(STATE_TABLES):
             try:
                 self._clusters = self._read_clusters()
             except MetashellError as error:
@@ -172,7 +196,7 @@ class Session:
                     self._leave_out(name, error)
                 self._clusters = []
         for name in wanted:
-            if name not in self._read and name not in self._absent:
+            if name not in self._state_read and name not in self._absent and self._clusters is not None:
                 self._put(name, state_table(name, self._clusters, show_secrets=self._show_secrets, columns=self._columns))
 
     def _read_clusters(self) -> list[Cluster]:
@@ -184,33 +208,29 @@ class Session:
         finally:
             # Loading hides all objects from the collector, and DuckDB complains on stderr about those of its own that outlive it.
             gc.unfreeze()
-        self._fault_counts.update(dict.fromkeys(STATE_TABLES, sum(cluster.fault_count for cluster in clusters)))
         return clusters
 
-    def _note(self) -> str:
-        """Where the state is of several clusters, as perhaps nobody meant, their names."""
-        clusters = self._clusters or []
+    def _note(self, state: Sequence[str], events: set[str]) -> str:
+        """Where the state is of several clusters, as perhaps nobody meant, their names; what a lake has that is not shown."""
+        if isinstance(self._events, LakeTables):
+            return self._events.note(events)
+        clusters = self._clusters if state and self._clusters else []
         return f"the state of {len(clusters)} clusters: {', '.join(item.cluster_id for item in clusters)}" if len(clusters) > 1 else ""
 
-    def _read_events(self, wanted: set[str]) -> None:
-        if self._splits is None:
-            splits = plan_splits(self._paths, log=self._log)
-            # A table of a log that is not there is no empty table; its name may still be that of a column.
-            logs = logs_of(splits)
-            for name in self._schemas:
-                if name in STATE_TABLES and not {METADATA, None} & logs:
-                    self._leave_out(name, no_metadata(self._paths))
-                elif name not in STATE_TABLES and not has_log(logs, name):
-                    self._leave_out(name, absent_log(self._paths, name))
-            self._splits = splits
-        new = {name for name in wanted if name not in self._read}
-        if not new:
-            return
-        options = ReadOptions(tables=sorted(new), on_error=self._on_error, show_secrets=self._show_secrets, columns=self._columns)
-        read, fault_count = read_tables(self._splits, options, lambda name, batch: [(name, batch)] if name in new else [])
-        for name in new - set(self._absent):
-            self._fault_counts[name] = fault_count
-            self._put(name, read.get(name, pa.Table.from_batches([], self._schemas[name])))
+    def _find(self) -> None:
+        """Find out which tables there are. One that nothing was read of is no empty table; its name may still be that of a column."""
+        if not self._has_found:
+            for name, reason in self._events.find().items():
+                self._leave_out(name, reason)
+            self._has_found = True
+
+
+def _lake(paths: Sequence[str]) -> str | None:
+    """The path that is a lake. Errors: UsageError where there are others beside it."""
+    lakes = [path for path in paths if is_lake(path)]
+    if lakes and len(paths) > 1:
+        raise UsageError(f"{shown_uri(lakes[0])}: a lake is asked alone, not together with others", lakes[0])
+    return lakes[0] if lakes else None
 
 
 def query(text: str, paths: Sequence[str], **how: Any) -> Answer:

@@ -10,12 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from metashell.columns.decode.options import ReadOptions
+from metashell.columns.decode.options import Form, ReadOptions
 from metashell.columns.decode.place import with_names_once
 from metashell.columns.decode.reader import read_split
 from metashell.columns.inputs.splits import Split
 from metashell.columns.schemas import FAULTS
-from metashell.columns.typed.tables import sql_batch
+from metashell.columns.typed.tables import schema_of, sql_batch
 from metashell.log.outputs import temporary_files
 from metashell.progress import tell
 
@@ -32,7 +32,7 @@ class Spool:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Write rows of one log file, whose names are stored once. Errors: PathError where the disk is full."""
-        self.add_as_is(sql_batch(with_names_once(batch)))
+        self.add_as_is(_slim(batch))
 
     def add_as_is(self, slim: pa.RecordBatch) -> None:
         """Write rows as they are. Errors: PathError where the disk is full."""
@@ -55,6 +55,16 @@ class Spool:
         # A table that is wanted is on disk by now; of another one the disk may have no room for the rest.
         with suppress(OSError):
             self._file.close()
+
+
+def _slim(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return sql_batch(with_names_once(batch))
+
+
+def spooled_schema(name: str, form: Form) -> pa.Schema:
+    """The schema of a spooled table of events."""
+    schema = schema_of(name, form)
+    return _slim(pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)).schema
 
 
 def read_tables(splits: Sequence[Split], options: ReadOptions, kept: Kept) -> tuple[dict[str, pa.Table], int]:

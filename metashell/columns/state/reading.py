@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from metashell.codec.uris import is_uri, shown_uri
+from metashell.columns.inputs.fetching import Fetched, fetched
 from metashell.errors import MetashellError, PathError, UsageError
 from metashell.image import MetadataImage, load_image
 from metashell.log.inputs import find_logs, named_file, paths_of
@@ -43,10 +44,26 @@ def read_state(paths: Sequence[str], *, on_error: OnError = "fail", image_at: Im
 
     Copies of one log count once: that without faults before those with, then that which reaches furthest, then that of which most is
     certain. Copies are of one cluster if they have a topic or a broker's incarnation in common, or if their meta.properties say so and
-    one of them has neither. Clusters that were given one id, and have nothing in common, are told apart by the path.
+    one of them has neither. Clusters that were given one id, and have nothing in common, are told apart by the path. Logs at URIs are
+    fetched to this machine first; what is said of them names their URIs.
     Errors: UsageError for a path that cannot be opened; NoMetadataError where there is no metadata log; MetashellError for a state with
-    faults, unless these are skipped.
+    faults, unless these are skipped, and for a store that fails.
     """
+    with fetched(paths) as copies:
+        try:
+            return [_shown(cluster, copies) for cluster in _read_local(copies.paths, on_error, image_at)]
+        except MetashellError as error:
+            if not copies.uris:
+                raise
+            said = copies.shown(str(error))
+            raise NoMetadataError(said) if isinstance(error, NoMetadataError) else MetashellError(said) from error
+
+
+def _shown(cluster: Cluster, copies: Fetched) -> Cluster:
+    return cluster._replace(cluster_id=copies.shown(cluster.cluster_id), path=copies.shown(cluster.path))
+
+
+def _read_local(paths: Sequence[str], on_error: OnError, image_at: ImageAt | None) -> list[Cluster]:
     clusters: list[Cluster] = []
     troubles: list[MetashellError] = []
     for cluster_id, path in _metadata_logs(paths):
@@ -74,11 +91,13 @@ def read_state(paths: Sequence[str], *, on_error: OnError = "fail", image_at: Im
 
 def copies_by_cluster(paths: Sequence[str]) -> list[list[str]]:
     """The paths of all metadata logs, in groups of which each can be read by itself: those of one cluster or, where meta.properties do not
-    tell all of them apart, all.
+    tell all of them apart, all. Logs at URIs are named by theirs, and only listed here.
 
-    Errors: those of `read_state` about paths.
+    Errors: those of `read_state` about paths and stores.
     """
-    logs = list(_metadata_logs(paths))
+    logs = list(_metadata_logs([path for path in paths if not is_uri(path)]))
+    for uri in filter(is_uri, paths):
+        logs += [log for log in _logs_of_store(uri) if log not in logs]
     if not logs:
         raise no_metadata(paths)
     # Where no meta.properties tells a cluster's id, it is a path.
@@ -119,7 +138,7 @@ def _places(paths: Sequence[str]) -> Iterator[str]:
     folders: dict[str, list[str]] = {}
     for path in paths:
         if is_uri(path):
-            raise UsageError(f"{shown_uri(path)}: the state is read from local files only; the tables of records are not", path)
+            raise UsageError(f"{shown_uri(path)}: copies of a log are told apart on local files only", path)
         for place in paths_of(path):
             folders.setdefault(place if os.path.isdir(place) else os.path.dirname(place), []).append(place)
     for folder, places in folders.items():
@@ -140,6 +159,20 @@ def _logs_at(path: str) -> Iterator[tuple[str, str]]:
                 yield log.cluster_id, only
     except OSError as error:
         raise PathError.of(path, error) from error
+
+
+def _logs_of_store(uri: str) -> Iterator[tuple[str, str]]:
+    """The same of a URI, whose query every log keeps: it may say where the store is."""
+    from metashell.columns.inputs.remote import remote_input
+
+    tree, top, is_folder = remote_input(uri)
+    if not is_folder:
+        yield "", uri
+        return
+    _, mark, query = uri.partition("?")
+    for log in find_logs(top, tree):
+        if log.kind == METADATA or (log.kind is None and not log.is_empty):
+            yield log.cluster_id, f"{log.directory}{mark}{query}"
 
 
 def _is_same(one: Cluster, other: Cluster) -> bool:

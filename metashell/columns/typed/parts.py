@@ -86,6 +86,11 @@ class Code:
         self._words = pa.array(known, _TEXT)
         self._unsaid = words.unsaid
 
+    @property
+    def has_unsaid(self) -> bool:
+        """Whether some code stands for no statement, so that it has no word."""
+        return self._unsaid is not None
+
     def fields(self) -> list[pa.Field]:
         return [self.field, pa.field(f"{self.field.name}_name", _REPEATED)]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from functools import cache
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache, lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -34,7 +34,7 @@ def typed_schema(table: str) -> pa.Schema:
 @cache
 def stored_schema(table: str) -> pa.Schema:
     """The same as `typed_batch` gives it: columns of text that repeat are dictionaries."""
-    return pa.schema([field for part in _parts(table) for field in part.fields()])
+    return pa.schema([field for part in parts_of(table) for field in part.fields()])
 
 
 def schema_of(table: str, form: str) -> pa.Schema:
@@ -56,13 +56,36 @@ def typed_batch(table: str, batch: pa.RecordBatch, wanted: Collection[str] | Non
     is_consumer = None
     if table in BLOBS and (at := batch.schema.get_field_index(PROTOCOL_TYPE)) >= 0:
         is_consumer = pc.fill_null(pc.equal(batch.column(at), _CONSUMER), False)
-    parts = zip(_parts(table), batch.columns, strict=True)
+    parts = zip(parts_of(table), batch.columns, strict=True)
     if wanted is None:
         arrays = [array for part, raw in parts for array in part.arrays(raw, is_consumer)]
         return pa.RecordBatch.from_arrays(arrays, schema=stored_schema(table))
     chosen = [(part, raw) for part, raw in parts if any(field.name in wanted for field in part.fields())]
     arrays = [array for part, raw in chosen for array in part.arrays(raw, is_consumer)]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([field for part, _ in chosen for field in part.fields()]))
+
+
+@cache
+def raw_columns(table: str, wanted: frozenset[str]) -> frozenset[str]:
+    """The raw columns that some columns of a table's typed form are made of."""
+    raw = common_schema(table) if table in COMMON_TABLES else tables()[table]
+    found = {field.name for part, field in zip(parts_of(table), raw, strict=True) if any(made.name in wanted for made in part.fields())}
+    return frozenset(found | {PROTOCOL_TYPE}) if table in BLOBS else frozenset(found)
+
+
+def typed_table(table: str, batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    """Raw batches of a table in its typed form, as one table: ids get their texts once for all batches.
+
+    Shape: a column has a chunk for each batch, or one for all.
+    """
+    if table in BLOBS:
+        return pa.Table.from_batches([typed_batch(table, batch) for batch in batches])
+    columns = []
+    for part, *raws in zip(parts_of(table), *(batch.columns for batch in batches), strict=True):
+        if isinstance(part, Id) and len(raws) > 1:
+            raws = [pa.concat_arrays(raws)]
+        columns += [pa.chunked_array(arrays) for arrays in zip(*(part.arrays(raw, None) for raw in raws), strict=True)]
+    return pa.Table.from_arrays(columns, schema=stored_schema(table))
 
 
 def plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -81,11 +104,16 @@ def sql_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def spark_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A typed batch as Spark takes it."""
-    return shaped_batch(batch, shaped_schema(batch.schema, spark_type))
+    return shaped_batch(batch, _for_spark(batch.schema))
+
+
+@lru_cache(maxsize=256)
+def _for_spark(schema: pa.Schema) -> pa.Schema:
+    return shaped_schema(schema, spark_type)
 
 
 @cache
-def _parts(table: str) -> list[Part]:
+def parts_of(table: str) -> list[Part]:
     """A part for each raw column, in order."""
     if table in COMMON_TABLES:
         return [_own_part(field) for field in common_schema(table)]

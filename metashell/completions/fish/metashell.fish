@@ -157,6 +157,12 @@ function __metashell_valued
             string split ' ' -- '--override --log-format --metrics-port'
         case metashell-export
             string split ' ' -- '--out --target-file-size --format -f --tables -t --on-error --jobs -j --log'
+        case metashell-lake:status
+            string split ' ' -- '--output -o'
+        case metashell-lake:log
+            string split ' ' -- '--last -n --output -o'
+        case metashell-lake:check
+            string split ' ' -- '--output -o'
         case metashell-sql
             string split ' ' -- '--file -f --at --output -o --on-error --log'
         case metashell-report
@@ -164,7 +170,7 @@ function __metashell_valued
         case metashell-tables
             string split ' ' -- '--output -o'
         case spark-reports
-            string split ' ' -- '--out --master --format --table --on-error --split-size'
+            string split ' ' -- '--out --master --format --table --mode --target-file-size --catalog --jars --on-error --split-size'
     end
 end
 
@@ -246,6 +252,8 @@ function __metashell_tool_of
             echo metashell-server
         case export
             echo metashell-export
+        case lake
+            echo metashell-lake
         case sql
             echo metashell-sql
         case tables
@@ -319,6 +327,7 @@ complete -c metashell -n '__metashell_words_are 0' -x -a scram -d 'SCRAM credent
 complete -c metashell -n '__metashell_words_are 0' -x -a groups -d 'what groups do with topics and partitions'
 complete -c metashell -n '__metashell_words_are 0' -x -a server -d 'run a controller from Kafka’s server.properties'
 complete -c metashell -n '__metashell_words_are 0' -x -a export -d 'write the records of logs as tables: Parquet, Arrow, CSV or JSON lines'
+complete -c metashell -n '__metashell_words_are 0' -x -a lake -d 'what a lake holds, how it came to that, and whether it is whole'
 complete -c metashell -n '__metashell_words_are 0' -x -a sql -d 'ask questions of logs in SQL: the current state, and the events that led to it'
 complete -c metashell -n '__metashell_words_are 0' -x -a tables -d 'what the tables of export, sql and reports are, and what each column means'
 complete -c metashell -n '__metashell_words_are 0' -x -a completion -d 'print the completions of all commands for bash, zsh or fish'
@@ -1390,6 +1399,22 @@ complete -c metashell-export -l quiet -s q -d 'print no progress bar and no summ
 complete -c metashell-export -l version -d 'print the version and exit'
 complete -c metashell-export -l help -s h -d 'show the help and exit'
 complete -c metashell-export -n '__metashell_words_are_at_least 0' -F
+complete -c metashell-lake -f
+complete -c metashell-lake -n '__metashell_words_are 0' -l version -d 'print the version and exit'
+complete -c metashell-lake -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
+complete -c metashell-lake -n '__metashell_words_are 0' -x -a status -d 'show what a lake holds'
+complete -c metashell-lake -n '__metashell_command_is status' -l output -s o -x -a 'text json jsonl csv table' -d 'form of the output'
+complete -c metashell-lake -n '__metashell_command_is status' -l help -s h -d 'show the help and exit'
+complete -c metashell-lake -n '__metashell_command_is status; and __metashell_words_are 1' -F
+complete -c metashell-lake -n '__metashell_words_are 0' -x -a log -d 'list the commits of a lake'
+complete -c metashell-lake -n '__metashell_command_is log' -l last -s n -x -d 'only the newest N commits'
+complete -c metashell-lake -n '__metashell_command_is log' -l output -s o -x -a 'text json jsonl csv table' -d 'form of the output'
+complete -c metashell-lake -n '__metashell_command_is log' -l help -s h -d 'show the help and exit'
+complete -c metashell-lake -n '__metashell_command_is log; and __metashell_words_are 1' -F
+complete -c metashell-lake -n '__metashell_words_are 0' -x -a check -d 'check that all that a lake’s commits name is there'
+complete -c metashell-lake -n '__metashell_command_is check' -l output -s o -x -a 'text json jsonl csv table' -d 'form of the output'
+complete -c metashell-lake -n '__metashell_command_is check' -l help -s h -d 'show the help and exit'
+complete -c metashell-lake -n '__metashell_command_is check; and __metashell_words_are 1' -F
 complete -c metashell-sql -f
 complete -c metashell-sql -l file -s f -r -F -d 'read the questions from this file, - for standard input'
 complete -c metashell-sql -l at -x -d 'the state as of an offset (before its record), a time (2026-11-20T03:00) or a time ago (-2h); events are shown as ever'
@@ -1422,8 +1447,14 @@ complete -c metashell-completion -n '__metashell_words_are 0' -x -a 'bash zsh fi
 complete -c spark-reports -f
 complete -c spark-reports -l out -r -F -d 'directory or s3://bucket/folder to write to; created if it does not exist'
 complete -c spark-reports -l master -x -d 'where Spark runs: local[2], spark://HOST:PORT, yarn, k8s://...'
-complete -c spark-reports -l format -x -a 'parquet csv json html' -d 'form of the answer; all four by default'
+complete -c spark-reports -l format -x -a 'parquet csv json html delta iceberg' -d 'form of a report’s answer, one of the first four, which it has all by default; for export what the tables are: parquet (the default), delta or iceberg'
 complete -c spark-reports -l table -x -a '(__fish_append , all records control batches faults register_broker unregister_broker topic partition config partition_change access_control fence_broker unfence_broker remove_topic delegation_token user_scram_credential feature_level client_quota producer_ids broker_registration_change access_control_entry remove_access_control_entry no_op zk_migration_state remove_user_scram_credential begin_transaction end_transaction abort_transaction remove_delegation_token register_controller clear_elr legacy_offset_commit offset_commit group_metadata consumer_group_metadata consumer_group_partition_metadata consumer_group_member_metadata consumer_group_target_assignment_metadata consumer_group_target_assignment_member consumer_group_current_member_assignment share_group_member_metadata share_group_metadata share_group_target_assignment_metadata share_group_target_assignment_member share_group_current_member_assignment share_group_state_partition_metadata consumer_group_regular_expression streams_group_metadata streams_group_member_metadata streams_group_target_assignment_metadata streams_group_target_assignment_member streams_group_current_member_assignment streams_group_topology transaction_log share_snapshot share_update remote_log_segment_metadata remote_log_segment_metadata_update remote_partition_delete_metadata remote_log_segment_metadata_snapshot)' -d 'for export and stream: only this table; all that occur by default'
+complete -c spark-reports -l mode -x -a 'error append overwrite' -d 'for export: what becomes of a lake that is there. It is refused (the default), gets what it does not have yet, or its rows go once the new ones are there'
+complete -c spark-reports -l dry-run -d 'for export: say what the lake has of the logs, and what would be added'
+complete -c spark-reports -l replace -d 'for export --mode append: remove what differs from the logs since one was cut and written anew'
+complete -c spark-reports -l target-file-size -x -d 'for export: put the small files of a table, cluster and day together, up to this size each. By default that is done once there are 8 of them, up to 128M'
+complete -c spark-reports -l catalog -x -d 'for export --format iceberg: the catalog of Spark’s, and the namespace in it, that gets the tables, as in prod.kafka; by default they lie below DIR'
+complete -c spark-reports -l jars -x -d 'for export --format delta or iceberg: its jars, with commas between; by default they come from Maven, once'
 complete -c spark-reports -l on-error -x -a 'fail skip' -d 'at a corrupt batch or record: end the run, or skip it and list it among the faults'
 complete -c spark-reports -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
 complete -c spark-reports -l old-columns -d 'for export and stream: the columns of before: times in ms, ids as bytes, codes without words, lists instead of maps; goes with the next release'

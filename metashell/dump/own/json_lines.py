@@ -72,7 +72,7 @@ class JsonWriter(Writer):
         self.options = options
         self.filters = filters
         self.file = file
-        self.may_end_early = may_end_early
+        self.may_end_early = self.may_be_empty = may_end_early
         self.is_checkpoint = is_checkpoint
         self.is_followed = is_followed
         self.name = label
@@ -329,7 +329,7 @@ class JsonWriter(Writer):
 
     def _check_end(self, stop: Stop) -> None:
         """A whole number of batches: enough for a segment, but a checkpoint ends with a footer."""
-        if stop.position == 0 and not self.may_end_early:
+        if stop.position == 0 and not self.may_be_empty:
             from metashell.log.tail import empty_tail
 
             self.findings.fault(0, empty_tail(self.file.name).reason)

@@ -17,8 +17,9 @@ from metashell.dump.own.json_lines import JsonWriter
 from metashell.dump.whole_file import dump_file
 from metashell.dump.writer import Findings, Place
 from metashell.log.files import OpenFile
-from metashell.log.inputs import is_checkpoint_file
+from metashell.log.inputs import LOCAL, is_checkpoint_file, place_of
 from metashell.log.kinds import METADATA
+from metashell.log.tail import may_lack_batches
 from metashell.log.window_reader import WindowReader
 
 
@@ -66,6 +67,7 @@ class Session:
             is_followed=is_followed,
         )
         writer.last = last
+        writer.may_be_empty |= _may_be_empty(entry, file)
         if entry.log == METADATA:
             writer.take_for_metadata()
             if last is None and entry.follows is not None:
@@ -97,3 +99,11 @@ class Session:
         """Report a fault on stderr."""
         self.err.write(f"{self.options.program}: {text}\n")
         self.status = 1
+
+
+def _may_be_empty(entry: Input, file: OpenFile) -> bool:
+    """Whether a file without a batch is no fault. An empty one that was named says nothing of its log: its folder does."""
+    log = entry.log
+    if log is None and file.size() == 0:
+        log = place_of(os.path.dirname(entry.label) or ".", (os.path.basename(entry.label),), LOCAL)
+    return may_lack_batches(log)

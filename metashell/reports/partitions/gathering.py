@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from itertools import pairwise
 from typing import Any, Final
@@ -15,6 +14,8 @@ from pyarrow import compute
 from metashell.columns.sql.spool import Spool
 from metashell.errors import MetashellError
 from metashell.reports.distinct import Numbers, list_codes
+from metashell.reports.places import INT64_MAX, checkpoint_end, in_checkpoint
+from metashell.reports.undone import Span, are_in
 
 SNAPSHOT, CREATED, CHANGED, CLEARED = range(4)
 KINDS: Final = ("snapshot", "created", "changed", "cleared")
@@ -27,8 +28,6 @@ LISTS: Final = {
 }
 """The lists of a state, and their columns in the tables."""
 _NOT_NULL_IN_PARTITION: Final = ("adding_replicas", "elr", "last_known_elr")
-_CHECKPOINT: Final = re.compile(r"([0-9]{20})-[0-9]{10}[.]checkpoint")
-INT64_MAX: Final = (1 << 63) - 1
 _NO_LEADER_CHANGE, _NO_RECOVERY_CHANGE = -2, -1
 SCHEMA: Final = pa.schema(
     [
@@ -98,17 +97,35 @@ class Gathered:
                 self._spools[part].add_as_is(some)
                 self._counts[part] += some.num_rows
 
-    def parts(self) -> Iterator[pa.Table]:
-        """The rows of each part."""
+    def parts(self, undone: Sequence[Span]) -> Iterator[pa.Table]:
+        """The rows of each part that have happened."""
         for spool, count in zip(self._spools, self._counts, strict=True):
-            yield spool.table() if count else SCHEMA.empty_table()
+            yield self._without(spool.table(), undone) if count else SCHEMA.empty_table()
+
+    def clears_without(self, undone: Sequence[Span]) -> list[dict[str, Any]]:
+        """The records that clear ELRs and have happened."""
+        return [
+            clear
+            for clear in self.clears
+            if not any(span.cluster_id == clear["cluster_id"] and are_in(span, clear["log_offset"], clear["epoch"]) for span in undone)
+        ]
+
+    def _without(self, rows: pa.Table, undone: Sequence[Span]) -> pa.Table:
+        if not undone:
+            return rows
+        clusters = np.array([cluster for cluster, _ in self.topics.things()], np.int64)[rows.column("topic").to_numpy()]
+        offsets, epochs = rows.column("log_offset").to_numpy(), rows.column("epoch").to_numpy()
+        is_gone = np.zeros(len(offsets), bool)
+        for span in undone:
+            is_gone |= (clusters == self.clusters.number(span.cluster_id)) & are_in(span, offsets, epochs)
+        return rows.filter(pa.array((rows.column("kind").to_numpy() == SNAPSHOT) | ~is_gone))
 
     def _numbered(self, table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
         count = batch.num_rows
         cluster, file = (batch.column(name)[0].as_py() for name in ("cluster_id", "file"))
         cluster_number = self.clusters.number(cluster)
         offsets = batch.column("log_offset").to_numpy()
-        kind = CHANGED if table == "partition_change" else SNAPSHOT if ".checkpoint" in file else CREATED
+        kind = CHANGED if table == "partition_change" else SNAPSHOT if in_checkpoint(file) else CREATED
         leader, recovery = batch.column("leader"), batch.column("leader_recovery_state").cast(pa.int32())
         lists = {name: batch.column(column) for name, column in LISTS.items()}
         if kind == CHANGED:
@@ -155,9 +172,7 @@ def _unless(column: pa.Array, value: int) -> pa.Array:
 def _positions(offsets: Numbers, file: str, kind: int) -> Numbers:
     """Where rows stand: those of a checkpoint just before the first record that it does not hold."""
     if kind == SNAPSHOT:
-        found = _CHECKPOINT.search(file)
-        end = int(found[1]) if found else 0
-        return np.full(len(offsets), 2 * require_position(end if end <= INT64_MAX else 0, file), np.int64)
+        return np.full(len(offsets), 2 * require_position(checkpoint_end(file), file), np.int64)
     require_position(int(offsets.max()), file)
     return 2 * offsets + 1
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, Final
 
@@ -12,7 +12,9 @@ import pyarrow as pa
 from metashell.columns.sql.spool import Spool
 from metashell.reports.distinct import Numbers
 from metashell.reports.partitions.folding import MISSING, States, column, fold
-from metashell.reports.partitions.gathering import CLEARED, CREATED, INT64_MAX, KINDS, LISTS, SCHEMA, Gathered, require_position
+from metashell.reports.partitions.gathering import CLEARED, CREATED, KINDS, LISTS, SCHEMA, Gathered, require_position
+from metashell.reports.places import INT64_MAX
+from metashell.reports.undone import Span
 
 STATES, UNKNOWN = "partition_states", "unknown_changes"
 VIEWS: Final = (STATES, UNKNOWN)
@@ -56,18 +58,19 @@ STATES_SCHEMA: Final = pa.schema(
 """The columns of the view, as its SQL has them; texts, ids and lists are written as Arrow's dictionaries."""
 
 
-def make_views(gathered: Gathered, topic_names: Callable[[], pa.Table]) -> dict[str, pa.Table]:
-    """Both views. `topic_names` gives the view of that name, and is asked only where a record clears ELRs.
+def make_views(gathered: Gathered, topic_names: Callable[[], pa.Table], undone: Sequence[Span] = ()) -> dict[str, pa.Table]:
+    """Both views. `topic_names` gives the view of that name, and is asked only where a record clears ELRs. What is `undone` is left out.
 
     Errors: MetashellError for offsets that no log can reach; OSError where the disk is full.
     """
     files = gathered.files.things()
     ranks = np.empty(len(files), np.int64)
     ranks[sorted(range(len(files)), key=files.__getitem__)] = np.arange(len(files))
-    clearing = Clearing(gathered, topic_names()) if gathered.clears else None
+    clears = gathered.clears_without(undone)
+    clearing = Clearing(gathered, clears, topic_names()) if clears else None
     with closing(Spool()) as states, closing(Spool()) as unknown:
         is_empty = dict.fromkeys(VIEWS, True)
-        for part in gathered.parts():
+        for part in gathered.parts(undone):
             rows = part if clearing is None else pa.concat_tables([part, clearing.rows_for(part)])
             folded = fold(rows, ranks)
             for name, spool, batches in (
@@ -86,7 +89,7 @@ def make_views(gathered: Gathered, topic_names: Callable[[], pa.Table]) -> dict[
 class Clearing:
     """Records that clear the eligible leader replicas of a topic's partitions, or of all: they name no partition."""
 
-    def __init__(self, gathered: Gathered, topic_names: pa.Table) -> None:
+    def __init__(self, gathered: Gathered, clears: list[dict[str, Any]], topic_names: pa.Table) -> None:
         named = {(row["cluster_id"], row["topic_id"]): row for row in topic_names.to_pylist()}
         clusters = gathered.clusters.things()
         topics = gathered.topics.things()
@@ -96,7 +99,7 @@ class Clearing:
         self._first = np.array([row["first_position"] if row else INT64_MAX for row in rows], np.int64)
         removed = [row["removed_position"] if row else None for row in rows]
         self._removed = np.array([INT64_MAX if position is None else position for position in removed], np.int64)
-        self._clears = gathered.clears
+        self._clears = clears
         self._no_list = gathered.lists.number(b"")
 
     def rows_for(self, part: pa.Table) -> pa.Table:

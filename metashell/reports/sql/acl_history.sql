@@ -1,10 +1,8 @@
 -- Every ACL that the log adds or removes, the newest first. A removal names the ACL only by its id: what it said is that of the adding.
 with placed as (
     select
-        *, file like '%.checkpoint%' as is_state,
-        case when file like '%.checkpoint%'
-            then 2 * coalesce(try_cast(regexp_extract(file, '([0-9]{20})-[0-9]{10}[.]checkpoint', 1) as bigint), 0)
-            else 2 * log_offset + 1 end as position
+        *, in_checkpoint(file) as is_state,
+        position_of(file, log_offset) as position
     from acl_records
 ),
 numbered as (

@@ -12,7 +12,7 @@ select
     r.cluster_id, r.broker_id, r.broker_epoch, r.rack, r.registered_ms as registered_at, c.unfenced_ms as first_unfenced_at,
     coalesce(c.fenced_count, 0) as fenced_count, coalesce(c.unfenced_count, 0) as unfenced_count,
     c.shutdown_ms as controlled_shutdown_at, r.ended_ms as ended_at, r.ended_by,
-    coalesce(r.ended_ms, e.end_ms) - r.registered_ms as lasted_ms
+    case when r.ended_by = 'open' then e.end_ms else r.ended_ms end - r.registered_ms as lasted_ms
 from registrations r
 left join changed c on c.cluster_id = r.cluster_id and c.broker_id = r.broker_id and c.broker_epoch = r.broker_epoch
 left join log_ends e on e.cluster_id = r.cluster_id

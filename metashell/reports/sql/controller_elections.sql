@@ -6,7 +6,7 @@ with written as (
     from (
         select cluster_id, epoch, log_offset, max(timestamp) as last_ms, max(count) as records
         from batches
-        where file like '%__cluster_metadata-0/%' and file not like '%.checkpoint%'
+        where not in_checkpoint(file)
         group by cluster_id, epoch, log_offset
     ) once
     group by cluster_id, epoch

@@ -1,7 +1,8 @@
 -- Committed offsets that expire, by the newest record about each: the group, its members' topics, and the commit.
 --
 -- An offset counts from its commit; in an empty classic group that had members, from when it became empty. While a classic group has
--- members, only a group of consumers whose subscriptions are known lets offsets go, those of other topics.
+-- members, only a group of consumers whose subscriptions are known lets offsets go, those of other topics. What an open transaction
+-- commits holds the partition's offset; what an aborted one did is nothing.
 with placed as (
     select *, regexp_extract(file, '([^/]+)/[^/]+$', 1) as log from group_topics
 ),
@@ -35,13 +36,14 @@ subscribed as (
     left join peopled m on m.cluster_id = n.cluster_id and m.log = n.log and m.group_id = n.group_id
     where n.kind = 'classic' or m.group_id is not null
 ),
-commits as (
-    select *, regexp_extract(file, '([^/]+)/[^/]+$', 1) as log from offset_commit
-),
 latest as (
-    select *, row_number() over (
-        partition by cluster_id, log, group_id, topic, partition_id order by log_offset desc, epoch desc, file) as age
-    from commits
+    select
+        *, row_number() over (
+            partition by cluster_id, log, group_id, topic, partition_id
+            order by case when standing = 'counts' then 0 else 1 end, log_offset desc) as age,
+        max(case when standing = 'open' then log_offset end) over (partition by cluster_id, log, group_id, topic, partition_id) as held_at,
+        max(case when tombstone then log_offset end) over (partition by cluster_id, log, group_id, topic, partition_id) as deleted_at
+    from offset_commits
 ),
 newest as (
     select cluster_id, max(timestamp) as now_ms from (
@@ -63,7 +65,7 @@ judged as (
     from latest c
     left join known_groups g on g.cluster_id = c.cluster_id and g.log = c.log and g.group_id = c.group_id
     left join subscribed s on s.cluster_id = c.cluster_id and s.log = c.log and s.group_id = c.group_id and s.topic = c.topic
-    where c.age = 1 and not c.tombstone
+    where c.age = 1 and c.standing = 'counts' and not c.tombstone and (c.held_at is null or c.held_at < c.deleted_at)
 )
 select
     j.cluster_id, j.group_id, j.kind, j.topic, j.partition, j.committed, j.committed_at, j.expires_at,

@@ -1,11 +1,7 @@
 -- Committed offsets by group, partition and hour: how many commits, from where to where, rewinds and deletions.
-with placed as (
-    select *, regexp_extract(file, '([^/]+)/[^/]+$', 1) as log from offset_commit
-),
-numbered as (
-    select *, row_number() over (partition by cluster_id, log, log_offset order by epoch desc, file) as copy from placed
-),
-commits as (
+--
+-- Commits of transactions count where the transaction was committed.
+with commits as (
     select
         cluster_id, log, group_id, topic, partition_id, log_offset, timestamp as at_ms, tombstone, value_offset as committed,
         lag(value_offset) over (partition by cluster_id, log, group_id, topic, partition_id order by log_offset) as committed_before,
@@ -13,8 +9,8 @@ commits as (
             partition by cluster_id, log, group_id, topic, partition_id, timestamp - timestamp % 3600000, tombstone order by log_offset) as first_rank,
         row_number() over (
             partition by cluster_id, log, group_id, topic, partition_id, timestamp - timestamp % 3600000, tombstone order by log_offset desc) as last_rank
-    from numbered
-    where copy = 1
+    from offset_commits
+    where standing = 'counts'
 )
 select
     cluster_id, group_id, topic, partition_id as partition, at_ms - at_ms % 3600000 as hour, count(case when not tombstone then 1 end) as commits,

@@ -31,7 +31,7 @@ happened as (
         cluster_id, 'broker' as kind, concat('broker ', cast(broker_id as string)) as subject, 'unregistered' as event,
         ended_ms as at_ms, cast(null as bigint) as ended_ms, false as is_open,
         cast((ended_position - ended_position % 2) / 2 as bigint) as log_offset
-    from registrations where ended_by = 'unregistered'
+    from registrations where ended_by = 'unregistered' and ended_ms is not null
     union all
     select
         cluster_id, 'ISR storm' as kind, concat('broker ', cast(broker_id as string)) as subject,
@@ -47,7 +47,7 @@ happened as (
         cluster_id, 'config' as kind,
         concat(resource, ' ', case when resource_name = '' and resource = 'broker' then '(default)' else resource_name end) as subject,
         case when changes > 1 then concat(cast(changes as string), ' settings')
-            when value is null then concat(name, ': removed', coalesce(concat(', was ', value_before), ''))
+            when value is null then concat(name, ': removed', case when value_before is null then '' else concat(', was ', value_before) end)
             when value_before is null then concat(name, ': set to ', value)
             else concat(name, ': ', value_before, ' -> ', value) end as event,
         at_ms, null as ended_ms, false as is_open, log_offset

@@ -30,7 +30,7 @@ events as (
     select
         cluster_id, removed_ms as at, cast((removed_position - 1) / 2 as bigint) as log_offset, 'topic' as resource, topic as name,
         'removed' as event, null as setting, null as value_before, null as value
-    from topic_names where removed_ms is not null
+    from topic_names where removed_position % 2 = 1
     union all
     select
         g.cluster_id, g.at_ms as at, g.log_offset, 'topic' as resource, coalesce(t.topic, '') as name, 'partitions' as event, null as setting,

@@ -12,6 +12,8 @@ import pytest
 from tests.columns.lake.dying import Died, Life, living
 from tests.columns.lake.lakes import DAY, SEGMENT, left_over, node, rows, run, topics
 
+pytestmark = pytest.mark.slow
+
 Do = Callable[[Path], Any]
 
 

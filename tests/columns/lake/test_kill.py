@@ -18,6 +18,8 @@ from tests.columns.lake.dying import Died, Life, living
 from tests.columns.lake.lakes import DAY, SEGMENT, expected, left_over, names, node, run, topics
 from tests.running import command_line
 
+pytestmark = pytest.mark.slow
+
 
 def command(out: str, *paths: Path) -> list[str]:
     return command_line("metashell.cli.export", "--append", "--quiet", "--jobs", "2", "--out", out, *map(str, paths))

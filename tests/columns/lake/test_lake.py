@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,11 +16,11 @@ from metashell.codec.batches import Record
 from metashell.columns.export.options import ExportOptions
 from metashell.columns.export.run import export
 from metashell.columns.lake import commit as commit_module
+from metashell.columns.lake import write
 from metashell.columns.lake.append import AppendOptions, plan_only
-from metashell.columns.lake.lake import CHECKPOINT_EVERY, read_state
-from metashell.columns.lake.ledger import LakeState
+from metashell.columns.lake.lake import CHECKPOINT_EVERY, put_pending, read_state
+from metashell.columns.lake.ledger import Commit, LakeState
 from metashell.columns.lake.names import WORK, folder_of, quoted
-from metashell.columns.lake.write import _OPEN_MAX
 from metashell.errors import LogCorruptError, MetashellError, UsageError
 from metashell.stores import open_store
 from tests.columns.lake.lakes import DAY, SEGMENT, START, expected, left_over, names, node, rows, run, segment, topics
@@ -112,11 +113,37 @@ def test_rows_are_divided_by_their_own_days_whatever_clocks_say(tmp_path: Path) 
 
 def test_more_days_than_files_may_be_open(tmp_path: Path) -> None:
     log, out = node(tmp_path / "node"), tmp_path / "lake"
-    count = _OPEN_MAX + 40
+    count = write._OPEN_MAX + 40
     (log / SEGMENT).write_bytes(topics(0, count, step=DAY))
     run(out, tmp_path / "node", tables=("topic",))
     assert names(out) == expected(0, count)
     assert len({row["date"] for row in rows(out)}) == count
+
+
+def test_rows_of_more_days_than_are_held_or_open_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write, "_OPEN_MAX", 4)
+    monkeypatch.setattr(write, "_HELD_BYTES_MAX", 2000)
+    log, out = node(tmp_path / "node"), tmp_path / "lake"
+    chance = random.Random(1)
+    # Days in any order, some of them often.
+    times = [START + DAY * chance.choice((0, 1, chance.randrange(30))) for _ in range(300)]
+    (log / SEGMENT).write_bytes(b"".join(topics(at, 1, time=time, step=0) for at, time in enumerate(times)))
+    run(out, tmp_path / "node", tables=("topic", "batches"), on_error="skip")
+    assert names(out) == expected(0, len(times))
+    assert len(rows(out, "batches")) == len(times)
+    # A task gets what a reader gives it in pieces.
+    parts = write.PartFiles(open_store(str(tmp_path / "parts")), "work", "", show_secrets=False)
+    want: dict[str, list[int]] = {}
+    for at in range(200):
+        folder = folder_of("topic", "c", f"2026-01-{chance.randrange(1, chance.choice((3, 29))):02d}")
+        batch = pa.RecordBatch.from_pydict({"offset": [at] * chance.choice((1, 2, 40))})
+        want.setdefault(folder, []).extend(batch.column(0).to_pylist())
+        parts.add("topic", folder, batch, [0])
+    parts.finish()
+    found: dict[str, list[int]] = {}
+    for file in parts.written:
+        found.setdefault(file.folder, []).extend(pq.read_table(tmp_path / "parts" / file.staged).column("offset").to_pylist())
+    assert {folder: sorted(offsets) for folder, offsets in found.items()} == want
 
 
 def test_small_files_become_one_and_hold_the_same_rows(tmp_path: Path) -> None:
@@ -137,6 +164,20 @@ def test_small_files_become_one_and_hold_the_same_rows(tmp_path: Path) -> None:
     assert found.schema_arrow.equals(pq.ParquetFile(other).schema_arrow)
     assert found.metadata.metadata.keys() == pq.ParquetFile(other).metadata.metadata.keys()
     assert found.schema.equals(pq.ParquetFile(other).schema)
+
+
+@pytest.mark.slow
+def test_several_processes_put_files_together(tmp_path: Path) -> None:
+    log = node(tmp_path / "node")
+    (log / SEGMENT).write_bytes(topics(0, 60, step=DAY // 10))
+    report = run(tmp_path / "lake", tmp_path / "node", jobs=2, target_bytes=1000, target_size=1 << 20)
+    before, after = report.merged
+    assert before > after > 1
+    assert {len(list(folder.iterdir())) for folder in (tmp_path / "lake").glob("table=*/*/date=*")} == {1}
+    run(tmp_path / "once", tmp_path / "node")
+    for table in ("topic", "batches"):
+        assert rows(tmp_path / "lake", table) == rows(tmp_path / "once", table)
+    assert left_over(tmp_path / "lake") == []
 
 
 def test_old_files_that_lack_columns_are_read_and_put_together_by_name(tmp_path: Path) -> None:
@@ -173,7 +214,7 @@ def test_forms_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=f"{out}: is a lake: add to it with --append"):
         export(ExportOptions(paths=(str(log),), out=str(out), jobs=1, replaces=True))
     for options, said in (
-        ({"tables": ("topic",)}, "has the tables all but records, not topic"),
+        ({"tables": ("topic",)}, "was begun with all tables but records: append without --tables"),
         ({"show_secrets": True}, "hides secrets"),
         ({"columns": "raw"}, "has the new columns"),
     ):
@@ -186,6 +227,20 @@ def test_forms_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
     (tmp_path / "other" / "table=topic" / "part.parquet").write_bytes(b"mine")
     with pytest.raises(UsageError, match="is there already, and no ledger says what it holds"):
         run(tmp_path / "other", tmp_path / "node")
+    (tmp_path / "other" / "_metashell").mkdir()
+    for written, said in (
+        ("{}", "says nothing of a lake: it is another tool's, or damaged"),
+        ('{"format": 2}', "a lake of format 2, which"),
+    ):
+        (tmp_path / "other" / "_metashell" / "format.json").write_text(written)
+        with pytest.raises(MetashellError, match=f"format.json: {said}"):
+            run(tmp_path / "other", tmp_path / "node")
+    for mark in ("_delta_log/00000000000000000000.json", "topic/metadata/v1.metadata.json", "metadata/version-hint.text", ".hoodie/a"):
+        place = tmp_path / mark.replace("/", "-") / mark
+        place.parent.mkdir(parents=True)
+        place.write_bytes(b"mine")
+        with pytest.raises(UsageError, match=f"{place}: is there already, and no ledger says what it holds"):
+            run(tmp_path / mark.replace("/", "-"), tmp_path / "node")
 
 
 def test_a_second_writer_is_told_of_the_first(tmp_path: Path) -> None:
@@ -257,7 +312,7 @@ def test_a_part_that_is_gone_after_a_crash_undoes_the_commit(tmp_path: Path) -> 
     said = json.loads(made.read_text())
     made.unlink()
     staged = [f"{WORK}/x/{number}.part" for number in range(len(said["added"]))]
-    (out / "_metashell" / "pending.json").write_text(json.dumps({"commit": said, "staged": staged}))
+    put_pending(open_store(str(out)), Commit.of_json(said), staged)
     (out / said["added"][0][0]).unlink()
     assert run(out, tmp_path / "node").recovered == "an interrupted export was undone: not all of its files were there"
     assert names(out) == expected(0, 4)

@@ -237,6 +237,7 @@ def test_a_long_list_of_topics_is_a_pattern() -> None:
     assert all(regex.matches(name) for name in names) and not regex.matches("topic-150")
 
 
+@pytest.mark.slow
 def test_what_is_remembered_of_a_pattern_is_bounded() -> None:
     regex = Regex("([a-z-]?){900}")
     for number in range(20):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -95,6 +96,7 @@ def is_well(member: Member) -> bool:
     return not member.is_over and not member._closing
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(["range", "sticky", "cooperative-sticky", "range,cooperative-sticky", ""]), STEPS)
 def test_a_group_settles_whatever_happened_to_it(assignors: str, steps: list[tuple[Any, int]]) -> None:

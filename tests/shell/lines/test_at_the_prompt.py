@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import command_line
+from tests.quick import quick
 from tests.shell.terminal import CTRL_C, CTRL_Z, PASTE_END, PASTE_START, Screen
 
 LONG, SHORT = "find /image/topics/byName", "ls /image"
@@ -54,13 +55,15 @@ def test_a_long_answer_goes_to_the_pager_and_a_short_one_to_the_screen(tmp_path:
         assert screen.leave() == 0
 
 
-@pytest.mark.parametrize("pager", ["", "cat"])
+@pytest.mark.slow
+@pytest.mark.parametrize("pager", quick(["", "cat"]))
 def test_without_a_pager_all_goes_to_the_screen(tmp_path: Path, pager: str) -> None:
     with Screen.shell("--demo", home=tmp_path, env={"PAGER": pager}) as screen:
         assert screen.run(LONG)[-2].startswith("/image/topics/byName/")
         assert screen.leave() == 0
 
 
+@pytest.mark.slow
 def test_a_pager_that_cannot_be_run_leaves_the_answer_to_the_screen_with_one_note(tmp_path: Path) -> None:
     with Screen.shell("--demo", home=tmp_path, env={"PAGER": "no-such-pager -x"}) as screen:
         shown = screen.run(LONG)
@@ -71,10 +74,11 @@ def test_a_pager_that_cannot_be_run_leaves_the_answer_to_the_screen_with_one_not
         assert screen.leave() == 0
 
 
+QUIET = [("true", None), ("head -1", None), ("kill -INT $$", None)]
 FAILING = [("false", 1), ("kill -9 $$", 137), ("cat >&2; exit 3", 3)]
 
 
-@pytest.mark.parametrize(("pager", "status"), [("true", None), ("head -1", None), ("kill -INT $$", None), *FAILING])
+@pytest.mark.parametrize(("pager", "status"), quick([*FAILING, *QUIET]))
 def test_a_pager_that_ends_early_is_silent_and_one_that_fails_has_one_line(tmp_path: Path, pager: str, status: int | None) -> None:
     with Screen.shell("--demo", home=tmp_path, env={"PAGER": pager}) as screen:
         before = modes(screen)
@@ -130,6 +134,7 @@ def test_control_c_ends_a_pipe_and_the_rest_of_the_line_and_keeps_the_prompt(tmp
         assert screen.leave() == 0
 
 
+@pytest.mark.slow
 def test_control_c_stops_a_command_that_writes_for_ever_into_a_full_pipe(tmp_path: Path) -> None:
     with Screen.shell("--demo", home=tmp_path) as screen:
         screen.type("log -p -o jsonl | sleep 60\r")
@@ -140,6 +145,7 @@ def test_control_c_stops_a_command_that_writes_for_ever_into_a_full_pipe(tmp_pat
         assert screen.leave() == 0
 
 
+@pytest.mark.slow
 def test_control_c_stops_what_waits_for_a_reader(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     with Screen.shell("--demo", home=tmp_path) as screen:
@@ -161,7 +167,7 @@ def test_control_c_stops_what_waits_for_a_reader(tmp_path: Path) -> None:
         assert screen.leave() == 0
 
 
-@pytest.mark.parametrize("columns", [20, 80, 200])
+@pytest.mark.parametrize("columns", quick([20, 80, 200]))
 def test_a_table_fits_its_terminal(tmp_path: Path, columns: int) -> None:
     with Screen.shell("--demo", home=tmp_path, rows=60, columns=columns, env={"PAGER": ""}) as screen:
         screen.run("clear")
@@ -179,6 +185,7 @@ def test_a_table_fits_its_terminal(tmp_path: Path, columns: int) -> None:
         assert screen.leave() == 0
 
 
+@pytest.mark.slow
 def test_control_z_stops_the_shell_and_its_pipe_and_both_go_on(tmp_path: Path) -> None:
     words = " ".join(f"'{word}'" for word in command_line("kafka-shell", "--demo"))
     with Screen(["/bin/bash", "--norc", "-i"], home=tmp_path, env={"PS1": "outer> "}) as screen:
@@ -232,7 +239,7 @@ def test_earlier_lines_come_again_and_are_shown_and_kept_as_they_ran(tmp_path: P
     assert kept.read_text().splitlines()[:4] == ["cd /image", "pwd", "cd /image && pwd", "cd /image; pwd"]
 
 
-@pytest.mark.parametrize("word", ["quit", "\\q", ":q", "exit"])
+@pytest.mark.parametrize("word", quick(["exit", "quit", "\\q", ":q"]))
 def test_there_is_a_way_out_for_every_habit(tmp_path: Path, word: str) -> None:
     with Screen.shell("--demo", home=tmp_path) as screen:
         screen.type(f"{word}\r")

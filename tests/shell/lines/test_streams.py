@@ -77,6 +77,7 @@ def test_a_file_that_may_not_grow_keeps_what_fitted(tmp_path: Path) -> None:
     assert os.path.getsize(tmp_path / "out") == 100
 
 
+@pytest.mark.slow
 def test_a_file_gets_the_bytes_that_a_command_line_would_write_there(run: Run, tmp_path: Path) -> None:
     for number, words in enumerate((["ls", "-l", "/image/cluster/brokers"], ["find", "/image/features", "-o", "table"], ["status"])):
         out = tmp_path / f"out{number}"

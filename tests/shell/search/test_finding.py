@@ -143,6 +143,7 @@ TREES = st.recursive(
 )
 
 
+@pytest.mark.slow
 def test_a_tree_of_tests_finds_what_each_node_answers_by_itself():
     seen: Counter[str] = Counter()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import quick
 from tests.seeds import shows
 from tests.simulation.brokers.handful import SEEDS, check
 from tests.simulation.brokers.options import Options, draw
@@ -22,6 +23,11 @@ from tests.simulation.trace import Trace
 ROOT = Path(__file__).resolve().parents[3]
 
 
+def test_every_rule_holds_in_one_seed() -> None:
+    check(SEEDS[0])
+
+
+@pytest.mark.slow
 @shows(
     "KIP-631/fencing",
     "KIP-631/leader-epochs",
@@ -53,6 +59,7 @@ def digest(seed: int) -> str:
     return trace.digest
 
 
+@pytest.mark.slow
 def test_a_seed_replays_exactly_also_under_another_order_of_hashes() -> None:
     code = "from tests.simulation.brokers.test_brokers import digest; print(digest(3))"
     environment = {**os.environ, "PYTHONHASHSEED": "7"}
@@ -65,7 +72,7 @@ def options_of(seed: int, bug: Planted) -> Options:
 
 
 @shows("KIP-966/all-or-nothing")
-@pytest.mark.parametrize("name", BUGS)
+@pytest.mark.parametrize("name", quick(BUGS, 6))
 def test_a_planted_bug_is_found(name: str) -> None:
     """The seed that is written down finds it; `python -m tests.simulation.brokers.search` looks for another when it no longer does."""
     bug = BUGS[name]

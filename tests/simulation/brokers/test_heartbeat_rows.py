@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from metashell.codec import messages
 from metashell.controller import Decision, Request
 from tests.controller.cluster import Cluster
@@ -54,6 +56,7 @@ def test_a_broker_that_leads_outside_of_the_isr_waits_until_somebody_else_leads(
     assert beat(cluster, 2, rows).should_shut_down
 
 
+@pytest.mark.slow
 @shows("KIP-631/heartbeat-table", "KIP-631/heartbeat-request", "KIP-631/caught-up", "KIP-343/heartbeat", "KIP-343/broker-states")
 def test_every_row_of_the_heartbeat_table_is_reached() -> None:
     """All but one in the seeds of the simulation, where each heartbeat is compared with the table."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from metashell.image import PartitionRegistration
 from tests.seeds import shows
 from tests.simulation.brokers.broker import Broker, State
@@ -137,6 +139,7 @@ def test_a_broker_starts_recovers_and_serves_nobody_before_it_is_unfenced() -> N
     story.end()
 
 
+@pytest.mark.slow
 @shows("KIP-631/controlled-shutdown", "KIP-343/stopping")
 def test_a_broker_that_leaves_in_order_leads_nothing_when_it_goes_and_nobody_waits() -> None:
     story = Story()
@@ -154,6 +157,7 @@ def test_a_broker_that_leaves_in_order_leads_nothing_when_it_goes_and_nobody_wai
     story.end()
 
 
+@pytest.mark.slow
 @shows("KIP-631/shutdown-offset")
 def test_a_broker_that_leaves_waits_for_one_that_has_not_read_who_leads_instead() -> None:
     story = Story()
@@ -171,6 +175,7 @@ def test_a_broker_that_leaves_waits_for_one_that_has_not_read_who_leads_instead(
     story.end()
 
 
+@pytest.mark.slow
 @shows("KIP-631/alter-isr", "KIP-343/isr-change")
 def test_a_leader_asks_the_controllers_to_take_a_follower_out_that_lags_and_in_that_has_caught_up() -> None:
     story = Story(lag_ms=3_000)
@@ -189,6 +194,7 @@ def test_a_leader_asks_the_controllers_to_take_a_follower_out_that_lags_and_in_t
     story.end()
 
 
+@pytest.mark.slow
 @shows("KIP-343/self-fencing", "KIP-343/broker-timeout", "KIP-343/inactive-brokers")
 def test_a_self_fencing_broker_serves_nobody_before_the_controllers_fence_it() -> None:
     story = Story(lease_ms=LEASE_MS)
@@ -204,6 +210,7 @@ def test_a_self_fencing_broker_serves_nobody_before_the_controllers_fence_it() -
     story.end()
 
 
+@pytest.mark.slow
 @shows("KIP-343/self-fencing")
 def test_without_a_lease_a_broker_that_is_cut_off_serves_what_is_stale_and_acknowledges_to_all_nothing_that_is_lost() -> None:
     story = Story()
@@ -218,6 +225,7 @@ def test_without_a_lease_a_broker_that_is_cut_off_serves_what_is_stale_and_ackno
     assert story.count("acks=1 writes that were lost") and not story.count("acks=all writes that were lost")
 
 
+@pytest.mark.slow
 @shows("KIP-343/self-fencing", "KIP-343/reactivation")
 def test_a_broker_whose_lease_was_over_reads_who_leads_before_it_serves_again() -> None:
     story = Story(lease_ms=LEASE_MS)
@@ -234,6 +242,7 @@ def test_a_broker_whose_lease_was_over_reads_who_leads_before_it_serves_again() 
     story.end()
 
 
+@pytest.mark.slow
 @shows("KIP-631/leaders-wait-for-controllers", "KIP-343/no-controller")
 def test_without_a_controller_todays_brokers_go_on_and_self_fencing_ones_stop() -> None:
     going = {}
@@ -247,6 +256,7 @@ def test_without_a_controller_todays_brokers_go_on_and_self_fencing_ones_stop() 
     assert going == {0: [True] * 4, LEASE_MS: [False] * 4}
 
 
+@pytest.mark.slow
 @shows("KIP-631/failover")
 def test_a_new_controller_gives_all_brokers_a_whole_session_and_goes_on_where_the_last_one_was() -> None:
     story = Story()
@@ -259,6 +269,7 @@ def test_a_new_controller_gives_all_brokers_a_whole_session_and_goes_on_where_th
     story.end()
 
 
+@pytest.mark.slow
 @shows("KIP-966/elr", "KIP-966/empty-isr")
 def test_the_last_ones_in_sync_stay_eligible_and_one_of_them_leads_again() -> None:
     story = Story()
@@ -276,6 +287,7 @@ def test_the_last_ones_in_sync_stay_eligible_and_one_of_them_leads_again() -> No
     story.end()
 
 
+@pytest.mark.slow
 @shows("KIP-966/unclean-shutdown")
 def test_a_member_whose_power_failed_is_neither_in_sync_nor_eligible_when_it_comes_back() -> None:
     story = Story()
@@ -296,6 +308,7 @@ def test_a_member_whose_power_failed_is_neither_in_sync_nor_eligible_when_it_com
     story.end()
 
 
+@pytest.mark.slow
 @shows("KIP-966/min-isr")
 def test_nothing_counts_as_written_while_too_few_are_in_sync() -> None:
     story = Story(lag_ms=3_000)

@@ -55,6 +55,7 @@ def digest(seed: int) -> str:
     return trace.digest
 
 
+@pytest.mark.slow
 def test_a_seed_replays_exactly() -> None:
     assert digest(3) == digest(3) != digest(4)
 

@@ -31,11 +31,12 @@ compared as (
     select *, lag(state) over (partition by cluster_id, broker_id, broker_epoch order by position) as state_before from named
 ),
 begun as (
-    select *, lead(at_ms) over (partition by cluster_id, broker_id, broker_epoch order by position) as next_ms
+    select *, lead(at_ms) over history as next_ms, lead(position) over history as next_position
     from compared where state_before is null or state_before <> state
+    window history as (partition by cluster_id, broker_id, broker_epoch order by position)
 )
 select
     b.cluster_id, b.broker_id, b.broker_epoch, b.state, b.at_ms, b.position, coalesce(b.next_ms, r.ended_ms) as ended_ms,
-    case when b.next_ms is null and r.ended_by = 'open' then 1 else 0 end as is_open
+    case when b.next_position is null and r.ended_by = 'open' then 1 else 0 end as is_open
 from begun b
 join registrations r on r.cluster_id = b.cluster_id and r.broker_id = b.broker_id and r.broker_epoch = b.broker_epoch

@@ -2,7 +2,7 @@
 with elected as (
     select cluster_id, epoch, min(log_offset) as log_offset, min(timestamp) as at_ms, max(leader_id) as leader_id
     from control
-    where type = 'LEADER_CHANGE' and file not like '%.checkpoint%'
+    where type = 'LEADER_CHANGE' and not in_checkpoint(file)
     group by cluster_id, epoch
 )
 select

@@ -2,10 +2,8 @@
 with placed as (
     select
         cluster_id, log_offset, epoch, file, timestamp as at_ms, name, cast(feature_level as int) as level,
-        file like '%.checkpoint%' as is_state,
-        case when file like '%.checkpoint%'
-            then 2 * coalesce(try_cast(regexp_extract(file, '([0-9]{20})-[0-9]{10}[.]checkpoint', 1) as bigint), 0)
-            else 2 * log_offset + 1 end as position
+        in_checkpoint(file) as is_state,
+        position_of(file, log_offset) as position
     from feature_level
 ),
 once as (

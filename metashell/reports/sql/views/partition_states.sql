@@ -6,10 +6,8 @@
 with touched as (
     select
         cluster_id, file, epoch, log_offset, timestamp as at_ms, topic_id, partition_id,
-        case when file like '%.checkpoint%' then 'snapshot' else 'created' end as kind,
-        case when file like '%.checkpoint%'
-            then 2 * coalesce(try_cast(regexp_extract(file, '([0-9]{20})-[0-9]{10}[.]checkpoint', 1) as bigint), 0)
-            else 2 * log_offset + 1 end as position,
+        case when in_checkpoint(file) then 'snapshot' else 'created' end as kind,
+        position_of(file, log_offset) as position,
         replicas, coalesce(adding_replicas, array_except(replicas, replicas)) as adding_replicas, isr, leader,
         cast(leader_recovery_state as int) as leader_recovery_state,
         coalesce(eligible_leader_replicas, array_except(replicas, replicas)) as elr,

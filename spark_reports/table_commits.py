@@ -1,0 +1,197 @@
+"""How what tasks have written gets into tables of Delta Lake or Iceberg: the same commits as of Parquet, with other steps in the middle.
+
+    2  the pending file says also how each table was before, and which Java writes to them
+    4  each table gets its rows, unless it says that it has them
+
+All is asked before step 2, as far as it can be: once a table has a commit it is never undone, for another commit of that number would be
+left out there. Whoever completes it waits until the Java of the one before has ended.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from metashell.columns.lake.commit import Commits
+from metashell.columns.lake.lake import Pending, read_format
+from metashell.columns.lake.ledger import Commit, LakeState
+from metashell.columns.meanings.comments import SPARK_ROW_METADATA
+from metashell.errors import MetashellError, UsageError
+from metashell.stores import Held, Store
+from metashell.stores.holder import holder, said_by
+from spark_reports.tables import Look, Tables, java_uri
+
+_WAIT_S: Final = 20.0
+_GLOB: Final = re.compile(r"([\[\]{}*?\\])")
+
+
+class TableCommits(Commits):
+    """Commits to the tables that `open_tables(lake id)` gives."""
+
+    can_rewrite = False
+    divides = False
+
+    def __init__(self, spark: Any, table_format: str, open_tables: Any) -> None:
+        self.table_format = table_format
+        self._spark = spark
+        self._open_tables = open_tables
+        self._begun = ""
+
+    def prepared(self, store: Store, state: LakeState, commit: Commit, staged: Sequence[str]) -> dict[str, Any]:
+        """What has to be known of the tables if this is interrupted. Errors: MetashellError where one is not as the lake left it."""
+        tables = self._tables(store, commit)
+        parts = _by_table(commit, staged)
+        looks = {table: tables.look(table) for table in sorted({*parts, *(state.schemas if commit.is_reset else ())})}
+        for table, look in looks.items():
+            _require_ours(tables, table, look, state)
+            if table in parts:
+                _require_fit(tables, table, look, self._staged(store, parts[table]))
+        # What a table that was emptied before has no rows of is left alone.
+        bases = {table: None if look is None else look.base for table, look in looks.items() if look is not None or table in parts}
+        self._begun = commit.id
+        return {"bases": bases, "writer": self._java()}
+
+    def require_kept(self, store: Store, state: LakeState) -> None:
+        if not state.last:
+            return
+        lake = read_format(store)
+        assert lake is not None, "what has commits is a lake"
+        tables: Tables = self._open_tables(lake.id)
+        for table, last in sorted(state.last.items()):
+            look = tables.look(table)
+            if look is not None and look.is_ours and (lost := tables.lost(table, look, last, state.rows.get(table, 0))):
+                way = "put it forward again, or write all anew with --mode overwrite"
+                raise UsageError(f"{tables.shown(table)}: {lost}: {way}", "--out")
+
+    def place(self, store: Store, held: Held, pending: Pending) -> None:
+        self._wait_for(store, pending.more["writer"])
+        commit = pending.commit
+        tables, parts = self._tables(store, commit), _by_table(commit, pending.staged)
+        for table, base in pending.more["bases"].items():
+            # No table can have what has just been begun: only what another run began is asked for.
+            if commit.id == self._begun or not tables.has(table, commit.number, base):
+                _require_parts(store, table, commit, parts.get(table, ()))
+                frame = self._staged(store, parts[table]) if table in parts else self._nothing(tables, table)
+                held.require()
+                tables.write(table, commit.number, frame, resets=commit.is_reset)
+
+    def may_finish(self, store: Store, pending: Pending) -> bool:
+        """Whether its parts are there, or a table has it: then it is completed, or somebody has to look."""
+        self._wait_for(store, pending.more["writer"])
+        tables, bases = self._tables(store, pending.commit), pending.more["bases"]
+        return pending.is_complete(store) or any(tables.has(table, pending.commit.number, base) for table, base in bases.items())
+
+    def kept(self, commit: Commit) -> Commit:
+        """A commit as the ledger keeps it: the files are the tables' business."""
+        from dataclasses import replace
+
+        return replace(commit, added=(), removed=())
+
+    def _tables(self, store: Store, commit: Commit) -> Tables:
+        lake = commit.format or read_format(store)
+        assert lake is not None, "what is not the first commit finds a lake"
+        opened: Tables = self._open_tables(lake["id"] if isinstance(lake, dict) else lake.id)
+        return opened
+
+    def _staged(self, store: Store, names: Sequence[str]) -> Any:
+        """The rows of files that tasks have written, with the columns that these say themselves."""
+        top = java_uri(store.place)
+        schema = _schema_of(store, names[0])
+        return self._spark.read.schema(schema).parquet(*(_GLOB.sub(r"\\\1", f"{top}/{name}") for name in names))
+
+    def _nothing(self, tables: Tables, table: str) -> Any:
+        look = tables.look(table)
+        if look is None:
+            raise MetashellError(f"{tables.shown(table)}: is gone since an export was interrupted that has to remove its rows")
+        return self._spark.createDataFrame([], look.schema)
+
+    def _java(self) -> dict[str, Any]:
+        """The Java that writes: it may live on for a moment when its Python is gone."""
+        number = self._spark._jvm.java.lang.ProcessHandle.current().pid()
+        return {**holder("spark-reports export"), "pid": number, "started": _started(number)}
+
+    def _wait_for(self, store: Store, writer: dict[str, Any]) -> None:
+        """Errors: MetashellError where another Java is still there that may write."""
+        until = time.monotonic() + _WAIT_S
+        while self._java()["pid"] != writer["pid"] and _is_alive(writer):
+            if time.monotonic() > until:
+                raise MetashellError(f"{store.shown}: {said_by(writer)} was interrupted, and its Java still runs: end it first")
+            time.sleep(0.2)
+
+
+def _is_alive(writer: dict[str, Any]) -> bool:
+    """Whether a process is known to run: one of this machine, started when it was. Of other machines nothing is known."""
+    is_here = bool(writer["machine"]) and holder("")["machine"] == writer["machine"]
+    return is_here and bool(writer["started"]) and _started(writer["pid"]) == writer["started"]
+
+
+def _started(process_id: int) -> str:
+    """When a process of this machine was started, in a number that no other of its id has; empty where that is not known."""
+    try:
+        return Path(f"/proc/{process_id}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def _by_table(commit: Commit, staged: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for source, file in zip(staged, commit.added, strict=True):
+        found.setdefault(file.table, []).append(source)
+    return found
+
+
+def _require_parts(store: Store, table: str, commit: Commit, names: Sequence[str]) -> None:
+    there = store.sizes(names)
+    for name in names:
+        if name not in there:
+            said = f"is gone, and table {table} has not got its rows of commit {commit.number} yet: nothing completes it without"
+            raise MetashellError(f"{store.shown_name(name)}: {said}")
+
+
+def _schema_of(store: Store, name: str) -> Any:
+    """The columns of a file as it says them for Spark; each may be null, as later files may lack it."""
+    from pyarrow.parquet import ParquetFile
+    from pyspark.sql.types import StructType
+
+    place: Any = store.sink(name)
+    with ParquetFile(place) if isinstance(place, str) else ParquetFile(place[1], filesystem=place[0]) as file:
+        said = file.metadata.metadata[SPARK_ROW_METADATA.encode()]
+    return StructType.fromJson(_nullable(json.loads(said)))
+
+
+def _nullable(kind: Any) -> Any:
+    if isinstance(kind, list):
+        return [_nullable(each) for each in kind]
+    if isinstance(kind, dict):
+        return {key: True if key in ("nullable", "containsNull", "valueContainsNull") else _nullable(value) for key, value in kind.items()}
+    return kind
+
+
+def _require_ours(tables: Tables, table: str, look: Look | None, state: LakeState) -> None:
+    shown, count = tables.shown(table), state.rows.get(table, 0)
+    if look is None:
+        if count:
+            raise UsageError(f"{shown}: is gone, and the lake counts {count:,} rows in it: name another --out", "--out")
+    elif not look.is_ours:
+        raise UsageError(f"{shown}: is there already, and this lake has not made it: name another --out", "--out")
+    elif look.number > state.number:
+        said = f"has commit {look.number} of this lake, whose ledger ends at {state.number}"
+        raise UsageError(f"{shown}: {said}: the ledger was put back, or is a copy; name another --out", "--out")
+
+
+def _require_fit(tables: Tables, table: str, look: Look | None, frame: Any) -> None:
+    there = {} if look is None else {field.name: _kind(field) for field in look.schema}
+    for field in frame.schema:
+        kind = _kind(field)
+        if there.get(field.name, kind) != kind:
+            said = f"column {field.name} is {there[field.name]} there, and {kind} in this version of metashell"
+            raise UsageError(f"{tables.shown(table)}: {said}: name another --out", "--out")
+
+
+def _kind(field: Any) -> str:
+    """A type; Iceberg has no smaller numbers than int."""
+    return re.sub(r"\b(?:tinyint|smallint)\b", "int", field.dataType.simpleString())

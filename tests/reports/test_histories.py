@@ -1,0 +1,113 @@
+"""What happened to a cluster, by reports on logs that are made for it: what real clusters seldom do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.reports.logs import ABORTED, START_MS, answer, config, node, partition, topic, topic_id, value, write_checkpoint, write_segment
+
+
+def columns(rows: list[dict[str, Any]], *names: str) -> list[tuple[Any, ...]]:
+    return [tuple(row[name] for name in names) for row in rows]
+
+
+def test_a_topic_that_is_made_again_has_no_configuration_of_the_one_before(tmp_path: Path) -> None:
+    folder = node(tmp_path)
+    first = [
+        *topic("t", 1, 1),
+        config("t", "retention.ms", "5"),
+        config("t", "retention.ms", "6"),
+        value("RemoveTopic", topic_id=topic_id(1)),
+    ]
+    write_segment(folder, [*first, *topic("t", 2, 1), config("t", "retention.ms", "7"), config("t", "retention.ms", "8")])
+    changes = [row for row in answer("topic_history", tmp_path) if row["setting"]]
+    assert columns(changes, "value_before", "value") == [("7", "8"), (None, "7"), ("5", "6"), (None, "5")]
+    said = columns([row for row in answer("timeline", tmp_path) if row["kind"] == "config"], "event")
+    assert said == [(f"retention.ms: {words}",) for words in ("7 -> 8", "set to 7", "5 -> 6", "set to 5")]
+
+
+def test_a_configuration_that_is_removed_and_was_not_known_says_no_value(tmp_path: Path) -> None:
+    write_segment(node(tmp_path), [*topic("t", 1, 1), config("t", "a", None)])
+    assert ("a: removed",) in columns(answer("timeline", tmp_path), "event")
+
+
+def test_only_the_name_of_a_file_makes_it_a_checkpoint(tmp_path: Path) -> None:
+    write_segment(node(tmp_path / "of.checkpoints"), [*topic("t", 1, 1, 2, isr=[1]), config("t", "a", "b")])
+    assert columns(answer("topic_history", tmp_path), "event") == [("config set",), ("partitions",), ("created",)]
+    assert columns(answer("under_replicated", tmp_path), "lasted_ms") == [(1000,)]
+
+
+def test_a_segment_in_a_folder_of_another_name_is_of_the_metadata_log_too(tmp_path: Path) -> None:
+    folder = tmp_path / "copied"
+    folder.mkdir()
+    segment = write_segment(folder, topic("t", 1, 1))
+    assert columns(answer("controller_elections", segment), "led_ms", "records", "batches") == [(2000, 3, 3)]
+
+
+@pytest.mark.slow
+def test_what_an_aborted_transaction_holds_has_not_happened(tmp_path: Path) -> None:
+    kept = [value("BeginTransaction"), value("FeatureLevel", name="metadata.version", feature_level=21), value("EndTransaction")]
+    write_segment(node(tmp_path), [*topic("t", 1, 1, 2), *ABORTED, *kept])
+    assert columns(answer("topic_history", tmp_path), "name", "event") == [("t", "partitions"), ("t", "created")]
+    assert columns(answer("replica_skew", tmp_path), "broker_id", "replicas", "out_of_sync") == [(1, 1, 0), (2, 1, 0)]
+    features = [row for row in answer("timeline", tmp_path) if row["kind"] != "election"]
+    assert columns(features, "subject", "event") == [("metadata.version", "0 -> 21")]
+    for name in ("scram_history", "broker_sessions", "under_replicated", "leadership_churn", "unclean_elections"):
+        assert answer(name, tmp_path) == [], name
+    assert sum(row["records"] for row in answer("metadata_growth", tmp_path)) == 1 + 2 + len(ABORTED) + 3, "it is in the log"
+
+
+def test_what_is_gone_by_a_later_checkpoint_is_not_there_at_the_end(tmp_path: Path) -> None:
+    """The log of a node that is dead for long, and that of another one, which has only the newest checkpoint and what follows."""
+    brokers = [value("RegisterBroker", broker_id=number, broker_epoch=number, rack="old", fenced=False) for number in (1, 2)]
+    write_segment(node(tmp_path, 1), [*brokers, *topic("t", 1, 1, 2), *topic("gone", 2, 1, 2, isr=[1])])
+    folder = node(tmp_path, 2)
+    again = value("RegisterBroker", broker_id=1, broker_epoch=60, rack="new", fenced=False)
+    write_checkpoint(folder, 100, [again, *topic("t", 1, 1, 2)])
+    write_segment(folder, [value("NoOp")], first=100)
+    skew = [row for row in answer("replica_skew", tmp_path) if row["scope"] == "broker"]
+    assert columns(skew, "broker_id", "rack", "state", "replicas") == [(1, "new", "active", 1), (2, None, None, 1)]
+    under = answer("under_replicated", tmp_path)
+    assert columns(under, "topic", "ended_by", "lasted_ms") == [("gone", "topic removed", 93_000)]
+    sessions = columns(answer("broker_sessions", tmp_path), "broker_id", "ended_by", "lasted_ms", "rack")
+    assert sessions == [(1, "open", None, "new"), (2, "unregistered", None, "old"), (1, "registered again", None, "old")]
+    opened = [row for row in answer("timeline", tmp_path) if row["kind"] == "broker" and row["is_open"]]
+    assert columns(opened, "subject", "event") == [("broker 1", "active")]
+    assert ("removed",) not in columns(answer("topic_history", tmp_path), "event"), "no record that was read says when"
+
+
+@pytest.mark.slow
+def test_a_checkpoint_within_the_log_changes_no_answer(tmp_path: Path) -> None:
+    history = [*topic("t", 1, 1, 2, isr=[1]), config("t", "a", "1"), *topic("u", 2, 2), value("RemoveTopic", topic_id=topic_id(2))]
+    change = value("PartitionChange", topic_id=topic_id(1), partition_id=0, isr=(1, 2))
+    folder = node(tmp_path)
+    write_segment(folder, [*history, config("t", "a", "2"), change])
+    names = ("topic_history", "under_replicated", "replica_skew", "timeline", "leadership_churn")
+    before = {name: answer(name, tmp_path) for name in names}
+    write_checkpoint(folder, 7, [value("Topic", name="t", topic_id=topic_id(1)), partition(1, 1, 2, isr=[1]), config("t", "a", "1")])
+    assert {name: answer(name, tmp_path) for name in names} == before
+
+
+def test_a_broker_that_registers_again_in_its_epoch_is_in_the_rack_that_it_said_last(tmp_path: Path) -> None:
+    write_segment(node(tmp_path), [value("RegisterBroker", broker_id=1, broker_epoch=1, rack=rack) for rack in ("z", "a")])
+    rows = answer("broker_sessions", tmp_path)
+    assert columns(rows, "rack", "lasted_ms") == [("a", 1000)]
+    assert rows[0]["registered_at"].timestamp() * 1000 == START_MS + 1000
+
+
+CUT_OFF = Path(__file__).parents[1] / "golden" / "cut-off-leader"
+
+
+def test_what_a_leader_wrote_that_was_cut_off_has_not_happened() -> None:
+    """The log of a real leader that could not commit, and that of its successor (golden/cut-off-leader/README.md)."""
+    changes = answer("topic_history", CUT_OFF)
+    assert {"last-committed", "after-1"} <= {row["name"] for row in changes}
+    assert not {"lost-topic", "4"} & {row["name"] for row in changes}
+    assert columns(answer("controller_elections", CUT_OFF), "epoch", "records") == [(2, 51), (1, 35)]
+    for name in ("replica_skew", "timeline", "leadership_churn", "broker_sessions"):
+        assert answer(name, CUT_OFF) == answer(name, CUT_OFF / "majority"), name
+    alone = {row["name"] for row in answer("topic_history", CUT_OFF / "leader")}
+    assert "lost-topic" in alone, "nothing in its own folder tells"
