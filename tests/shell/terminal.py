@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import signal
+import termios
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -31,15 +32,15 @@ _DROPPED = ("COLUMNS", "LINES", "NO_COLOR", "PAGER", "LESS", "EDITOR", "VISUAL",
 _DROPPED_STARTS = ("METASHELL_", "XDG_")
 CTRL_C, CTRL_D, CTRL_R, CTRL_Z = "\x03", "\x04", "\x12", "\x1a"
 PASTE_START, PASTE_END = "\x1b[200~", "\x1b[201~"
+# What a program writes when it begins to read a line, and when it has taken it: from here on a paste is (is not) marked as one.
+_READS, _HAS_READ = b"\x1b[?2004h", b"\x1b[?2004l"
 
 
 class Screen:
     """A program in a pseudo-terminal, and what it shows there."""
 
     def __init__(self, argv: Sequence[str], *, home: Path, rows: int = 24, columns: int = 80, env: dict[str, str] | None = None) -> None:
-        values = {
-            name: value for name, value in environment().items() if name not in _DROPPED and not name.startswith(("METASHELL_", "XDG_"))
-        }
+        values = {name: value for name, value in environment().items() if name not in _DROPPED and not name.startswith(_DROPPED_STARTS)}
         folders = {"HOME": home, "XDG_STATE_HOME": home / "state", "XDG_CONFIG_HOME": home / "config", "XDG_CACHE_HOME": home / "cache"}
         values |= {name: str(path) for name, path in folders.items()} | {"TERM": "xterm-256color"} | (env or {})
         self.child: Any = pexpect.spawn(argv[0], list(argv[1:]), env=values, dimensions=(rows, columns), cwd=str(home), timeout=LIMIT_S)
@@ -94,8 +95,10 @@ class Screen:
 
     @property
     def is_at_prompt(self) -> bool:
-        """Whether the cursor stands behind a prompt, and nothing is typed yet."""
-        return self.before_cursor.endswith("> ")
+        """Whether a line is read, the cursor stands behind its prompt, and nothing is typed yet."""
+        # A dumb terminal is told neither mark: both are -1 there. What is typed before the terminal gives single keys may be lost.
+        reads = self.raw.rfind(_READS) >= self.raw.rfind(_HAS_READ) and not self._modes() & termios.ICANON
+        return reads and self.before_cursor.endswith("> ")
 
     def color_of(self, text: str) -> str:
         """The colour of the last place that shows the text: `default`, `red`, `brown` (a terminal's yellow) ...; `bold ` before it."""
@@ -114,30 +117,42 @@ class Screen:
 
     def run(self, line: str) -> list[str]:
         """Type a line at the prompt, press Enter and wait for the next prompt; gives the lines of the screen down to that prompt."""
-        self.until_prompt()
-        self.type(line)
-        # Before its echo the last prompt would pass for the next one.
-        self.until(lambda: not line or not self.is_at_prompt)
-        self.enter()
+        self.start(line)
         self.until_prompt()
         return self.lines_to_cursor
 
+    def start(self, line: str) -> None:
+        """Type a line at the prompt, press Enter and wait until the program has taken it, and not for what it does."""
+        self.until_prompt()
+        self.type(line)
+        self.until(lambda: not line or not self.is_at_prompt)
+        self.enter()
+
     def enter(self) -> None:
-        """Press Enter and wait until the program has taken the line: the cursor is no longer where it was."""
-        cursor = self._screen.cursor
-        place, written = (cursor.x, cursor.y), len(self.raw)
+        """Press Enter and wait until the program says that it has taken the line.
+
+        The cursor does not tell: a program draws its prompt anew while one types and after Enter, and what was read may end there.
+        """
+        sign = _HAS_READ if _READS in self.raw else b"\n"
+        seen = self.raw.count(sign)
         self.type("\r")
-        self.until(lambda: len(self.raw) > written and (cursor.x, cursor.y) != place)
+        self.until(lambda: self.raw.count(sign) > seen)
 
     def until(self, wanted: str | Callable[[], bool], limit_s: float = LIMIT_S) -> list[str]:
-        """Wait until a text is to be seen, wrapped or not, or until a condition holds; gives the lines of the screen then."""
+        """Wait until a text is to be seen, wrapped or not, or until a condition holds; gives the lines of the screen then.
+
+        The cursor is hidden while something is drawn: nobody looks then, unless the program leaves it so and is silent.
+        """
         end = time.monotonic() + limit_s
-        while not (wanted in self.flowing if isinstance(wanted, str) else wanted()):
+        silent = False
+        while True:
+            looks = silent or self.is_over or not self._screen.cursor.hidden
+            if looks and (wanted in self.flowing if isinstance(wanted, str) else wanted()):
+                return self.lines
             if self.is_over or time.monotonic() > end:
                 state = "the program has ended" if self.is_over else f"not within {limit_s:.0f} s"
                 raise AssertionError(f"{wanted!r}: {state}; the screen is\n{self.text}")
-            self._read(0.2)
-        return self.lines
+            silent = not self._read(0.2)
 
     def until_prompt(self, limit_s: float = LIMIT_S) -> list[str]:
         """Wait for a prompt with nothing typed."""
@@ -145,9 +160,7 @@ class Screen:
 
     def until_interruptible(self) -> None:
         """Wait until Ctrl-C is a signal: while a line is read it is a key, and for a moment after Enter too."""
-        import termios
-
-        self.until(lambda: bool(termios.tcgetattr(self.child.child_fd)[3] & termios.ISIG))
+        self.until(lambda: bool(self._modes() & termios.ISIG))
 
     def until_over(self) -> int:
         """Wait for the end of the program, and give its exit status; minus the signal if one ended it."""
@@ -170,16 +183,22 @@ class Screen:
         self.child.setwinsize(rows, columns)
         self._screen.resize(rows, columns)
 
-    def _read(self, timeout_s: float) -> None:
+    def _modes(self) -> int:
+        return int(termios.tcgetattr(self.child.child_fd)[3])
+
+    def _read(self, timeout_s: float) -> bool:
+        """Take what the program wrote; whether it wrote anything in that time."""
         try:
-            data = self.child.read_nonblocking(65536, timeout_s)
+            # One byte: what passes so does not hang on where the writes of a busy machine happen to be cut.
+            data = self.child.read_nonblocking(1, timeout_s)
         except pexpect.TIMEOUT:
-            return
+            return False
         except pexpect.EOF:
             self.is_over = True
-            return
+            return False
         self.raw += data
         self._stream.feed(data)
+        return True
 
     # ---- its end
 

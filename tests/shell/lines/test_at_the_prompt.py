@@ -115,7 +115,7 @@ def test_less_shows_colours_is_quit_and_killed_and_leaves_the_terminal_as_it_was
 def test_control_c_ends_a_pipe_and_the_rest_of_the_line_and_keeps_the_prompt(tmp_path: Path) -> None:
     with Screen.shell("--demo", home=tmp_path) as screen:
         before = modes(screen)
-        screen.type("pwd | sleep 60; echo-is-no-command\r")
+        screen.start("pwd | sleep 60; echo-is-no-command")
         until_started(screen, "sleep")
         screen.type(CTRL_C)
         screen.until_prompt()
@@ -124,7 +124,7 @@ def test_control_c_ends_a_pipe_and_the_rest_of_the_line_and_keeps_the_prompt(tmp
         assert children(screen, "sleep") == []
         assert modes(screen) == before
         # A program that lives on after Ctrl-C is waited for, as in sh.
-        screen.type("pwd | { trap 'echo trapped' INT; sleep 60; echo went on; }\r")
+        screen.start("pwd | { trap 'echo trapped' INT; sleep 60; echo went on; }")
         until_started(screen, "sleep")
         screen.type(CTRL_C)
         screen.until_prompt()
@@ -137,7 +137,7 @@ def test_control_c_ends_a_pipe_and_the_rest_of_the_line_and_keeps_the_prompt(tmp
 @pytest.mark.slow
 def test_control_c_stops_a_command_that_writes_for_ever_into_a_full_pipe(tmp_path: Path) -> None:
     with Screen.shell("--demo", home=tmp_path) as screen:
-        screen.type("log -p -o jsonl | sleep 60\r")
+        screen.start("log -p -o jsonl | sleep 60")
         until_started(screen, "sleep")
         screen.type(CTRL_C)
         screen.until_prompt()
@@ -149,9 +149,7 @@ def test_control_c_stops_a_command_that_writes_for_ever_into_a_full_pipe(tmp_pat
 def test_control_c_stops_what_waits_for_a_reader(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     with Screen.shell("--demo", home=tmp_path) as screen:
-        screen.type("pwd > fifo")
-        screen.until("pwd > fifo")
-        screen.enter()
+        screen.start("pwd > fifo")
         screen.until_interruptible()
         screen.type(CTRL_C)
         screen.until_prompt()
@@ -198,7 +196,7 @@ def test_control_z_stops_the_shell_and_its_pipe_and_both_go_on(tmp_path: Path) -
         screen.type("fg\r")
         screen.until(lambda: screen.before_cursor.endswith("demo /> "))
         screen.run("pwd")
-        screen.type("pwd | (sleep 1; cat; echo piped)\r")
+        screen.start("pwd | (sleep 1; cat; echo piped)")
         until_started(screen, "sleep")
         screen.type(CTRL_Z)
         screen.until(lambda: screen.before_cursor == "outer> ")
