@@ -39,7 +39,16 @@ _READS, _HAS_READ = b"\x1b[?2004h", b"\x1b[?2004l"
 class Screen:
     """A program in a pseudo-terminal, and what it shows there."""
 
-    def __init__(self, argv: Sequence[str], *, home: Path, rows: int = 24, columns: int = 80, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        home: Path,
+        rows: int = 24,
+        columns: int = 80,
+        env: dict[str, str] | None = None,
+        grain: int = 65536,
+    ) -> None:
         values = {name: value for name, value in environment().items() if name not in _DROPPED and not name.startswith(_DROPPED_STARTS)}
         folders = {"HOME": home, "XDG_STATE_HOME": home / "state", "XDG_CONFIG_HOME": home / "config", "XDG_CACHE_HOME": home / "cache"}
         values |= {name: str(path) for name, path in folders.items()} | {"TERM": "xterm-256color"} | (env or {})
@@ -47,6 +56,8 @@ class Screen:
         self.child.delaybeforesend = None
         self._screen = _Answering(columns, rows, self.child)
         self._stream = pyte.ByteStream(self._screen)
+        self.grain = grain
+        """Bytes that are read at most at a time: with 1, a test does not hang on where a busy machine cuts what is written."""
         self.raw = b""
         """All that the program wrote so far."""
         self.is_over = False
@@ -91,7 +102,8 @@ class Screen:
     def before_cursor(self) -> str:
         """What stands before the cursor on its line."""
         cursor = self._screen.cursor
-        return str(self._screen.display[cursor.y])[: cursor.x]
+        row = self._screen.buffer[cursor.y]
+        return "".join(row[x].data for x in range(cursor.x))
 
     @property
     def is_at_prompt(self) -> bool:
@@ -189,8 +201,7 @@ class Screen:
     def _read(self, timeout_s: float) -> bool:
         """Take what the program wrote; whether it wrote anything in that time."""
         try:
-            # One byte: what passes so does not hang on where the writes of a busy machine happen to be cut.
-            data = self.child.read_nonblocking(1, timeout_s)
+            data = self.child.read_nonblocking(self.grain, timeout_s)
         except pexpect.TIMEOUT:
             return False
         except pexpect.EOF:
