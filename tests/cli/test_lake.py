@@ -181,6 +181,30 @@ def test_a_ledger_that_is_damaged_is_one_line(made: Path, text: str, tmp_path: P
         run(made, tmp_path / "node" / "__cluster_metadata-0" / segment(14))
 
 
+def test_files_of_others_beside_the_ledger_are_named_and_disturb_nobody(made: Path, tmp_path: Path) -> None:
+    """What a Mac leaves in a copy, what an editor does, and names that are almost ours."""
+    own = made / "_metashell"
+    (own / "pending").mkdir(exist_ok=True)
+    (own / "commits" / "old").mkdir()
+    odd = [
+        "._00000002.json",
+        "._00000025.checkpoint.json",
+        "00000002.json~",
+        "0000000\u00b2.json",
+        "99.json",
+        "x.checkpoint.json",
+        "old/00000009.json",
+    ]
+    others = sorted(["_metashell/pending/._00000003-x.json", *(f"_metashell/commits/{name}" for name in odd)])
+    for name in others:
+        (made / name).write_bytes(b"\0\5\x16\7")
+    assert findings(made) == [("other", name, False) for name in others]
+    assert [commit["commit"] for commit in told("log", made)] == [1, 2]
+    assert told("status", made)["rows"] == 24
+    (node(tmp_path / "node") / segment(20)).write_bytes(topics(20, 2))
+    assert run(made, tmp_path / "node" / "__cluster_metadata-0" / segment(20)).number == 3
+
+
 def test_commits_before_a_bad_one_are_listed(made: Path, tmp_path: Path) -> None:
     (node(tmp_path / "node") / segment(20)).write_bytes(topics(20, 2))
     run(made, tmp_path / "node" / "__cluster_metadata-0" / segment(20))
