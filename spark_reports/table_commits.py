@@ -101,7 +101,11 @@ class TableCommits(Commits):
         """The rows of files that tasks have written, with the columns that these say themselves."""
         top = java_uri(store.place)
         schema = _schema_of(store, names[0])
-        return self._spark.read.schema(schema).parquet(*(_GLOB.sub(r"\\\1", f"{top}/{name}") for name in names))
+        reader = self._spark.read.schema(schema)
+        for ignored in ("ignoreCorruptFiles", "ignoreMissingFiles"):
+            # A session may be set so, and rows that count as read would be missing.
+            reader = reader.option(ignored, "false")
+        return reader.parquet(*(_GLOB.sub(r"\\\1", f"{top}/{name}") for name in names))
 
     def _nothing(self, tables: Tables, table: str) -> Any:
         look = tables.look(table)

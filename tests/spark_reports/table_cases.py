@@ -300,6 +300,26 @@ def forget(lake: Lake) -> None:
 
 @ICEBERG
 def test_a_log_that_was_cut_is_refused_with_replace_too(lake: Lake) -> None:
+@ICEBERG
+def test_parts_that_cannot_be_read_are_no_commit_whatever_the_session_ignores(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = TableCommits.place
+
+    def place(self: TableCommits, *words: Any) -> None:
+        for part in (lake.out / "_metashell" / "work").rglob("*.part"):
+            data = part.read_bytes()
+            footer = int.from_bytes(data[-8:-4], "little") + 8
+            part.write_bytes(data[:4] + bytes(len(data) - 4 - footer) + data[-footer:])
+        real(self, *words)
+
+    (lake.log / SEGMENT).write_bytes(topics(0, 4))
+    lake.spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    with monkeypatch.context() as patch, pytest.raises(Exception, match="part"):
+        patch.setattr(TableCommits, "place", place)
+        lake.export()
+    lake.spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
+    assert not [name for name in lake.left_over() if name.startswith("commits/")]
+
+
     (lake.log / SEGMENT).write_bytes(topics(0, 8))
     lake.export()
     (lake.log / SEGMENT).write_bytes(topics(0, 4) + topics(4, 6, epoch=2, name="u"))
