@@ -183,6 +183,8 @@ def test_an_overwrite_leaves_its_own_rows_only(lake: Lake, monkeypatch: pytest.M
         lake.export(other.parent, mode="overwrite", tables=("topic",))
     report = lake.export(other.parent, tables=None)
     assert (report.recovered, report.rows) == ("an interrupted export was completed", {})
+    lake.export(other.parent, mode="overwrite", tables=("topic",))
+    assert lake.export(other.parent, tables=None).rows == {}
     assert lake.names() == expected(0, 6, "n")
     assert {row["cluster_id"] for row in lake.read().collect()} == {"0123"}
     assert lake.read("batches").count() == 0
@@ -299,8 +301,6 @@ def forget(lake: Lake) -> None:
 
 
 @ICEBERG
-def test_a_log_that_was_cut_is_refused_with_replace_too(lake: Lake) -> None:
-@ICEBERG
 def test_parts_that_cannot_be_read_are_no_commit_whatever_the_session_ignores(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     real = TableCommits.place
 
@@ -320,6 +320,8 @@ def test_parts_that_cannot_be_read_are_no_commit_whatever_the_session_ignores(la
     assert not [name for name in lake.left_over() if name.startswith("commits/")]
 
 
+@ICEBERG
+def test_a_log_that_was_cut_is_refused_with_replace_too(lake: Lake) -> None:
     (lake.log / SEGMENT).write_bytes(topics(0, 8))
     lake.export()
     (lake.log / SEGMENT).write_bytes(topics(0, 4) + topics(4, 6, epoch=2, name="u"))
