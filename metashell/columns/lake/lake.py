@@ -102,8 +102,21 @@ def require_same(store: Store, lake: LakeFormat, wanted: LakeFormat) -> None:
 
 def require_same_format(store: Store, lake: LakeFormat, wanted: LakeFormat) -> None:
     """Errors: UsageError where rows would go into tables of another format."""
-    if wanted.table_format != lake.table_format:
-        raise UsageError(f"{store.shown}: this lake is {lake.table_format}, not {wanted.table_format}: name another --out", "--out")
+    _require_table_format(store, lake, wanted.table_format)
+
+
+def require_same_tables(store: Store, commit: Commit, table_format: str) -> None:
+    """Errors: UsageError where a commit goes into tables of another format.
+
+    The first commit may have been interrupted before `format.json`: then nothing but its pending file says what its rows lie in.
+    """
+    if commit.format:
+        _require_table_format(store, format_of(store, commit.format), table_format)
+
+
+def _require_table_format(store: Store, lake: LakeFormat, table_format: str) -> None:
+    if table_format != lake.table_format:
+        raise UsageError(f"{store.shown}: this lake is {lake.table_format}, not {table_format}: name another --out", "--out")
 
 
 def refuse_other_output(store: Store) -> None:
@@ -179,12 +192,15 @@ def read_pendings(store: Store, names: Sequence[str]) -> list[Pending]:
     return pendings
 
 
-def read_state_to_be(store: Store) -> tuple[LakeState, bool]:
-    """The state, with the commit that the next export completes; and whether there is one."""
+def read_state_to_be(store: Store, table_format: str) -> tuple[LakeState, bool]:
+    """The state, with the commit that the next export to tables of this format completes; and whether there is one."""
     pendings = read_pendings(store, [file.name for file in store.files(PENDINGS)])
     state = read_state(store)
     for pending in pendings:
-        if pending.commit.number == state.number + 1 and pending.is_complete(store):
+        if pending.commit.number != state.number + 1:
+            continue
+        require_same_tables(store, pending.commit, table_format)
+        if pending.is_complete(store):
             state.apply(pending.commit)
             return state, True
     return state, False
