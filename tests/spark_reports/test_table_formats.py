@@ -144,12 +144,28 @@ def test_the_progress_of_a_stream_lies_beside_its_rows(out: str, place: str) -> 
     assert progress_place(MagicMock(), out) == place
 
 
-def test_jars_for_another_spark_are_one_line() -> None:
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            "NoSuchMethodError: 'void org.apache.spark.sql.X.<init>()'",
+            "a jar that Spark was given is built for another release of Spark: 'void org.apache.spark.sql.X.<init>()'",
+        ),
+        (
+            "NoClassDefFoundError: software/amazon/awssdk/core/X$Y\n\tat x\nCaused by: java.lang.ClassNotFoundException: software.amazon.X",
+            "Spark cannot load the class software.amazon.awssdk.core.X$Y: a jar is missing, or is built for another release",
+        ),
+        (
+            "NoClassDefFoundError: Could not initialize class org.x.Y",
+            "Spark cannot load the class org.x.Y: a jar is missing, or is built for another release",
+        ),
+    ],
+)
+def test_jars_that_are_missing_or_for_another_spark_are_one_line(error: str, line: str) -> None:
     class Py4JJavaError(Exception):
         pass
 
     Py4JJavaError.__module__ = "py4j.protocol"
-    said = "An error occurred while calling o57.save.\n: java.lang.NoSuchMethodError: 'void org.apache.spark.sql.X.<init>()'\n\tat x"
-    found = error_in(Py4JJavaError(said))
+    found = error_in(Py4JJavaError(f"An error occurred while calling o57.save.\n: java.lang.{error}\n\tat x"))
     assert isinstance(found, MetashellError)
-    assert str(found) == "a jar that Spark was given is built for another release of Spark: 'void org.apache.spark.sql.X.<init>()'"
+    assert str(found) == line
