@@ -54,7 +54,9 @@ def test_options_that_do_not_go_together() -> None:
     for fitting in (
         ["--format", "delta"],
         ["--format", "iceberg", "--catalog", "prod.kafka", "--out", "s3://bucket/lake"],
-        ["--format", "iceberg", "--out", "hdfs://host/lake"],
+        ["--format", "iceberg", "--out", "hdfs://host:8020/lake[1]"],
+        ["--format", "delta", "--out", "/x/20:00"],
+        ["--format", "parquet", "--out", "/x/20:00 [1]"],
         ["--format", "parquet"],
         ["--format", "delta", "--jars", "x.jar"],
     ):
@@ -66,6 +68,8 @@ def test_options_that_do_not_go_together() -> None:
         (["--format", "delta", "--catalog", "prod"], "--catalog goes with --format iceberg"),
         (["--format", "iceberg", "--catalog", "a`b"], "--catalog a`b: not CATALOG or CATALOG.NAMESPACE"),
         (["--format", "delta", "--target-file-size", "1M"], "--target-file-size: tables of delta have a way of their own"),
+        (["--format", "delta", "--out", "/x/20:00 [1]"], "/x/20:00 [1]: Java's file systems read no folder with both : and [ in its name"),
+        (["--format", "iceberg", "--out", "hdfs://host:1/a:b/{c}"], "hdfs://host:1/a:b/{c}: Java's file systems read no folder with"),
         (["--format", "iceberg", "--out", "s3://bucket/lake"], "--format iceberg: in an object store Iceberg needs a catalog"),
     ):
         with pytest.raises(UsageError) as caught:
