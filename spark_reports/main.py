@@ -52,6 +52,10 @@ def run(values: SimpleNamespace) -> int:
     try:
         # Others of one export are kept out by its driver; a stream has its folder as long as it runs.
         with store.lock(f"{NAME} stream") if values.job == "stream" else nullcontext() as held:
+            if held is not None:
+                from spark_reports.stream_job import refuse_other_output
+
+                refuse_other_output(store)
             spark = _session(values.master, settings)
             try:
                 fault_count = _stream(spark, values, held) if values.job == "stream" else _JOBS.get(values.job, _report)(spark, values)

@@ -19,6 +19,7 @@ import pyarrow as pa
 from metashell.codec.uris import is_uri, shown_uri
 from metashell.columns import ReadOptions, Split, read_split
 from metashell.columns.decode.redacting import marked_schema
+from metashell.columns.export.earlier import refuse_lake
 from metashell.columns.export.parquet import ParquetTable
 from metashell.columns.meanings.comments import commented
 from metashell.columns.names import STATE_TABLES
@@ -112,16 +113,15 @@ def start_stream(
 
     `say` gets what is odd about a log, such as that it was cut back. `held` is the lock of `out`: where it may be lost, nothing more is
     written.
-    Errors: UsageError for a table that cannot be streamed, and for a place that Spark cannot keep its progress at.
+    Errors: UsageError for a table that cannot be streamed, for a lake, and for a place that Spark cannot keep its progress at.
     """
     for table in tables or ():
         table_schema(table)
         if table in STATE_TABLES or table in DERIVED:
             raise UsageError(f"table {table} is read as a whole: only tables of events can be streamed", table)
     store = open_store(out, sources=paths)
+    refuse_other_output(store)
     progress = progress_place(spark, out)
-    if older := next((file.name for file in store.files() if f"/{_OF_SPARK}/" in file.name), None):
-        raise UsageError(f"{shown_uri(out)}: holds the stream of an earlier release ({older}): give another --out", out)
     store.require_writable()
     options = {**(options or {}), "table": SPLITS, "paths": dumps(list(paths))}
     asked = asked_by(options)
@@ -129,6 +129,13 @@ def start_stream(
     frame = spark.readStream.format(NAME).options(**options).load()
     query = frame.writeStream.foreachBatch(Sink(spark, store, wanted, say, held))
     return query.option("checkpointLocation", progress).trigger(processingTime=interval).start()
+
+
+def refuse_other_output(store: Store) -> None:
+    """Errors: UsageError where a stream would write into a lake, or beside the stream of an earlier release."""
+    refuse_lake(store, "export --mode append")
+    if older := next((file.name for file in store.files() if f"/{_OF_SPARK}/" in file.name), None):
+        raise UsageError(f"{store.shown}: holds the stream of an earlier release ({older}): give another --out", store.place)
 
 
 def progress_place(spark: Any, out: str) -> str:

@@ -147,7 +147,7 @@ def plan_only(options: AppendOptions, table_format: str = PARQUET) -> AppendRepo
     """What `append` would do. Nothing is written or locked. Errors: as of `append`."""
     store = open_store(options.out, sources=options.paths)
     refuse_unfit(store, options, table_format)
-    state, is_interrupted = read_state_to_be(store)
+    state, is_interrupted = read_state_to_be(store, table_format)
     resets = options.mode == "overwrite"
     lake = options.wanted("", table_format)
     if state.number and not resets:

@@ -30,6 +30,7 @@ from metashell.columns.lake.lake import (
     put_pending,
     read_commit,
     read_pendings,
+    require_same_tables,
     write_format,
 )
 from metashell.columns.lake.ledger import Commit, LakeState
@@ -101,6 +102,8 @@ class Commits:
     def _recover(self, store: Store, held: Held, pending: Pending) -> str:
         commit = pending.commit
         made = read_commit(store, commit.number)
+        if made is None or made.id == commit.id:
+            require_same_tables(store, commit, self.table_format)
         if made is not None and made.id == commit.id:
             _tidy(store, held, pending)
             return "an interrupted export was completed"
