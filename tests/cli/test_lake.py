@@ -17,7 +17,7 @@ import pytest
 from metashell.cli import lake
 from metashell.columns.lake.check import Checked, check_lake
 from metashell.columns.lake.lake import read_state
-from metashell.columns.lake.names import commit_name
+from metashell.columns.lake.names import checkpoint_name, commit_name
 from metashell.errors import MetashellError
 from metashell.stores import open_store
 from metashell.stores.holding import holding
@@ -179,6 +179,86 @@ def test_a_ledger_that_is_damaged_is_one_line(made: Path, text: str, tmp_path: P
         assert done.stderr == f"metashell lake {verb}: {path}: damaged: not the JSON that was written there\n"
     with pytest.raises(MetashellError, match="damaged"):
         run(made, tmp_path / "node" / "__cluster_metadata-0" / segment(14))
+
+
+def test_files_of_others_beside_the_ledger_are_named_and_disturb_nobody(made: Path, tmp_path: Path) -> None:
+    """What a Mac leaves in a copy, what an editor does, and names that are almost ours."""
+    own = made / "_metashell"
+    (own / "pending").mkdir(exist_ok=True)
+    (own / "commits" / "old").mkdir()
+    odd = [
+        "._00000002.json",
+        "._00000025.checkpoint.json",
+        "00000002.json~",
+        "0000000\u00b2.json",
+        "99.json",
+        "x.checkpoint.json",
+        "old/00000009.json",
+    ]
+    others = sorted(["_metashell/pending/._00000003-x.json", *(f"_metashell/commits/{name}" for name in odd)])
+    for name in others:
+        (made / name).write_bytes(b"\0\5\x16\7")
+    assert findings(made) == [("other", name, False) for name in others]
+    assert [commit["commit"] for commit in told("log", made)] == [1, 2]
+    assert told("status", made)["rows"] == 24
+    (node(tmp_path / "node") / segment(20)).write_bytes(topics(20, 2))
+    assert run(made, tmp_path / "node" / "__cluster_metadata-0" / segment(20)).number == 3
+
+
+def spoil(said: dict[str, Any], place: str) -> None:
+    """Put into a pending file what never was written there."""
+    commit, name = said["commit"], "../../evil.parquet"
+    match place:
+        case "added":
+            commit["added"][0][0] = name
+        case "removed":
+            commit["removed"] = [name]
+        case "staged":
+            said["staged"][0] = name
+        case "staged short":
+            said["staged"].pop()
+        case "id":
+            commit["id"] = "../x"
+        case "number":
+            commit["number"] = "3"
+
+
+@pytest.mark.parametrize("place", ["added", "removed", "staged", "staged short", "id", "number"])
+def test_a_commit_that_names_what_no_lake_has_is_damaged_and_nothing_is_touched(made: Path, tmp_path: Path, place: str) -> None:
+    evil = made.parent / "evil.parquet"
+    evil.write_bytes(b"x")
+    commit = json.loads((made / commit_name(2)).read_text())
+    said = {"commit": {**commit, "number": 3, "id": "a" * 32}, "staged": [file[0] for file in commit["added"]], "more": {}}
+    spoil(said, place)
+    pending = made / "_metashell" / "pending" / f"00000003-{'a' * 32}.json"
+    pending.parent.mkdir(exist_ok=True)
+    pending.write_text(json.dumps(said))
+    before = content(tmp_path)
+    for verb in ("status", "check"):
+        done = ask(verb, made)
+        assert (done.status, done.stderr) == (1, f"metashell lake {verb}: {pending}: damaged: not the JSON that was written there\n")
+    with pytest.raises(MetashellError, match="damaged"):
+        run(made, tmp_path / "node")
+    if "staged" not in place:
+        pending.unlink()
+        (made / commit_name(3)).write_text(json.dumps(said["commit"]))
+        for verb in ("status", "log", "check"):
+            assert (
+                ask(verb, made).stderr == f"metashell lake {verb}: {made / commit_name(3)}: damaged: not the JSON that was written there\n"
+            )
+        (made / commit_name(3)).unlink()
+        pending.write_text("")
+    assert {name: size for name, (size, _) in content(tmp_path).items() if name.endswith((".parquet", ".log"))} == {
+        name: size for name, (size, _) in before.items() if name.endswith((".parquet", ".log"))
+    }
+
+
+def test_a_checkpoint_that_names_what_no_lake_has_is_damaged(made: Path) -> None:
+    said = read_state(open_store(str(made))).to_json()
+    said["files"][0][0] = "../evil.parquet"
+    (made / checkpoint_name(2)).write_text(json.dumps(said))
+    for verb in ("status", "check"):
+        assert f"{checkpoint_name(2)}: damaged: not the JSON that was written there\n" in ask(verb, made).stderr
 
 
 def test_commits_before_a_bad_one_are_listed(made: Path, tmp_path: Path) -> None:

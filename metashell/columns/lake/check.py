@@ -12,7 +12,7 @@ from pyarrow.parquet import read_metadata
 
 from metashell.columns.lake.lake import PARQUET, read_commit
 from metashell.columns.lake.ledger import LakeFile
-from metashell.columns.lake.names import COMMITS, FORMAT, OWN, PENDINGS, WORK
+from metashell.columns.lake.names import FORMAT, OWN, WORK, is_commit, is_pending
 from metashell.columns.lake.status import LakeStatus, asked, lake_status, pendings_of
 from metashell.stores import Store
 from metashell.stores.holding import holding
@@ -171,5 +171,5 @@ def _beside(moment: _Moment) -> Iterator[Finding]:
         elif name.startswith(f"{WORK}/"):
             if not status.pendings:
                 yield Finding(kind="pending", name=name, message="is being written, or an export left it there", is_fault=False)
-        elif name != FORMAT and not name.startswith((f"{COMMITS}/", f"{PENDINGS}/", f"{LOCKS}/")):
+        elif name != FORMAT and not (is_commit(name) or is_pending(name) or name.startswith(f"{LOCKS}/")):
             yield Finding(kind="other", name=name, message="is no file of a lake", is_fault=False)

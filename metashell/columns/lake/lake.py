@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from metashell.columns.lake.ledger import Commit, LakeState
-from metashell.columns.lake.names import COMMITS, FORMAT, PENDINGS, checkpoint_name, commit_name, pending_name
+from metashell.columns.lake.ledger import Commit, LakeState, names_of_json
+from metashell.columns.lake.names import COMMITS, FORMAT, PENDINGS, checkpoint_name, commit_name, is_pending, numbers_of, pending_name
 from metashell.errors import MetashellError, UsageError
 from metashell.stores import Store
 
@@ -132,9 +132,8 @@ def refuse_other_output(store: Store) -> None:
 
 def read_state(store: Store) -> LakeState:
     """The state of a lake. Errors: MetashellError where a commit is missing or damaged."""
-    listed = [file.name.rpartition("/")[2] for file in store.files(COMMITS)]
-    numbers = [int(name.partition(".")[0]) for name in listed if name.partition(".")[0].isdigit()]
-    whole = max((int(name.partition(".")[0]) for name in listed if name.endswith(".checkpoint.json")), default=0)
+    numbers, checkpoints = numbers_of(file.name for file in store.files(COMMITS))
+    whole = max(checkpoints, default=0)
     state = LakeState()
     if whole:
         found = read_json(store, checkpoint_name(whole))
@@ -184,11 +183,14 @@ def put_pending(store: Store, commit: Commit, staged: Sequence[str], more: dict[
 def read_pendings(store: Store, names: Sequence[str]) -> list[Pending]:
     """Commits that were being made, by the names of their files, as a list of `_metashell` or of `PENDINGS` has them."""
     pendings = []
-    for name in sorted(name for name in names if name.startswith(f"{PENDINGS}/")):
+    for name in sorted(filter(is_pending, names)):
         found = read_json(store, name)
         if found is not None:
             with _damaged(store, name):
-                pendings.append(Pending(Commit.of_json(found["commit"]), tuple(found["staged"]), found["more"]))
+                made = Pending(Commit.of_json(found["commit"]), names_of_json(found["staged"]), found["more"])
+                if len(made.staged) != len(made.commit.added):
+                    raise ValueError(len(made.staged))
+                pendings.append(made)
     return pendings
 
 
