@@ -6,6 +6,7 @@ differ in their credentials name one file.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,6 +51,29 @@ _PIECE_SIZE_MIN = 4
 def is_uri(path: str) -> bool:
     """Whether a path is the URI of a store, such as `s3://bucket/key`."""
     return URI_MARK in path
+
+
+def place_and_query(path: str) -> tuple[str, str]:
+    """Where a path or URI leads, and the query of a URI with its mark: it says how to get there, and may have slashes."""
+    place, mark, query = path.partition("?") if is_uri(path) else (path, "", "")
+    return place, mark + query
+
+
+def file_name(path: str) -> str:
+    """The name of a file, given by path or URI."""
+    return place_and_query(path)[0].rpartition("/")[2]
+
+
+def folder_of(path: str) -> str:
+    """The folder that a file given by path or URI lies in, by which it can be opened: that of a URI keeps the query."""
+    place, query = place_and_query(path)
+    return os.path.dirname(place) + query
+
+
+def below(folder: str, name: str) -> str:
+    """The path or URI of what lies below a folder."""
+    place, query = place_and_query(folder)
+    return f"{os.path.join(place, name)}{query}" if name else folder
 
 
 def shown_uri(uri: str) -> str:
