@@ -14,6 +14,7 @@ from metashell.columns.lake.append import FILES, AppendOptions, AppendReport, pl
 from metashell.columns.lake.lake import PARQUET
 from metashell.errors import LogCorruptError, MetashellError, UsageError
 from metashell.options.report_tools import EXPORT_MODES, TABLE_FORMATS
+from spark_reports.tables import require_readable
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -60,6 +61,8 @@ def _require_fitting_format(values: SimpleNamespace) -> None:
         raise UsageError(f"--catalog {values.catalog}: not CATALOG or CATALOG.NAMESPACE", "--catalog")
     if name != PARQUET and values.target_file_size:
         raise UsageError(f"--target-file-size: tables of {name} have a way of their own to put files together", "--target-file-size")
+    if name != PARQUET:
+        require_readable(values.out)
     is_object_store = is_uri(values.out) and not values.out.lower().startswith(("hdfs:", "file:"))
     if name == "iceberg" and is_object_store and not values.catalog:
         raise UsageError(

@@ -167,16 +167,18 @@ def _export(spark: Any, values: SimpleNamespace) -> int:
 
 
 def _stream(spark: Any, values: SimpleNamespace, held: Held | None) -> int:
+    """Write what is appended; returns how many places of the logs were left out."""
     from spark_reports.stream_job import start_stream
 
-    say = partial(complain, NAME)
-    query = start_stream(spark, values.paths, values.out, values.table, options=reading_options(values), say=say, held=held)
+    say, counts = partial(complain, NAME), list[int]()
+    options = reading_options(values)
+    query = start_stream(spark, values.paths, values.out, values.table, options=options, say=say, held=held, count_faults=counts.append)
     if values.once:
         query.processAllAvailable()
         query.stop()
     else:
         query.awaitTermination()
-    return 0
+    return sum(counts)
 
 
 _JOBS = {"export": _export}

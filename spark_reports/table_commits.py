@@ -24,11 +24,10 @@ from metashell.columns.meanings.comments import SPARK_ROW_METADATA
 from metashell.errors import MetashellError, UsageError
 from metashell.stores import Held, Store
 from metashell.stores.holder import holder, said_by
-from spark_reports.tables import Look, Tables, java_uri
+from spark_reports.tables import GLOB, Look, Tables, java_uri
 
 _WAIT_S: Final = 20.0
 _ANEW: Final = "write all anew with --mode overwrite"
-_GLOB: Final = re.compile(r"([\[\]{}*?\\])")
 
 
 class TableCommits(Commits):
@@ -106,7 +105,7 @@ class TableCommits(Commits):
         for ignored in ("ignoreCorruptFiles", "ignoreMissingFiles"):
             # A session may be set so, and rows that count as read would be missing.
             reader = reader.option(ignored, "false")
-        return reader.parquet(*(_GLOB.sub(r"\\\1", f"{top}/{name}") for name in names))
+        return reader.parquet(*(GLOB.sub(r"\\\1", f"{top}/{name}") for name in names))
 
     def _nothing(self, tables: Tables, table: str) -> Any:
         look = tables.look(table)

@@ -14,7 +14,7 @@ from metashell import __version__
 from metashell.columns.export.workers import Workers, is_large
 from metashell.columns.inputs.splits import TARGET_BYTES
 from metashell.columns.lake.changes import commit_of, merge_of, rewritten
-from metashell.columns.lake.commit import Commits
+from metashell.columns.lake.commit import AfterCommitError, Commits
 from metashell.columns.lake.compact import Rewrite, cuts
 from metashell.columns.lake.lake import (
     PARQUET,
@@ -218,7 +218,7 @@ def _add(
         try:
             report.merged = _merge(options, store, held, state, runner, commits)
         except MetashellError as error:
-            if not report.number:
+            if not report.number or isinstance(error, AfterCommitError):
                 raise
             raise MetashellError(
                 f"{error}; what is new was added as commit {report.number} before, small files stay as they are"
