@@ -17,6 +17,8 @@ from metashell.errors import MetashellError, UsageError
 
 URI_MARK = "://"
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>`]+")
+_SLIP = re.compile(r"(?<![\w.+-])((?:s3[an]?|gs|gcs|abfss?|wasbs?|hdfs|viewfs):/?)(?!/)([^\s'\"<>`]*[@?][^\s'\"<>`]*)", re.IGNORECASE)
+"""What was meant as the URI of a store and lacks a slash: it may hold keys all the same."""
 _PUNCTUATION = ":;,.!?)]}"
 """What may follow a URI in a sentence."""
 _CONTAINERS = frozenset(("abfs", "abfss", "wasb", "wasbs"))
@@ -104,12 +106,16 @@ def _without_user(scheme: str, place: str) -> str:
 
 
 def without_credentials(text: str, uri: str = "") -> str:
-    """A message with every URI in it as `shown_uri` shows it, and without the credentials of `uri`, however they are quoted."""
+    """A message with every URI in it as `shown_uri` shows it, and without the credentials of `uri`, however they are quoted.
+
+    What was meant as a URI and lacks a slash is cut too.
+    """
     if URI_MARK in uri:
         text = text.replace(uri, shown_uri(uri))
         for piece in sorted(set(_credentials(uri)), key=len, reverse=True):
             text = text.replace(piece, REDACTED)
-    return _URI.sub(_shown_match, text) if URI_MARK in text else text
+    text = _URI.sub(_shown_match, text) if URI_MARK in text else text
+    return _SLIP.sub(_shown_slip, text)
 
 
 @contextmanager
@@ -127,6 +133,13 @@ def errors_without_credentials() -> Iterator[None]:
 def _shown_match(match: re.Match[str]) -> str:
     uri = match[0].rstrip(_PUNCTUATION)
     return shown_uri(uri) + match[0][len(uri) :]
+
+
+def _shown_slip(match: re.Match[str]) -> str:
+    typed, rest = match.groups()
+    mended = f"{typed.partition(':')[0]}{URI_MARK}"
+    uri = rest.rstrip(_PUNCTUATION)
+    return typed + shown_uri(mended + uri).removeprefix(mended) + rest[len(uri) :]
 
 
 def _credentials(uri: str) -> Iterator[str]:

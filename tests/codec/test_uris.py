@@ -45,6 +45,19 @@ def test_uris_in_a_sentence_are_cut_and_its_punctuation_stays() -> None:
     assert without_credentials(text) == "cannot read 's3://bucket/x', nor s3://b/y: no such file (see s3://b)."
 
 
+def test_uris_that_lack_a_slash_are_cut_too() -> None:
+    text = "s3:/AKIAKEY:hush/hush@bucket/x: no; S3:AKIAKEY:hush@bucket?token=hush, 'gs:/b/y?token=hush' (gs:/k:hush@b)."
+    assert without_credentials(text) == "s3:/bucket/x: no; S3:bucket, 'gs:/b/y' (gs:/b)."
+    for text in (
+        "s3:/bucket/x: No such file or directory",
+        "ings:me@home",
+        "file:/a@b",
+        "abfss:/box@account.dfs.core.windows.net/x",
+        "s3: a@b",
+    ):
+        assert without_credentials(text) == text
+
+
 def test_what_a_store_says_of_its_keys_is_cut_however_it_spells_them() -> None:
     uri = "s3://AKIAKEY:se%2Fcr%2Bet@bucket/x?secret_key=hushhush"
     said = "Invalid key AKIAKEY with se/cr+et (se%2Fcr%2Bet), secret_key 'hushhush' of s3://AKIAKEY:se/cr+et@bucket/x"

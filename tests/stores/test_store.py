@@ -246,7 +246,12 @@ def test_a_new_file_has_the_rights_of_any_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ("s3:/bucket/x", r"^s3:/bucket/x: the URI of a store has two slashes"),
+        (
+            "s3:/bucket/x",
+            r"^s3:/bucket/x: the URI of a store has two slashes behind its scheme; for a folder of that name say \./s3:/bucket/x$",
+        ),
+        ("s3:/KEYKEY:SECRET@bucket/x?token=TOKEN", r"^s3:/bucket/x: the URI of a store has two slashes behind its scheme$"),
+        ("GS:KEYKEY:SECRET@bucket/x", r"^GS:bucket/x: the URI of a store has two slashes behind its scheme$"),
         ("foo://x/y", r"^foo://x/y: no store is known for foo://; there are file://, s3://"),
         ("file://other/x", r"^file://other/x: file:// has no host"),
         ("s3://", r"^s3://: names no folder"),

@@ -39,6 +39,10 @@ from metashell.errors import MetashellError
 from metashell.stores import Held, Store
 
 
+class AfterCommitError(MetashellError):
+    """What failed behind a commit: its rows are in the lake."""
+
+
 class Commits:
     """How commits get into a lake, by its tables: these are Parquet files. Tables that have a log of their own have other steps 4.
 
@@ -52,7 +56,8 @@ class Commits:
     def make(self, store: Store, held: Held, state: LakeState, commit: Commit, staged: Sequence[str]) -> None:
         """Make a commit whose files lie under the names `staged`, in the order of `commit.added`; the state has it then.
 
-        Errors: MetashellError of the store, for a part that is not there, or where the lock was lost; the next to write goes on.
+        Errors: MetashellError of the store, for a part that is not there, or where the lock was lost; the next to write goes on. It is an
+        AfterCommitError where the commit is there.
         """
         assert len(staged) == len(commit.added), "each file has a staged name"
         try:
@@ -68,7 +73,9 @@ class Commits:
         self._finish(store, held, pending)
         state.apply(self.kept(commit))
         if commit.number % CHECKPOINT_EVERY == 0:
-            store.put(checkpoint_name(commit.number), json_bytes(state.to_json()), durable=True)
+            # It only saves time: without it opening the lake reads up to twice as many commits, and the next one is as good.
+            with suppress(MetashellError):
+                store.put(checkpoint_name(commit.number), json_bytes(state.to_json()), durable=True)
 
     def recover(self, store: Store, held: Held) -> str:
         """Finish or undo what other writers left; what was done, in a line, or nothing. Errors: MetashellError."""
@@ -126,7 +133,12 @@ class Commits:
         there = read_commit(store, commit.number)
         if there is None or there.id != commit.id:
             raise MetashellError(f"{store.shown_name(name)}: was written by another export at the same time: nothing more is done here")
-        _tidy(store, held, pending)
+        try:
+            _tidy(store, held, pending)
+        except MetashellError as error:
+            raise AfterCommitError(
+                f"{error}; commit {commit.number} was made before, and the next export does what is left of it"
+            ) from error
 
 
 def _tidy(store: Store, held: Held, pending: Pending) -> None:
