@@ -58,7 +58,7 @@ def run(values: SimpleNamespace) -> int:
                 refuse_other_output(store)
             spark = _session(values.master, settings)
             try:
-                fault_count = _stream(spark, values, held) if values.job == "stream" else _JOBS.get(values.job, _report)(spark, values)
+                fault_count = _do(spark, values, held)
             except Exception as error:
                 message = error_in(error)
                 if message is None:
@@ -74,6 +74,19 @@ def run(values: SimpleNamespace) -> int:
         return STATUS_OK
     complain(NAME, left_out(fault_count))
     return STATUS_FAILED
+
+
+def _do(spark: Any, values: SimpleNamespace, held: Held | None) -> int:
+    """Do a job; returns how many places of the logs were left out."""
+    match values.job:
+        case "export":
+            from spark_reports.export_command import export
+
+            return export(spark, values)
+        case "stream":
+            return _stream(spark, values, held)
+        case _:
+            return _report(spark, values)
 
 
 def _session(master: str | None, settings: dict[str, str]) -> Any:
@@ -160,14 +173,7 @@ def _report(spark: Any, values: SimpleNamespace) -> int:
     return fault_count
 
 
-def _export(spark: Any, values: SimpleNamespace) -> int:
-    from spark_reports.export_command import export
-
-    return export(spark, values)
-
-
 def _stream(spark: Any, values: SimpleNamespace, held: Held | None) -> int:
-    """Write what is appended; returns how many places of the logs were left out."""
     from spark_reports.stream_job import start_stream
 
     say, counts = partial(complain, NAME), list[int]()
@@ -181,7 +187,6 @@ def _stream(spark: Any, values: SimpleNamespace, held: Held | None) -> int:
     return sum(counts)
 
 
-_JOBS = {"export": _export}
 main = declared_tool(NAME, "report_tools:SPARK_REPORTS", run)
 
 if __name__ == "__main__":

@@ -81,8 +81,13 @@ def require_readable(place: str) -> None:
 def java_uri(place: str) -> str:
     """A folder as Java's file systems know it: nothing is quoted, `s3://` is `s3a://`, and no key or setting is in it: plans show it."""
     if not is_uri(place):
-        return f"file:{os.path.abspath(place)}"
+        return _file_uri(os.path.abspath(place))
     scheme, _, rest = shown_uri(place).partition("?")[0].partition(URI_MARK)
     if scheme.lower() == "file":
-        return f"file:{path_of_uri(place)}"
+        return _file_uri(path_of_uri(place))
     return f"{_SCHEMES_OF_HADOOP.get(scheme.lower(), scheme)}://{unquote(rest)}".rstrip("/")
+
+
+def _file_uri(path: str) -> str:
+    """A path as a URI: behind two slashes Java would look for a host."""
+    return f"file:/{path.lstrip('/')}"

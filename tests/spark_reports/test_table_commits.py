@@ -6,13 +6,18 @@ import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
 from metashell.columns.export.workers import Workers
 from metashell.columns.lake.append import AppendOptions, AppendReport, Processes, add_to
 from metashell.errors import UsageError
+from metashell.options.parser import parse
+from metashell.options.report_tools import SPARK_REPORTS
 from metashell.stores import open_store
+from spark_reports.delta_tables import DeltaTables
+from spark_reports.export_command import is_done_without_spark
 from spark_reports.table_commits import TableCommits
 from spark_reports.tables import Look, back_at
 from tests.columns.lake.lakes import SEGMENT, node, topics
@@ -97,3 +102,29 @@ def test_an_overwrite_needs_no_table_that_is_gone(lake: Lake) -> None:
     assert lake.export(6, mode="overwrite", tables=("topic",)).rows == {"topic": 6}
     assert lake.export(8).rows == {"topic": 2}
     assert lake.commits.world == {"topic": [2, 3]}
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_an_overwrite_with_other_types_is_refused_before_spark_starts(lake: Lake, more: tuple[str, ...]) -> None:
+    lake.export(4)
+
+    def asked(*words: str) -> SimpleNamespace:
+        common = ["--out", str(lake.out), "--format", "delta", "--mode", "overwrite"]
+        return parse(SPARK_REPORTS, ["export", str(lake.source), *common, *words, *more])
+
+    store = open_store(str(lake.out))
+    assert is_done_without_spark(store, asked()) == bool(more)
+    told = r"lake: tables of delta keep the types of their columns: overwrite without --old-columns, or name another --out$"
+    with pytest.raises(UsageError, match=told):
+        is_done_without_spark(store, asked("--old-columns"))
+
+
+def test_a_version_of_delta_lake_is_lines_however_names_are_spelt() -> None:
+    spark = MagicMock()
+    lines = [
+        '{"commitInfo":{"operation":"WRITE","userMetadata":"a\u2028b\u0085c"}}',
+        '{"txn":{"appId":"metashell id topic","version":3}}',
+        "",
+    ]
+    spark._jvm.org.apache.commons.io.IOUtils.toString.return_value = "\n".join(lines)
+    assert DeltaTables(spark, "/lake", "id")._version("topic", 2) == (3, {})

@@ -105,6 +105,7 @@ def test_jars_come_from_maven_unless_they_are_given(monkeypatch: pytest.MonkeyPa
 def test_places_as_java_knows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert java_uri("lake") == f"file:{tmp_path}/lake"
+    assert java_uri("//data/lake") == "file:/data/lake"
     assert java_uri("file:///data/a%20lake") == "file:/data/a lake"
     assert java_uri("s3://KEY:SECRET@bucket/lake/?endpoint_override=http://localhost") == "s3a://bucket/lake"
     assert java_uri("s3a://bucket/a%20lake") == "s3a://bucket/a lake"
