@@ -81,7 +81,7 @@ class DeltaTables:
             return None
         stream = files.open(path)
         try:
-            lines = java.org.apache.commons.io.IOUtils.toString(stream, "UTF-8").splitlines()
+            lines = java.org.apache.commons.io.IOUtils.toString(stream, "UTF-8").split("\n")
         finally:
             stream.close()
         said = [json.loads(line) for line in lines if line.startswith(('{"commitInfo":', '{"txn":'))]

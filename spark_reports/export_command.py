@@ -11,9 +11,11 @@ from metashell.cli.common import complain, with_way_out
 from metashell.cli.export_lake import checked_target_size, outcome_lines, planned_lines
 from metashell.codec.uris import is_uri
 from metashell.columns.lake.append import FILES, AppendOptions, AppendReport, plan_only, refuse_unfit
-from metashell.columns.lake.lake import PARQUET
+from metashell.columns.lake.lake import PARQUET, read_format
+from metashell.columns.lake.names import commit_name
 from metashell.errors import LogCorruptError, MetashellError, UsageError
 from metashell.options.report_tools import EXPORT_MODES, TABLE_FORMATS
+from spark_reports.tables import require_readable
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -21,30 +23,36 @@ if TYPE_CHECKING:
     from metashell.columns.lake.commit import Commits
     from metashell.stores import Store
 
-_OF_EXPORT = {
-    "mode": "--mode",
-    "dry_run": "--dry-run",
-    "replace": "--replace",
-    "target_file_size": "--target-file-size",
-    "catalog": "--catalog",
-    "jars": "--jars",
+_EXPORT, _STREAM = "export", "stream"
+_ONLY_WITH = {
+    "mode": ("--mode", (_EXPORT,)),
+    "dry_run": ("--dry-run", (_EXPORT,)),
+    "replace": ("--replace", (_EXPORT,)),
+    "target_file_size": ("--target-file-size", (_EXPORT,)),
+    "catalog": ("--catalog", (_EXPORT,)),
+    "jars": ("--jars", (_EXPORT,)),
+    "table": ("--table", (_EXPORT, _STREAM)),
+    "old_columns": ("--old-columns", (_EXPORT, _STREAM)),
+    "once": ("--once", (_STREAM,)),
 }
 _CATALOG = re.compile(r"[A-Za-z_]\w*(?:\.[\w-]+)*", re.ASCII)
 
 
 def require_fitting(values: SimpleNamespace) -> None:
     """Errors: UsageError for options that do not go together."""
-    if values.job != "export":
-        for name, option in _OF_EXPORT.items():
-            if getattr(values, name):
-                raise UsageError(f"{option} goes with the job export", option)
-        for name in TABLE_FORMATS:
-            if name in values.format:
-                raise UsageError(f"--format {name} goes with the job export", "--format")
-    else:
+    for name, (option, jobs) in _ONLY_WITH.items():
+        if getattr(values, name) and values.job not in jobs:
+            raise UsageError(f"{option} goes with the job{'s' if len(jobs) > 1 else ''} {' and '.join(jobs)}", option)
+    if values.job == _EXPORT:
         if values.replace and values.mode != "append":
             raise UsageError("--replace goes with --mode append", "--replace")
         _require_fitting_format(values)
+        return
+    for name in values.format:
+        if name in TABLE_FORMATS:
+            raise UsageError(f"--format {name} goes with the job export", "--format")
+        if values.job == _STREAM and name != PARQUET:
+            raise UsageError(f"--format {name}: a stream writes Parquet", "--format")
 
 
 def _require_fitting_format(values: SimpleNamespace) -> None:
@@ -60,6 +68,8 @@ def _require_fitting_format(values: SimpleNamespace) -> None:
         raise UsageError(f"--catalog {values.catalog}: not CATALOG or CATALOG.NAMESPACE", "--catalog")
     if name != PARQUET and values.target_file_size:
         raise UsageError(f"--target-file-size: tables of {name} have a way of their own to put files together", "--target-file-size")
+    if name != PARQUET:
+        require_readable(values.out)
     is_object_store = is_uri(values.out) and not values.out.lower().startswith(("hdfs:", "file:"))
     if name == "iceberg" and is_object_store and not values.catalog:
         raise UsageError(
@@ -69,8 +79,11 @@ def _require_fitting_format(values: SimpleNamespace) -> None:
 
 def table_format_of(values: SimpleNamespace) -> str:
     """What format.json says of the tables; those of a catalog are others than those of a folder."""
-    name = values.format[0] if values.format else PARQUET
-    return f"{name}:{values.catalog}" if values.catalog else name
+    return f"{_format(values)}:{values.catalog}" if values.catalog else _format(values)
+
+
+def _format(values: SimpleNamespace) -> str:
+    return values.format[0] if values.format else PARQUET
 
 
 def session_settings(values: SimpleNamespace) -> dict[str, str]:
@@ -96,6 +109,7 @@ def start_error(error: MetashellError, settings: dict[str, str]) -> MetashellErr
 def is_done_without_spark(store: Store, values: SimpleNamespace) -> bool:
     """Whether nothing but a plan was wanted, which is printed. Errors: UsageError where the export would be refused at once."""
     options = options_of(values)
+    _require_same_columns(store, options, _format(values))
     if not values.dry_run:
         refuse_unfit(store, options, table_format_of(values))
         return False
@@ -103,6 +117,17 @@ def is_done_without_spark(store: Store, values: SimpleNamespace) -> bool:
     _say(report)
     sys.stdout.write("".join(f"{line}\n" for line in planned_lines(report)))
     return True
+
+
+def _require_same_columns(store: Store, options: AppendOptions, name: str) -> None:
+    """Errors: UsageError where an overwrite would give columns other types, which tables with a log of their own do not take."""
+    lake = read_format(store) if name != PARQUET and options.mode == "overwrite" and store.sizes([commit_name(1)]) else None
+    if lake is not None and lake.columns != options.columns:
+        way = "with" if lake.columns == "raw" else "without"
+        raise UsageError(
+            f"{store.shown}: tables of {name} keep the types of their columns: overwrite {way} --old-columns, or name another --out",
+            "--old-columns",
+        )
 
 
 def options_of(values: SimpleNamespace) -> AppendOptions:
@@ -140,7 +165,7 @@ def export(spark: Any, values: SimpleNamespace) -> int:
 
 def _commits(spark: Any, values: SimpleNamespace) -> Commits:
     """How what is written gets into tables of the format that is asked for. Errors: MetashellError where Spark lacks what that needs."""
-    name = values.format[0] if values.format else PARQUET
+    name = _format(values)
     if name == PARQUET:
         return FILES
     from metashell.stores import open_store

@@ -52,9 +52,13 @@ def run(values: SimpleNamespace) -> int:
     try:
         # Others of one export are kept out by its driver; a stream has its folder as long as it runs.
         with store.lock(f"{NAME} stream") if values.job == "stream" else nullcontext() as held:
+            if held is not None:
+                from spark_reports.stream_job import refuse_other_output
+
+                refuse_other_output(store)
             spark = _session(values.master, settings)
             try:
-                fault_count = _stream(spark, values, held) if values.job == "stream" else _JOBS.get(values.job, _report)(spark, values)
+                fault_count = _do(spark, values, held)
             except Exception as error:
                 message = error_in(error)
                 if message is None:
@@ -70,6 +74,19 @@ def run(values: SimpleNamespace) -> int:
         return STATUS_OK
     complain(NAME, left_out(fault_count))
     return STATUS_FAILED
+
+
+def _do(spark: Any, values: SimpleNamespace, held: Held | None) -> int:
+    """Do a job; returns how many places of the logs were left out."""
+    match values.job:
+        case "export":
+            from spark_reports.export_command import export
+
+            return export(spark, values)
+        case "stream":
+            return _stream(spark, values, held)
+        case _:
+            return _report(spark, values)
 
 
 def _session(master: str | None, settings: dict[str, str]) -> Any:
@@ -156,26 +173,20 @@ def _report(spark: Any, values: SimpleNamespace) -> int:
     return fault_count
 
 
-def _export(spark: Any, values: SimpleNamespace) -> int:
-    from spark_reports.export_command import export
-
-    return export(spark, values)
-
-
 def _stream(spark: Any, values: SimpleNamespace, held: Held | None) -> int:
     from spark_reports.stream_job import start_stream
 
-    say = partial(complain, NAME)
-    query = start_stream(spark, values.paths, values.out, values.table, options=reading_options(values), say=say, held=held)
+    say, counts = partial(complain, NAME), list[int]()
+    options = reading_options(values)
+    query = start_stream(spark, values.paths, values.out, values.table, options=options, say=say, held=held, count_faults=counts.append)
     if values.once:
         query.processAllAvailable()
         query.stop()
     else:
         query.awaitTermination()
-    return 0
+    return sum(counts)
 
 
-_JOBS = {"export": _export}
 main = declared_tool(NAME, "report_tools:SPARK_REPORTS", run)
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ _JAVA: Final = re.compile(r'^(?:Exception in thread "\w+" )?((?:\w+\.){2,}[\w$]*
 _CAUSE: Final = re.compile(r"^\s*(?:Caused by|Suppressed): ((?:\w+\.)+[\w$]*(?:Exception|Error)): (.+)$", re.MULTILINE)
 _NEW_ENTRY: Final = re.compile(r"^(?:\d\d/\d\d/\d\d \d\d:|Exception in thread)", re.MULTILINE)
 _WRITTEN: Final = re.compile(r"Task failed while writing rows to (?:file:)?(\S+?)\.?(?: |$)", re.MULTILINE)
-_UNFIT: Final = re.compile(r"java\.lang\.(?:NoSuch\w+|IncompatibleClassChange|NoClassDefFound|AbstractMethod|Linkage)Error: ([^\n]+)")
+_UNFIT: Final = re.compile(r"java\.lang\.(?:NoSuch\w+|IncompatibleClassChange|AbstractMethod|Linkage)Error: ([^\n]+)")
+_LACKED: Final = re.compile(r"java\.lang\.NoClassDefFoundError: (?:Could not initialize class )?([\w.$/]+)")
 _STATE: Final = re.compile(r"(?:\. | )?SQLSTATE: \w+")
 _FULL: Final = "No space left on device"
 
@@ -36,6 +37,10 @@ def error_in(error: Exception) -> MetashellError | None:
     unfit = _UNFIT.search(text)
     if unfit is not None:
         return MetashellError(f"a jar that Spark was given is built for another release of Spark: {unfit[1][:160]}")
+    lacked = _LACKED.search(text)
+    if lacked is not None:
+        name = lacked[1].replace("/", ".")
+        return MetashellError(f"Spark cannot load the class {name}: a jar is missing, or is built for another release")
     return MetashellError(_reason(text))
 
 

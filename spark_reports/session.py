@@ -41,7 +41,7 @@ def open_session(name: str, master: str | None = None, settings: dict[str, str] 
         builder = builder.master(master)
         own |= _LOCAL if master.startswith("local") else {}
     for key, value in {**own, **(settings or {})}.items():
-        builder = builder.config(key, value)
+        builder = builder.config(key, _beside_others(value) if key == _EXTENSIONS else value)
     with _quiet_java():
         spark = builder.getOrCreate()
     if threading.current_thread() is threading.main_thread():
@@ -54,6 +54,7 @@ def open_session(name: str, master: str | None = None, settings: dict[str, str] 
     return spark
 
 
+_EXTENSIONS: Final = "spark.sql.extensions"
 _QUIET: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
@@ -64,6 +65,17 @@ _LOCAL: Final = {
     # By TCP each task waits 40 ms for a delayed acknowledgement. On a cluster the path of a socket may be longer than systems allow.
     "spark.python.unix.domain.socket.enabled": "true",
 }
+
+
+def _beside_others(extension: str) -> str:
+    """An extension behind those that spark-submit was given."""
+    if not is_submitted():
+        return extension
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized()  # what spark-submit was given, Java knows
+    given = (SparkConf().get(_EXTENSIONS) or "").split(",")
+    return ",".join(dict.fromkeys([*filter(None, given), extension]))
 
 
 @contextmanager

@@ -19,18 +19,21 @@ import pyarrow as pa
 from metashell.codec.uris import is_uri, shown_uri
 from metashell.columns import ReadOptions, Split, read_split
 from metashell.columns.decode.redacting import marked_schema
+from metashell.columns.export.earlier import refuse_lake
 from metashell.columns.export.parquet import ParquetTable
 from metashell.columns.meanings.comments import commented
 from metashell.columns.names import STATE_TABLES
 from metashell.columns.typed.tables import spark_batch
 from metashell.errors import UsageError
 from metashell.reports.derived import TABLES as DERIVED
+from metashell.reports.forms import left_out
 from metashell.stores import Held, Store, open_store
 from spark_reports.asked import SPLITS, asked_by, table_schema
 from spark_reports.source import NAME
 from spark_reports.tables import java_uri
 from spark_reports.worker import begin_task
 
+_FAULTS: Final = "faults"
 PROGRESS: Final = "_progress"
 _OF_SPARK: Final = "_spark_metadata"
 _JARS: Final = {
@@ -43,18 +46,20 @@ _PART: Final = re.compile(r"^table=[^/]+/part-(\d{8,})-\d{5,}\.parquet$")
 
 @dataclass(frozen=True, slots=True)
 class StreamTask:
-    """What a task does to its split; it travels to the executor."""
+    """What a task does to its split, and how many faults it left out; it travels to the executor."""
 
     store: Store
     options: ReadOptions
     batch_id: int
 
-    def __call__(self, numbered: tuple[Split, int]) -> None:
+    def __call__(self, numbered: tuple[Split, int]) -> int:
         begin_task()
         split, number = numbered
         tables: dict[str, list[pa.RecordBatch]] = {}
+        fault_count = 0
         for table, batch in read_split(split, self.options):
             # Faults that are skipped come whether they are wanted or not.
+            fault_count += batch.num_rows if table == _FAULTS else 0
             if self.options.tables is None or table in self.options.tables:
                 tables.setdefault(table, []).append(spark_batch(batch) if self.options.columns == "typed" else batch)
         for table, batches in tables.items():
@@ -63,17 +68,27 @@ class StreamTask:
                 writer = ParquetTable(file, schema)
                 writer.write(batches)
                 writer.close()
+        return fault_count
 
 
 class Sink:
     """Writes micro-batches: Spark calls it with the splits of each, and with its number, from 0 on."""
 
-    def __init__(self, spark: Any, store: Store, options: ReadOptions, say: Callable[[str], None], held: Held | None = None) -> None:
+    def __init__(
+        self,
+        spark: Any,
+        store: Store,
+        options: ReadOptions,
+        say: Callable[[str], None],
+        held: Held | None = None,
+        count_faults: Callable[[int], None] = lambda _: None,
+    ) -> None:
         self.context = spark.sparkContext
         self.held = held
         self.store = store
         self.options = options
         self.say = say
+        self.count_faults = count_faults
         self._is_first = True
 
     def __call__(self, frame: Any, batch_id: int) -> None:
@@ -87,7 +102,12 @@ class Sink:
             self.say(note)
         splits = [(pickle.loads(row["split"]), number) for number, row in enumerate(rows)]
         if splits:
-            self.context.parallelize(splits, len(splits)).foreach(StreamTask(self.store, self.options, batch_id))
+            tasks = self.context.parallelize(splits, len(splits)).map(StreamTask(self.store, self.options, batch_id))
+            skipped = sum(tasks.collect())
+            if skipped:
+                self.say(f"micro-batch {batch_id}: {left_out(skipped)}")
+            # What stops the reading of a log stands for a split that has nothing to read.
+            self.count_faults(skipped + sum(not split.pieces for split, _ in splits))
 
     def _remove_from(self, batch_id: int) -> None:
         """Remove what an attempt wrote that was broken off."""
@@ -107,28 +127,35 @@ def start_stream(
     interval: str = "5 seconds",
     say: Callable[[str], None] = lambda _: None,
     held: Held | None = None,
+    count_faults: Callable[[int], None] = lambda _: None,
 ) -> Any:
     """The running query that writes tables (None: all but `records`) to `out/table=NAME`; how far it has read is kept in `out/_progress`.
 
-    `say` gets what is odd about a log, such as that it was cut back. `held` is the lock of `out`: where it may be lost, nothing more is
-    written.
-    Errors: UsageError for a table that cannot be streamed, and for a place that Spark cannot keep its progress at.
+    `say` gets what is odd about a log, such as that it was cut back, and `count_faults` how many places of each micro-batch are left out.
+    `held` is the lock of `out`: where it may be lost, nothing more is written.
+    Errors: UsageError for a table that cannot be streamed, for a lake, and for a place that Spark cannot keep its progress at.
     """
     for table in tables or ():
         table_schema(table)
         if table in STATE_TABLES or table in DERIVED:
             raise UsageError(f"table {table} is read as a whole: only tables of events can be streamed", table)
     store = open_store(out, sources=paths)
+    refuse_other_output(store)
     progress = progress_place(spark, out)
-    if older := next((file.name for file in store.files() if f"/{_OF_SPARK}/" in file.name), None):
-        raise UsageError(f"{shown_uri(out)}: holds the stream of an earlier release ({older}): give another --out", out)
     store.require_writable()
     options = {**(options or {}), "table": SPLITS, "paths": dumps(list(paths))}
     asked = asked_by(options)
     wanted = replace(asked.options, tables=frozenset(tables) if tables else None, payloads=True)
     frame = spark.readStream.format(NAME).options(**options).load()
-    query = frame.writeStream.foreachBatch(Sink(spark, store, wanted, say, held))
+    query = frame.writeStream.foreachBatch(Sink(spark, store, wanted, say, held, count_faults))
     return query.option("checkpointLocation", progress).trigger(processingTime=interval).start()
+
+
+def refuse_other_output(store: Store) -> None:
+    """Errors: UsageError where a stream would write into a lake, or beside the stream of an earlier release."""
+    refuse_lake(store, "export --mode append")
+    if older := next((file.name for file in store.files() if f"/{_OF_SPARK}/" in file.name), None):
+        raise UsageError(f"{store.shown}: holds the stream of an earlier release ({older}): give another --out", store.place)
 
 
 def progress_place(spark: Any, out: str) -> str:

@@ -13,6 +13,7 @@ import json
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,10 +24,10 @@ from metashell.columns.meanings.comments import SPARK_ROW_METADATA
 from metashell.errors import MetashellError, UsageError
 from metashell.stores import Held, Store
 from metashell.stores.holder import holder, said_by
-from spark_reports.tables import Look, Tables, java_uri
+from spark_reports.tables import GLOB, Look, Tables, java_uri
 
 _WAIT_S: Final = 20.0
-_GLOB: Final = re.compile(r"([\[\]{}*?\\])")
+_ANEW: Final = "write all anew with --mode overwrite"
 
 
 class TableCommits(Commits):
@@ -45,12 +46,13 @@ class TableCommits(Commits):
         """What has to be known of the tables if this is interrupted. Errors: MetashellError where one is not as the lake left it."""
         tables = self._tables(store, commit)
         parts = _by_table(commit, staged)
-        looks = {table: tables.look(table) for table in sorted({*parts, *(state.schemas if commit.is_reset else ())})}
+        # An overwrite counts as the last commit of each table that there ever was, so one that has no rows gets it too.
+        looks = {table: tables.look(table) for table in sorted({*parts, *(state.last if commit.is_reset else ())})}
         for table, look in looks.items():
-            _require_ours(tables, table, look, state)
+            if look is not None or not commit.is_reset:
+                _require_ours(tables, table, look, state)
             if table in parts:
                 _require_fit(tables, table, look, self._staged(store, parts[table]))
-        # What a table that was emptied before has no rows of is left alone.
         bases = {table: None if look is None else look.base for table, look in looks.items() if look is not None or table in parts}
         self._begun = commit.id
         return {"bases": bases, "writer": self._java()}
@@ -63,9 +65,9 @@ class TableCommits(Commits):
         tables: Tables = self._open_tables(lake.id)
         for table, last in sorted(state.last.items()):
             look = tables.look(table)
-            if look is not None and look.is_ours and (lost := tables.lost(table, look, last, state.rows.get(table, 0))):
-                way = "put it forward again, or write all anew with --mode overwrite"
-                raise UsageError(f"{tables.shown(table)}: {lost}: {way}", "--out")
+            _require_ours(tables, table, look, state)
+            if look is not None and (lost := tables.lost(table, look, last, state.rows.get(table, 0))):
+                raise UsageError(f"{tables.shown(table)}: {lost}: put it forward again, or {_ANEW}", "--out")
 
     def place(self, store: Store, held: Held, pending: Pending) -> None:
         self._wait_for(store, pending.more["writer"])
@@ -87,8 +89,6 @@ class TableCommits(Commits):
 
     def kept(self, commit: Commit) -> Commit:
         """A commit as the ledger keeps it: the files are the tables' business."""
-        from dataclasses import replace
-
         return replace(commit, added=(), removed=())
 
     def _tables(self, store: Store, commit: Commit) -> Tables:
@@ -101,7 +101,11 @@ class TableCommits(Commits):
         """The rows of files that tasks have written, with the columns that these say themselves."""
         top = java_uri(store.place)
         schema = _schema_of(store, names[0])
-        return self._spark.read.schema(schema).parquet(*(_GLOB.sub(r"\\\1", f"{top}/{name}") for name in names))
+        reader = self._spark.read.schema(schema)
+        for ignored in ("ignoreCorruptFiles", "ignoreMissingFiles"):
+            # A session may be set so, and rows that count as read would be missing.
+            reader = reader.option(ignored, "false")
+        return reader.parquet(*(GLOB.sub(r"\\\1", f"{top}/{name}") for name in names))
 
     def _nothing(self, tables: Tables, table: str) -> Any:
         look = tables.look(table)
@@ -175,7 +179,7 @@ def _require_ours(tables: Tables, table: str, look: Look | None, state: LakeStat
     shown, count = tables.shown(table), state.rows.get(table, 0)
     if look is None:
         if count:
-            raise UsageError(f"{shown}: is gone, and the lake counts {count:,} rows in it: name another --out", "--out")
+            raise UsageError(f"{shown}: is gone, and the lake counts {count:,} rows in it: put it back, or {_ANEW}", "--out")
     elif not look.is_ours:
         raise UsageError(f"{shown}: is there already, and this lake has not made it: name another --out", "--out")
     elif look.number > state.number:

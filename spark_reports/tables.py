@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from urllib.parse import unquote
 
 from metashell.codec.uris import URI_MARK, is_uri, shown_uri
+from metashell.errors import UsageError
 from metashell.stores.local import path_of_uri
 
 DIVIDED_BY: Final = ("cluster_id", "date")
+GLOB: Final = re.compile(r"([\[\]{}*?\\])")
+"""What Hadoop takes for a pattern, unless a backslash stands before it."""
 _SCHEMES_OF_HADOOP: Final = {"s3": "s3a", "s3a": "s3a", "s3n": "s3a", "gcs": "gs"}
 
 
@@ -64,11 +68,26 @@ def back_at(number: int, last: int) -> str:
     return f"was put back to what it was {then} of this lake, which wrote to it until {last}"
 
 
+def require_readable(place: str) -> None:
+    """Errors: UsageError for a folder whose parts Spark cannot read: Hadoop takes a colon beside a quoted character for a scheme."""
+    uri = java_uri(place)
+    path = uri.partition(URI_MARK)[2].partition("/")[2] if URI_MARK in uri else uri.partition(":")[2]
+    if ":" in path and (found := GLOB.search(path)):
+        raise UsageError(
+            f"{shown_uri(place)}: Java's file systems read no folder with both : and {found[0]} in its name: name another --out", "--out"
+        )
+
+
 def java_uri(place: str) -> str:
     """A folder as Java's file systems know it: nothing is quoted, `s3://` is `s3a://`, and no key or setting is in it: plans show it."""
     if not is_uri(place):
-        return f"file:{os.path.abspath(place)}"
+        return _file_uri(os.path.abspath(place))
     scheme, _, rest = shown_uri(place).partition("?")[0].partition(URI_MARK)
     if scheme.lower() == "file":
-        return f"file:{path_of_uri(place)}"
+        return _file_uri(path_of_uri(place))
     return f"{_SCHEMES_OF_HADOOP.get(scheme.lower(), scheme)}://{unquote(rest)}".rstrip("/")
+
+
+def _file_uri(path: str) -> str:
+    """A path as a URI: behind two slashes Java would look for a host."""
+    return f"file:/{path.lstrip('/')}"

@@ -365,6 +365,12 @@ def test_no_file_names_a_path_of_the_machine_it_was_written_on() -> None:
     assert not found
 
 
+def test_no_text_has_both_sides_of_a_merge() -> None:
+    sides = re.compile(r"^(?:<{7} |>{7} |\|{7} |={7}$)", re.MULTILINE)
+    found = [str(path.relative_to(ROOT)) for path in text_files() if sides.search(path.read_text(encoding="utf-8"))]
+    assert not found
+
+
 def test_nothing_is_left_to_do_in_comments() -> None:
     marker = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|X" + r"XX)\b")
     found = [

@@ -255,7 +255,7 @@ def complain(name: str, message: str) -> None:
 
 
 def _without_credentials(text: str) -> str:
-    if "://" not in text:
+    if not any(mark in text for mark in ("://", "@", "?")):
         return text
     from metashell.codec.uris import without_credentials
 

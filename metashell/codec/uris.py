@@ -6,6 +6,7 @@ differ in their credentials name one file.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from metashell.errors import MetashellError, UsageError
 
 URI_MARK = "://"
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>`]+")
+_SLIP = re.compile(r"(?<![\w.+-])((?:s3[an]?|gs|gcs|abfss?|wasbs?|hdfs|viewfs):/?)(?!/)([^\s'\"<>`]*[@?][^\s'\"<>`]*)", re.IGNORECASE)
+"""What was meant as the URI of a store and lacks a slash: it may hold keys all the same."""
 _PUNCTUATION = ":;,.!?)]}"
 """What may follow a URI in a sentence."""
 _CONTAINERS = frozenset(("abfs", "abfss", "wasb", "wasbs"))
@@ -50,6 +53,29 @@ def is_uri(path: str) -> bool:
     return URI_MARK in path
 
 
+def place_and_query(path: str) -> tuple[str, str]:
+    """Where a path or URI leads, and the query of a URI with its mark: it says how to get there, and may have slashes."""
+    place, mark, query = path.partition("?") if is_uri(path) else (path, "", "")
+    return place, mark + query
+
+
+def file_name(path: str) -> str:
+    """The name of a file, given by path or URI."""
+    return place_and_query(path)[0].rpartition("/")[2]
+
+
+def folder_of(path: str) -> str:
+    """The folder that a file given by path or URI lies in, by which it can be opened: that of a URI keeps the query."""
+    place, query = place_and_query(path)
+    return os.path.dirname(place) + query
+
+
+def below(folder: str, name: str) -> str:
+    """The path or URI of what lies below a folder."""
+    place, query = place_and_query(folder)
+    return f"{os.path.join(place, name)}{query}" if name else folder
+
+
 def shown_uri(uri: str) -> str:
     """The URI without its user, password and unknown parameters; anything that is no URI as it is."""
     scheme, mark, rest = uri.partition(URI_MARK)
@@ -80,12 +106,16 @@ def _without_user(scheme: str, place: str) -> str:
 
 
 def without_credentials(text: str, uri: str = "") -> str:
-    """A message with every URI in it as `shown_uri` shows it, and without the credentials of `uri`, however they are quoted."""
+    """A message with every URI in it as `shown_uri` shows it, and without the credentials of `uri`, however they are quoted.
+
+    What was meant as a URI and lacks a slash is cut too.
+    """
     if URI_MARK in uri:
         text = text.replace(uri, shown_uri(uri))
         for piece in sorted(set(_credentials(uri)), key=len, reverse=True):
             text = text.replace(piece, REDACTED)
-    return _URI.sub(_shown_match, text) if URI_MARK in text else text
+    text = _URI.sub(_shown_match, text) if URI_MARK in text else text
+    return _SLIP.sub(_shown_slip, text)
 
 
 @contextmanager
@@ -103,6 +133,13 @@ def errors_without_credentials() -> Iterator[None]:
 def _shown_match(match: re.Match[str]) -> str:
     uri = match[0].rstrip(_PUNCTUATION)
     return shown_uri(uri) + match[0][len(uri) :]
+
+
+def _shown_slip(match: re.Match[str]) -> str:
+    typed, rest = match.groups()
+    mended = f"{typed.partition(':')[0]}{URI_MARK}"
+    uri = rest.rstrip(_PUNCTUATION)
+    return typed + shown_uri(mended + uri).removeprefix(mended) + rest[len(uri) :]
 
 
 def _credentials(uri: str) -> Iterator[str]:

@@ -306,7 +306,9 @@ def named_file(path: str, tree: Tree = LOCAL, folder: str | None = None) -> Inpu
             return InputFile(path=path, log=None, cluster_id=cluster_of(folder))
         name = os.path.basename(path)
     else:
-        name = path.partition("?")[0].rpartition("/")[2]
+        from metashell.codec.uris import file_name
+
+        name = file_name(path)
     parsed = parse_name(name)
     with tree.open(path) as file:
         content = content_of_file(file)

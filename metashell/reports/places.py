@@ -1,6 +1,7 @@
-"""Whether a row of a base table is of a checkpoint, and where it stands among all others: once, for SQL and for Python.
+"""What the column `file` says of a row: of which log it is, whether of a checkpoint, and where that stands among all others.
 
-A checkpoint is told by the name of its file. Folders may be called anything, `x.checkpoints` too; a URI may have a query with slashes.
+Once, for SQL and for Python. A checkpoint is told by the name of its file, a log by its folder. Folders may be called anything,
+`x.checkpoints` too; the query of a URI may have slashes.
 """
 
 from __future__ import annotations
@@ -8,19 +9,22 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_NAME: Final = "([.]checkpoint[^/]*$|^[a-zA-Z][a-zA-Z0-9+]*://[^?]*[.]checkpoint[^/?]*[?])"
+from metashell.codec.uris import file_name
+
 _END: Final = "([0-9]{20})-[0-9]{10}[.]checkpoint"
-_IN_CHECKPOINT: Final = f"regexp_extract(file, '{_NAME}', 1) <> ''"
-_CHECKPOINT_END: Final = f"coalesce(try_cast(regexp_extract(file, '{_END}', 1) as bigint), 0)"
+_PLACE: Final = "(case when file like '%://%' then regexp_extract(file, '^[^?]*', 0) else file end)"
+_IN_CHECKPOINT: Final = f"(regexp_extract({_PLACE}, '[.]checkpoint[^/]*$', 0) <> '')"
+_CHECKPOINT_END: Final = f"coalesce(try_cast(regexp_extract({_PLACE}, '{_END}[^/]*$', 1) as bigint), 0)"
 _SQL: Final = {
-    "in_checkpoint(file)": f"({_IN_CHECKPOINT})",
+    "log_of(file)": f"regexp_extract({_PLACE}, '([^/]+)/[^/]+$', 1)",
+    "in_checkpoint(file)": _IN_CHECKPOINT,
     "position_of(file, log_offset)": f"(case when {_IN_CHECKPOINT} then 2 * {_CHECKPOINT_END} else 2 * log_offset + 1 end)",
 }
 INT64_MAX: Final = (1 << 63) - 1
 
 
 def with_places(sql: str) -> str:
-    """A question in which `in_checkpoint(file)` and `position_of(file, log_offset)` are what both engines know.
+    """A question in which `log_of(file)`, `in_checkpoint(file)` and `position_of(file, log_offset)` are what both engines know.
 
     Positions: what a checkpoint holds stands just before the first record that it does not hold.
     """
@@ -31,11 +35,11 @@ def with_places(sql: str) -> str:
 
 def in_checkpoint(file: str) -> bool:
     """Whether a file is a checkpoint."""
-    return re.search(_NAME, file) is not None
+    return ".checkpoint" in file_name(file)
 
 
 def checkpoint_end(file: str) -> int:
     """The first offset that a checkpoint does not hold, 0 where its name does not say one."""
-    found = re.search(_END, file)
+    found = re.search(_END, file_name(file))
     end = int(found[1]) if found else 0
     return end if end <= INT64_MAX else 0

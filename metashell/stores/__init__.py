@@ -33,14 +33,14 @@ def open_store(place: str, *, sources: Iterable[str] = (), only_reads: bool = Fa
     Errors: UsageError for a URI that no store has; PathError for a place in one of the `sources` or in a directory of logs, unless the
     caller `only_reads`.
     """
-    from metashell.codec.uris import is_uri
+    from metashell.codec.uris import is_uri, without_credentials
     from metashell.stores.refusing import refuse_sources, require_scheme
 
     if not is_uri(place):
         if _ONE_SLASH.match(place):
-            raise UsageError(
-                f"{place}: the URI of a store has two slashes behind its scheme; for a folder of that name say ./{place}", place
-            )
+            shown = without_credentials(place)
+            advice = f"; for a folder of that name say ./{place}" if shown == place else ""
+            raise UsageError(f"{shown}: the URI of a store has two slashes behind its scheme{advice}", shown)
         from metashell.stores.local import LocalStore
 
         if not only_reads:

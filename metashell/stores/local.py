@@ -139,7 +139,7 @@ class LocalStore:
                 path = os.path.join(folder, name)
                 if name == LOCK or (name.startswith(".") and name.endswith(PART)):
                     continue
-                with suppress(FileNotFoundError), _errors_of(path):
+                with _errors_of(path), suppress(FileNotFoundError):
                     status = os.stat(path)
                     relative = os.path.relpath(path, self._folder).replace(os.sep, "/")
                     found.append(StoreFile(relative, status.st_size, status.st_mtime_ns // 1_000_000))

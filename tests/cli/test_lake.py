@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ import pytest
 
 from metashell.cli import lake
 from metashell.columns.lake.check import Checked, check_lake
-from metashell.columns.lake.names import commit_name
+from metashell.columns.lake.lake import read_state
+from metashell.columns.lake.names import checkpoint_name, commit_name
 from metashell.errors import MetashellError
 from metashell.stores import open_store
 from metashell.stores.holding import holding
@@ -159,7 +161,7 @@ def test_check_compares_rows_and_reads_footers(made: Path) -> None:
         if file[0] == second:
             file[1] += 1
     path.write_text(json.dumps(commit))
-    assert findings(made) == [("damaged", first, True), ("rows", second, True), ("sum", "table=topic", True)]
+    assert findings(made) == [("rows", second, True), ("damaged", first, True), ("sum", "table=topic", True)]
     assert f"{second}: has 6 rows, and its commit says 7\n" in ask("check", made).stdout.decode()
 
 
@@ -177,6 +179,101 @@ def test_a_ledger_that_is_damaged_is_one_line(made: Path, text: str, tmp_path: P
         assert done.stderr == f"metashell lake {verb}: {path}: damaged: not the JSON that was written there\n"
     with pytest.raises(MetashellError, match="damaged"):
         run(made, tmp_path / "node" / "__cluster_metadata-0" / segment(14))
+
+
+def test_files_of_others_beside_the_ledger_are_named_and_disturb_nobody(made: Path, tmp_path: Path) -> None:
+    """What a Mac leaves in a copy, what an editor does, and names that are almost ours."""
+    own = made / "_metashell"
+    (own / "pending").mkdir(exist_ok=True)
+    (own / "commits" / "old").mkdir()
+    odd = [
+        "._00000002.json",
+        "._00000025.checkpoint.json",
+        "00000002.json~",
+        "0000000\u00b2.json",
+        "99.json",
+        "x.checkpoint.json",
+        "old/00000009.json",
+    ]
+    others = sorted(["_metashell/pending/._00000003-x.json", *(f"_metashell/commits/{name}" for name in odd)])
+    for name in others:
+        (made / name).write_bytes(b"\0\5\x16\7")
+    assert findings(made) == [("other", name, False) for name in others]
+    assert [commit["commit"] for commit in told("log", made)] == [1, 2]
+    assert told("status", made)["rows"] == 24
+    (node(tmp_path / "node") / segment(20)).write_bytes(topics(20, 2))
+    assert run(made, tmp_path / "node" / "__cluster_metadata-0" / segment(20)).number == 3
+
+
+def spoil(said: dict[str, Any], place: str) -> None:
+    """Put into a pending file what never was written there."""
+    commit, name = said["commit"], "../../evil.parquet"
+    match place:
+        case "added":
+            commit["added"][0][0] = name
+        case "removed":
+            commit["removed"] = [name]
+        case "staged":
+            said["staged"][0] = name
+        case "staged short":
+            said["staged"].pop()
+        case "id":
+            commit["id"] = "../x"
+        case "number":
+            commit["number"] = "3"
+
+
+@pytest.mark.parametrize("place", ["added", "removed", "staged", "staged short", "id", "number"])
+def test_a_commit_that_names_what_no_lake_has_is_damaged_and_nothing_is_touched(made: Path, tmp_path: Path, place: str) -> None:
+    evil = made.parent / "evil.parquet"
+    evil.write_bytes(b"x")
+    commit = json.loads((made / commit_name(2)).read_text())
+    said = {"commit": {**commit, "number": 3, "id": "a" * 32}, "staged": [file[0] for file in commit["added"]], "more": {}}
+    spoil(said, place)
+    pending = made / "_metashell" / "pending" / f"00000003-{'a' * 32}.json"
+    pending.parent.mkdir(exist_ok=True)
+    pending.write_text(json.dumps(said))
+    before = content(tmp_path)
+    for verb in ("status", "check"):
+        done = ask(verb, made)
+        assert (done.status, done.stderr) == (1, f"metashell lake {verb}: {pending}: damaged: not the JSON that was written there\n")
+    with pytest.raises(MetashellError, match="damaged"):
+        run(made, tmp_path / "node")
+    if "staged" not in place:
+        pending.unlink()
+        (made / commit_name(3)).write_text(json.dumps(said["commit"]))
+        for verb in ("status", "log", "check"):
+            assert (
+                ask(verb, made).stderr == f"metashell lake {verb}: {made / commit_name(3)}: damaged: not the JSON that was written there\n"
+            )
+        (made / commit_name(3)).unlink()
+        pending.write_text("")
+    assert {name: size for name, (size, _) in content(tmp_path).items() if name.endswith((".parquet", ".log"))} == {
+        name: size for name, (size, _) in before.items() if name.endswith((".parquet", ".log"))
+    }
+
+
+def test_a_checkpoint_that_names_what_no_lake_has_is_damaged(made: Path) -> None:
+    said = read_state(open_store(str(made))).to_json()
+    said["files"][0][0] = "../evil.parquet"
+    (made / checkpoint_name(2)).write_text(json.dumps(said))
+    for verb in ("status", "check"):
+        assert f"{checkpoint_name(2)}: damaged: not the JSON that was written there\n" in ask(verb, made).stderr
+
+
+def test_no_name_forges_a_line(made: Path) -> None:
+    (made / "x\ncommit 9: all is there: 4 files with 24 rows").touch()
+    path = made / commit_name(1)
+    commit = json.loads(path.read_text())
+    commit["logs"][0]["cluster"] = "c\n     9  forged"
+    path.write_text(json.dumps(commit))
+    assert ask("check", made).stdout.decode().splitlines() == [
+        "x\\ncommit 9: all is there: 4 files with 24 rows: is no file of a lake",
+        "commit 2: all is there: 4 files with 24 rows",
+    ]
+    for verb in ("log", "status"):
+        text = ask(verb, made).stdout.decode()
+        assert "c\\n     9  forged" in text and "\n     9  forged" not in text
 
 
 def test_commits_before_a_bad_one_are_listed(made: Path, tmp_path: Path) -> None:
@@ -203,8 +300,40 @@ def test_no_lake_is_status_1_and_says_why(tmp_path: Path) -> None:
     assert ask("status", tmp_path, "again").status == 2
 
 
+def dying_at(out: Path, source: Path, last: int, **options: Any) -> Life:
+    """An export that dies before a step."""
+    life = Life(last)
+    with living(life), suppress(Died):
+        run(out, source, **options)
+    return life
+
+
+def test_rows_that_readers_get_twice_after_a_crash_are_a_fault(tmp_path: Path) -> None:
+    """A compaction that was killed when its commit was there: what it replaces is there too."""
+    log = node(tmp_path / "node")
+    (log / SEGMENT).write_bytes(topics(0, 4))
+    run(tmp_path / "whole", tmp_path / "node")
+    shutil.copytree(tmp_path / "whole", tmp_path / "lake")
+    (log / SEGMENT).write_bytes(topics(0, 8))
+    steps = dying_at(tmp_path / "whole", tmp_path / "node", -1, target_size=1 << 20).steps
+    (made,) = [number for number, step in enumerate(steps) if step == f"put {commit_name(3)}"]
+    dying_at(tmp_path / "lake", tmp_path / "node", made + 1, target_size=1 << 20)
+    assert len(parts(tmp_path / "lake")) == 3
+    done = ask("check", tmp_path / "lake")
+    told_of = (
+        "was replaced, and is still there: readers of the folder take its rows for those of the lake until the next export removes it\n"
+    )
+    assert done.status == 1 and done.stdout.decode().count(told_of) == 4
+    assert done.stdout.decode().splitlines()[-1] == "commit 3: 4 faults in 2 files with 12 rows"
+    with open_store(str(tmp_path / "lake")).lock("an export that goes on"):
+        done = ask("check", tmp_path / "lake")
+    assert done.status == 0 and done.stdout.decode().count(": was replaced by a commit that is being made, and is about to be removed") == 4
+    run(tmp_path / "lake", tmp_path / "node")
+    assert ask("check", tmp_path / "lake").stdout == b"commit 3: all is there: 2 files with 12 rows\n"
+
+
 @pytest.mark.slow
-def test_after_a_crash_at_any_step_nothing_is_taken_for_a_fault(tmp_path: Path) -> None:
+def test_after_a_crash_at_any_step_a_fault_is_what_readers_would_read(tmp_path: Path) -> None:
     log = node(tmp_path / "node")
     (log / SEGMENT).write_bytes(topics(0, 4))
     run(tmp_path / "before", tmp_path / "node")
@@ -213,20 +342,63 @@ def test_after_a_crash_at_any_step_nothing_is_taken_for_a_fault(tmp_path: Path) 
     while True:
         out = tmp_path / f"lake{last}"
         shutil.copytree(tmp_path / "before", out)
-        life = Life(last)
-        try:
-            with living(life):
-                run(out, tmp_path / "node", target_size=1 << 20)
-        except Died:
-            pass
-        assert all(not is_fault for _, _, is_fault in findings(out)), (last, life.steps, findings(out))
+        life = dying_at(out, tmp_path / "node", last, target_size=1 << 20)
+        stray = {*parts(out), *parts(out, "batches")} - read_state(open_store(str(out))).files.keys()
+        found = findings(out)
+        assert {name for _, name, is_fault in found if is_fault} == stray, (last, life.steps, found)
+        with open_store(str(out)).lock("an export that goes on"):
+            assert not any(is_fault for _, _, is_fault in findings(out))
         status = told("status", out)
-        seen |= {(commit["kind"], commit["stage"]) for commit in status["pending"]}
+        seen |= {(commit["kind"], commit["stage"], bool(stray)) for commit in status["pending"]}
         if len(life.steps) < last:
             break
         last += 1
-    assert seen == {("append", "begun"), ("append", "made"), ("compact", "begun"), ("compact", "made")}
+    both = product(("append", "compact"), ("begun", "made"), (False, True))
+    assert seen == {*both} - {("append", "made", True)}
     assert (status["rows"], status["files"], status["commit"]["kind"]) == (12, 2, "compact")
+
+
+def test_what_a_compaction_removes_while_files_are_looked_at_is_not_missing(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from metashell.columns.lake import check
+
+    log = node(tmp_path / "node") / segment(20)
+    log.write_bytes(topics(20, 2, time=START + DAY))
+    run(made, log)
+    first, second, third = parts(made)
+    for is_whole in (True, False):
+        lake = tmp_path / f"{is_whole}"
+        shutil.copytree(made, lake)
+        if not is_whole:
+            (lake / first).unlink()
+
+        def look(*words: Any, real: Any = check._look, lake: Path = lake) -> Any:
+            if (lake / second).exists():
+                run(lake, log, target_size=1 << 30)
+            return real(*words)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(check, "_look", look)
+            assert findings(lake) == ([] if is_whole else [("missing", first, True)])
+        assert not (lake / second).exists() and not (lake / third).exists()
+
+
+def test_a_lake_that_is_never_still_is_said(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from metashell.columns.lake import check
+
+    real = check.lake_status
+
+    def status(store: Any) -> Any:
+        found = real(store)
+        log = node(tmp_path / "node") / segment(20 + found.state.number)
+        log.write_bytes(topics(20 + found.state.number * 2, 2))
+        run(made, log)
+        return found
+
+    monkeypatch.setattr(check, "lake_status", status)
+    assert findings(made) == [("other", "_metashell", False)]
+    assert "exports ended while this lake was listed, one after the other" in ask("check", made).stdout.decode()
 
 
 def test_tables_that_have_logs_of_their_own_are_not_looked_for(made: Path) -> None:

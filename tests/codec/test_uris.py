@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.codec.uris import shown_uri, without_credentials
+from metashell.codec.uris import below, file_name, folder_of, shown_uri, without_credentials
 
 CUT = {
     "s3://AKIAKEY:se%2Fcr%2Bet@bucket/a@b/c.log": "s3://bucket/a@b/c.log",
@@ -45,6 +45,19 @@ def test_uris_in_a_sentence_are_cut_and_its_punctuation_stays() -> None:
     assert without_credentials(text) == "cannot read 's3://bucket/x', nor s3://b/y: no such file (see s3://b)."
 
 
+def test_uris_that_lack_a_slash_are_cut_too() -> None:
+    text = "s3:/AKIAKEY:hush/hush@bucket/x: no; S3:AKIAKEY:hush@bucket?token=hush, 'gs:/b/y?token=hush' (gs:/k:hush@b)."
+    assert without_credentials(text) == "s3:/bucket/x: no; S3:bucket, 'gs:/b/y' (gs:/b)."
+    for text in (
+        "s3:/bucket/x: No such file or directory",
+        "ings:me@home",
+        "file:/a@b",
+        "abfss:/box@account.dfs.core.windows.net/x",
+        "s3: a@b",
+    ):
+        assert without_credentials(text) == text
+
+
 def test_what_a_store_says_of_its_keys_is_cut_however_it_spells_them() -> None:
     uri = "s3://AKIAKEY:se%2Fcr%2Bet@bucket/x?secret_key=hushhush"
     said = "Invalid key AKIAKEY with se/cr+et (se%2Fcr%2Bet), secret_key 'hushhush' of s3://AKIAKEY:se/cr+et@bucket/x"
@@ -62,3 +75,21 @@ def test_no_password_is_left_whatever_it_holds(password: str, parameter: str) ->
     shown = shown_uri(uri)
     assert shown == "s3://bucket/x.log"
     assert without_credentials(f"no {uri} here", uri) == f"no {shown} here"
+
+
+QUERIES = ["?endpoint_override=http://127.0.0.1:5000/x", "?endpoint_override=127.0.0.1:5000&scheme=http", "?region=eu", ""]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_query_of_a_uri_is_no_part_of_a_files_name_or_folder(query: str) -> None:
+    file = f"s3://bucket/node/topic-1/0.log{query}"
+    assert file_name(file) == "0.log"
+    assert folder_of(file) == f"s3://bucket/node/topic-1{query}"
+    assert below(folder_of(file), "1.log") == f"s3://bucket/node/topic-1/1.log{query}"
+    assert below(f"s3://bucket/{query}", "a/1.log") == f"s3://bucket/a/1.log{query}"
+    assert below(folder_of(file), "") == folder_of(file)
+
+
+def test_a_path_of_this_machine_has_no_query() -> None:
+    assert (file_name("/a?b/c/0.log?"), folder_of("/a?b/c/0.log?"), folder_of("0.log")) == ("0.log?", "/a?b/c", "")
+    assert (below("/a?b", "c"), below("", "c"), below("/", "c")) == ("/a?b/c", "c", "/c")

@@ -18,6 +18,8 @@ CHECKPOINTS = (
     f"s3://bucket/data/{NAME}",
     f"s3://bucket/data/{NAME}?endpoint_override=http://127.0.0.1:5000",
     f"/of.checkpoints/a\nb/{NAME}",
+    f"/data/00000000000000000100-0000000001.checkpoint.d/{NAME}",
+    f"s3://bucket/00000000000000000100-0000000001.checkpoint/{NAME}?endpoint_override=http://h/00000000000000000100-0000000001.checkpoint",
 )
 SEGMENTS = (
     "/data/00000000000000000000.log",
@@ -39,3 +41,21 @@ def test_a_files_name_says_whether_it_is_a_checkpoint(file: str) -> None:
     assert in_checkpoint(file) == is_state
     assert [row for batch in found for row in batch.to_pylist()] == [{"is_state": is_state, "position": position}]
     assert position in (15, 0 if "bootstrap" in file else 126)
+
+
+LOGS = {
+    "/data/topic-1/00000000000000000000.log": "topic-1",
+    "/what?/topic-1/00000000000000000000.log": "topic-1",
+    "s3://bucket/node/topic-1/00000000000000000000.log": "topic-1",
+    "s3://bucket/node/topic-1/00000000000000000000.log?endpoint_override=127.0.0.1:5000&scheme=http": "topic-1",
+    "s3://bucket/node/topic-1/00000000000000000000.log?endpoint_override=http://127.0.0.1:5000": "topic-1",
+    "s3://bucket/node/topic-1/00000000000000000000.log?endpoint_override=http://127.0.0.1:5000/a/b.log": "topic-1",
+    "00000000000000000000.log": "",
+}
+
+
+@pytest.mark.parametrize("file", LOGS)
+def test_a_files_folder_says_which_log_it_is_of(file: str) -> None:
+    rows = pa.table({"file": [file]})
+    _, found = Database({"files": rows}, DUCKDB_MACROS).ask(with_places("select log_of(file) as log from files"))
+    assert [row["log"] for batch in found for row in batch.to_pylist()] == [LOGS[file]]

@@ -183,6 +183,8 @@ def test_an_overwrite_leaves_its_own_rows_only(lake: Lake, monkeypatch: pytest.M
         lake.export(other.parent, mode="overwrite", tables=("topic",))
     report = lake.export(other.parent, tables=None)
     assert (report.recovered, report.rows) == ("an interrupted export was completed", {})
+    lake.export(other.parent, mode="overwrite", tables=("topic",))
+    assert lake.export(other.parent, tables=None).rows == {}
     assert lake.names() == expected(0, 6, "n")
     assert {row["cluster_id"] for row in lake.read().collect()} == {"0123"}
     assert lake.read("batches").count() == 0
@@ -296,6 +298,26 @@ def forget(lake: Lake) -> None:
             (lake.out / "topic" / "_delta_log" / f"{version:020d}.json").unlink()
     else:
         lake.opened._loaded("topic").expireSnapshots().expireOlderThan(1 << 62).retainLast(1).commit()
+
+
+@ICEBERG
+def test_parts_that_cannot_be_read_are_no_commit_whatever_the_session_ignores(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = TableCommits.place
+
+    def place(self: TableCommits, *words: Any) -> None:
+        for part in (lake.out / "_metashell" / "work").rglob("*.part"):
+            data = part.read_bytes()
+            footer = int.from_bytes(data[-8:-4], "little") + 8
+            part.write_bytes(data[:4] + bytes(len(data) - 4 - footer) + data[-footer:])
+        real(self, *words)
+
+    (lake.log / SEGMENT).write_bytes(topics(0, 4))
+    lake.spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    with monkeypatch.context() as patch, pytest.raises(Exception, match="part"):
+        patch.setattr(TableCommits, "place", place)
+        lake.export()
+    lake.spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
+    assert not [name for name in lake.left_over() if name.startswith("commits/")]
 
 
 @ICEBERG

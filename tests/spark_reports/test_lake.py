@@ -407,6 +407,11 @@ def values(*words: str) -> SimpleNamespace:
     [
         (("timeline", "in", "--out", "out", "--mode", "append"), "--mode goes with the job export"),
         (("stream", "in", "--out", "out", "--dry-run"), "--dry-run goes with the job export"),
+        (("export", "in", "--out", "out", "--once"), "--once goes with the job stream"),
+        (("timeline", "in", "--out", "out", "--once"), "--once goes with the job stream"),
+        (("timeline", "in", "--out", "out", "--table", "topic"), "--table goes with the jobs export and stream"),
+        (("all", "in", "--out", "out", "--old-columns"), "--old-columns goes with the jobs export and stream"),
+        (("stream", "in", "--out", "out", "--format", "csv"), "--format csv: a stream writes Parquet"),
         (("export", "in", "--out", "out", "--replace"), "--replace goes with --mode append"),
         (("export", "in", "--out", "out", "--mode", "overwrite", "--replace"), "--replace goes with --mode append"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from metashell.columns import packages
 from metashell.options.report_tools import JOBS, REPORT_SUMMARIES
 from spark_reports import main as program
 from spark_reports import session
+from tests.java import java
 
 pytestmark = pytest.mark.slow
 
@@ -52,6 +54,24 @@ def test_workers_get_this_python_and_this_package_unless_they_are_told_another(m
     monkeypatch.setenv("PYSPARK_PYTHON", "./environment/bin/python")
     session.prepare_workers()
     assert os.environ["PYSPARK_PYTHON"] == "./environment/bin/python"
+
+
+def test_an_extension_stands_behind_those_that_spark_submit_was_given(tmp_path: Path) -> None:
+    java()
+    import pyspark
+
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from spark_reports.session import open_session\n"
+        "spark = open_session('x', None, {'spark.sql.extensions': 'c.Ours'})\n"
+        "print('has', spark.conf.get('spark.sql.extensions'))\n"
+    )
+    submit = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[1]", "--conf", "spark.ui.enabled=false"]
+    root = Path(session.__file__).parents[1]
+    environment = {**os.environ, "PYTHONPATH": str(root), "PYSPARK_PYTHON": sys.executable}
+    words = [*submit, "--conf", "spark.sql.extensions=a.First,b.Second", str(script)]
+    done = subprocess.run(words, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert "has a.First,b.Second,c.Ours\n" in done.stdout, done.stderr[-2000:]
 
 
 def test_wrong_words_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -184,6 +184,42 @@ def test_a_stream_says_that_damage_stops_it_and_keeps_what_it_has(spark: Any, tm
     assert written.num_rows == 10
 
 
+@pytest.mark.parametrize(
+    ("has_length", "more", "said"),
+    [
+        (False, (), "nothing from here on is read before the segment is rolled"),
+        (True, ("--on-error", "skip"), "spark-reports: micro-batch 0: left out: 1 corrupt or unknown place"),
+    ],
+)
+def test_a_stream_of_once_that_left_something_out_ends_with_a_status(
+    spark: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    has_length: bool,
+    more: tuple[str, ...],
+    said: str,
+) -> None:
+    import spark_reports.session as session
+    from spark_reports import main as command
+
+    data = bytearray(LOG.read_bytes())
+    row = here(LOG, "batches").to_pylist()[3]
+    if has_length:
+        data[row["position"] + row["size"] - 1] ^= 1
+    else:
+        data[row["position"] + 8 : row["position"] + 12] = bytes(4)
+    folder = tmp_path / "in" / "__cluster_metadata-0"
+    folder.mkdir(parents=True)
+    (folder / LOG.name).write_bytes(data)
+    monkeypatch.setattr(session, "open_session", lambda *_: spark)
+    monkeypatch.setattr(type(spark), "stop", lambda _: None)
+    words = ["stream", str(tmp_path / "in"), "--out", str(tmp_path / "out"), "--once", "--table", "batches", *more]
+    assert command.main(words) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-2].endswith(said) and lines[-1] == "spark-reports: left out: 1 corrupt or unknown place"
+
+
 def test_an_unknown_table_is_told_in_one_line_with_the_known_ones(spark: Any) -> None:
     from spark_reports.said import error_in
 

@@ -1,4 +1,4 @@
-"""Two streams into one folder: the second says who is there, before Spark starts, and one that lost its lock writes no more."""
+"""Where a stream writes nothing: beside another one, without its lock, and into a lake. All is said before Spark starts."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from metashell.columns import ReadOptions
 from metashell.demo import demo_directory
 from metashell.errors import MetashellError
 from metashell.stores import open_store
+from tests.columns.lake.lakes import run
 from tests.running import run_main
 
 pytest.importorskip("pyspark")
@@ -36,7 +37,7 @@ def first_stream(out: str) -> Iterator[int]:
         writer.stdin.close()
 
 
-def second_stream(out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def refused_stream(out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     from spark_reports import main, session
 
     monkeypatch.setattr(session, "open_session", lambda *_: pytest.fail("Spark was started"))
@@ -49,14 +50,30 @@ def second_stream(out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_second_stream_into_a_folder_is_told_of_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = str(tmp_path / "out")
     with first_stream(out) as pid:
-        assert f"{out}: is in use by spark-reports stream (process {pid} on " in second_stream(out, tmp_path, monkeypatch)
+        assert f"{out}: is in use by spark-reports stream (process {pid} on " in refused_stream(out, tmp_path, monkeypatch)
+
+
+def test_a_stream_into_a_lake_is_refused_also_where_its_first_commit_was_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    run(out, Path(demo_directory()), tables=("topic",))
+    files = sorted(out.rglob("*.parquet"))
+    told = f"spark-reports: {out}: is a lake: add to it with export --mode append, or name another --out\n"
+    assert refused_stream(str(out), tmp_path, monkeypatch) == told
+    own = out / "_metashell"
+    (own / "format.json").unlink()
+    (own / "pending").mkdir(exist_ok=True)
+    (own / "commits" / "00000001.json").rename(own / "pending" / "00000001-0.json")
+    assert refused_stream(str(out), tmp_path, monkeypatch) == told
+    assert sorted(out.rglob("*.parquet")) == files
 
 
 @pytest.mark.slow
 def test_the_same_in_a_store(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = f"{s3}/out"
     with first_stream(out) as pid:
-        assert f"{out}: is in use by spark-reports stream (process {pid} on " in second_stream(out, tmp_path, monkeypatch)
+        assert f"{out}: is in use by spark-reports stream (process {pid} on " in refused_stream(out, tmp_path, monkeypatch)
 
 
 def test_a_stream_that_lost_its_lock_writes_no_more(tmp_path: Path) -> None:

@@ -54,7 +54,9 @@ def test_options_that_do_not_go_together() -> None:
     for fitting in (
         ["--format", "delta"],
         ["--format", "iceberg", "--catalog", "prod.kafka", "--out", "s3://bucket/lake"],
-        ["--format", "iceberg", "--out", "hdfs://host/lake"],
+        ["--format", "iceberg", "--out", "hdfs://host:8020/lake[1]"],
+        ["--format", "delta", "--out", "/x/20:00"],
+        ["--format", "parquet", "--out", "/x/20:00 [1]"],
         ["--format", "parquet"],
         ["--format", "delta", "--jars", "x.jar"],
     ):
@@ -66,6 +68,8 @@ def test_options_that_do_not_go_together() -> None:
         (["--format", "delta", "--catalog", "prod"], "--catalog goes with --format iceberg"),
         (["--format", "iceberg", "--catalog", "a`b"], "--catalog a`b: not CATALOG or CATALOG.NAMESPACE"),
         (["--format", "delta", "--target-file-size", "1M"], "--target-file-size: tables of delta have a way of their own"),
+        (["--format", "delta", "--out", "/x/20:00 [1]"], "/x/20:00 [1]: Java's file systems read no folder with both : and [ in its name"),
+        (["--format", "iceberg", "--out", "hdfs://host:1/a:b/{c}"], "hdfs://host:1/a:b/{c}: Java's file systems read no folder with"),
         (["--format", "iceberg", "--out", "s3://bucket/lake"], "--format iceberg: in an object store Iceberg needs a catalog"),
     ):
         with pytest.raises(UsageError) as caught:
@@ -101,6 +105,7 @@ def test_jars_come_from_maven_unless_they_are_given(monkeypatch: pytest.MonkeyPa
 def test_places_as_java_knows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert java_uri("lake") == f"file:{tmp_path}/lake"
+    assert java_uri("//data/lake") == "file:/data/lake"
     assert java_uri("file:///data/a%20lake") == "file:/data/a lake"
     assert java_uri("s3://KEY:SECRET@bucket/lake/?endpoint_override=http://localhost") == "s3a://bucket/lake"
     assert java_uri("s3a://bucket/a%20lake") == "s3a://bucket/a lake"
@@ -144,12 +149,28 @@ def test_the_progress_of_a_stream_lies_beside_its_rows(out: str, place: str) -> 
     assert progress_place(MagicMock(), out) == place
 
 
-def test_jars_for_another_spark_are_one_line() -> None:
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            "NoSuchMethodError: 'void org.apache.spark.sql.X.<init>()'",
+            "a jar that Spark was given is built for another release of Spark: 'void org.apache.spark.sql.X.<init>()'",
+        ),
+        (
+            "NoClassDefFoundError: software/amazon/awssdk/core/X$Y\n\tat x\nCaused by: java.lang.ClassNotFoundException: software.amazon.X",
+            "Spark cannot load the class software.amazon.awssdk.core.X$Y: a jar is missing, or is built for another release",
+        ),
+        (
+            "NoClassDefFoundError: Could not initialize class org.x.Y",
+            "Spark cannot load the class org.x.Y: a jar is missing, or is built for another release",
+        ),
+    ],
+)
+def test_jars_that_are_missing_or_for_another_spark_are_one_line(error: str, line: str) -> None:
     class Py4JJavaError(Exception):
         pass
 
     Py4JJavaError.__module__ = "py4j.protocol"
-    said = "An error occurred while calling o57.save.\n: java.lang.NoSuchMethodError: 'void org.apache.spark.sql.X.<init>()'\n\tat x"
-    found = error_in(Py4JJavaError(said))
+    found = error_in(Py4JJavaError(f"An error occurred while calling o57.save.\n: java.lang.{error}\n\tat x"))
     assert isinstance(found, MetashellError)
-    assert str(found) == "a jar that Spark was given is built for another release of Spark: 'void org.apache.spark.sql.X.<init>()'"
+    assert str(found) == line

@@ -56,6 +56,23 @@ def test_what_is_put_is_there_whole_under_its_very_name(store: Store) -> None:
     assert store.read("b") == b"other"
 
 
+def test_a_file_that_vanishes_while_it_is_listed_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store(str(tmp_path))
+    store.put("a", b"")
+    store.put("b", b"")
+    (tmp_path / "link").symlink_to("nothing")
+    assert names(store) == ["a", "b"]
+    real = os.stat
+
+    def stat_of(path: str, *words: object, **more: object) -> os.stat_result:
+        if path == f"{tmp_path}/a":
+            (tmp_path / "a").unlink()
+        return real(path, *words, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "stat", stat_of)
+    assert names(store) == ["b"]
+
+
 def test_a_file_of_this_machine_is_handed_over(store: Store, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     for data in (b"", b"bytes" * 1000):
@@ -229,7 +246,12 @@ def test_a_new_file_has_the_rights_of_any_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ("s3:/bucket/x", r"^s3:/bucket/x: the URI of a store has two slashes"),
+        (
+            "s3:/bucket/x",
+            r"^s3:/bucket/x: the URI of a store has two slashes behind its scheme; for a folder of that name say \./s3:/bucket/x$",
+        ),
+        ("s3:/KEYKEY:SECRET@bucket/x?token=TOKEN", r"^s3:/bucket/x: the URI of a store has two slashes behind its scheme$"),
+        ("GS:KEYKEY:SECRET@bucket/x", r"^GS:bucket/x: the URI of a store has two slashes behind its scheme$"),
         ("foo://x/y", r"^foo://x/y: no store is known for foo://; there are file://, s3://"),
         ("file://other/x", r"^file://other/x: file:// has no host"),
         ("s3://", r"^s3://: names no folder"),

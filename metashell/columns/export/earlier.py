@@ -16,13 +16,15 @@ from metashell.stores import Store
 
 LAKE = "_metashell/format.json"
 """What marks a lake (`columns/lake`)."""
+_BEGUN = "_metashell/pending"
+"""What marks one whose first export was interrupted."""
 _LISTED_MAX = 3
 
 
-def refuse_lake(store: Store) -> None:
-    """Errors: UsageError where a plain export would write into a lake."""
-    if store.read(LAKE) is not None:
-        raise UsageError(f"{store.shown}: is a lake: add to it with --append, or name another --out", "--out")
+def refuse_lake(store: Store, way: str = "--append") -> None:
+    """Errors: UsageError where a plain export or a stream would write into a lake; `way` is what adds to one."""
+    if store.read(LAKE) is not None or store.files(_BEGUN):
+        raise UsageError(f"{store.shown}: is a lake: add to it with {way}, or name another --out", "--out")
 
 
 def require_no_loss(shown: str, old: dict[str, Any], options: ExportOptions) -> None:

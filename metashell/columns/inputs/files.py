@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from metashell.codec.uris import errors_without_credentials, is_uri
+from metashell.codec.uris import errors_without_credentials, file_name, is_uri
 from metashell.errors import PathError
 from metashell.log.file_kinds import Closing
 from metashell.log.files import OpenFile, is_stream, open_file
@@ -82,8 +82,8 @@ def _files_below(path: str, top: str, tree: Tree, log: LogKind | None, every_che
 
 def _in_order(found: FoundLog) -> Iterator[InputFile]:
     """The files of a metadata log, each with what is known of its place among them."""
-    unused = {os.path.basename(fault.file) for fault in found.passed_over}
-    names = [parse_name(os.path.basename(file.path)) for file in found.files if os.path.basename(file.path) not in unused]
+    unused = {file_name(fault.file) for fault in found.passed_over}
+    names = [parse_name(file_name(file.path)) for file in found.files if file_name(file.path) not in unused]
     begins_by: int | None = max((name.snapshot_id.offset for name in names if name is not None and name.snapshot_id is not None), default=0)
     passed_over = found.passed_over
     for file, following in zip_longest(found.files, found.files[1:]):

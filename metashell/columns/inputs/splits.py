@@ -10,12 +10,11 @@ Nothing here needs numpy or pyarrow: planning is cheap, and splits are small val
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from metashell.codec.uris import is_uri, shown_uri
+from metashell.codec.uris import file_name, is_uri, shown_uri
 from metashell.columns.bounds import Bounds
 from metashell.columns.inputs.chain import Chain
 from metashell.columns.inputs.files import input_files, is_read_once, open_input
@@ -196,7 +195,7 @@ def file_pieces(file: InputFile, target_bytes: int, only: Bounds | None = None, 
 
 def _ends_before(file: InputFile, only: Bounds) -> bool:
     """Whether the name of the next segment shows that all of this one lies before the wanted offsets."""
-    name = parse_name(os.path.basename(file.next_path.partition("?")[0])) if file.next_path else None
+    name = parse_name(file_name(file.next_path))
     if name is None or name.base_offset is None or only.offset.least is None:
         return False
     return name.base_offset <= only.offset.least
@@ -262,7 +261,7 @@ def _wanted_places(size: int, target_bytes: int) -> list[int]:
 
 def _index_hints(path: str, wanted: Iterable[int]) -> dict[int, tuple[int, int, int, int]]:
     """For each wanted place two neighbouring entries of the offset index before it: position and last offset, twice."""
-    name = parse_name(os.path.basename(path))
+    name = parse_name(file_name(path))
     if name is None or name.base_offset is None or name.is_compressed or is_uri(path):
         return {}
     try:

@@ -14,7 +14,7 @@ from metashell import __version__
 from metashell.columns.export.workers import Workers, is_large
 from metashell.columns.inputs.splits import TARGET_BYTES
 from metashell.columns.lake.changes import commit_of, merge_of, rewritten
-from metashell.columns.lake.commit import Commits
+from metashell.columns.lake.commit import AfterCommitError, Commits
 from metashell.columns.lake.compact import Rewrite, cuts
 from metashell.columns.lake.lake import (
     PARQUET,
@@ -147,7 +147,7 @@ def plan_only(options: AppendOptions, table_format: str = PARQUET) -> AppendRepo
     """What `append` would do. Nothing is written or locked. Errors: as of `append`."""
     store = open_store(options.out, sources=options.paths)
     refuse_unfit(store, options, table_format)
-    state, is_interrupted = read_state_to_be(store)
+    state, is_interrupted = read_state_to_be(store, table_format)
     resets = options.mode == "overwrite"
     lake = options.wanted("", table_format)
     if state.number and not resets:
@@ -176,7 +176,11 @@ def _is_there(store: Store, more: str = "") -> UsageError:
     return UsageError(f"{store.shown}: is a lake already{more}: --mode append adds to it, --mode overwrite writes it anew", "--out")
 
 
-def plan_of(options: AppendOptions, lake: LakeFormat, state: LakeState) -> Plan:
+class _WrongGuessError(MetashellError):
+    """A task found other batches than a plan by guesses had."""
+
+
+def plan_of(options: AppendOptions, lake: LakeFormat, state: LakeState, *, guesses: bool = True) -> Plan:
     named = lake.tables or ()
     return plan_append(
         state,
@@ -186,7 +190,7 @@ def plan_of(options: AppendOptions, lake: LakeFormat, state: LakeState) -> Plan:
         named_tables=named if len(named) < len(table_names()) else (),
         replaces=options.replaces,
         # A fault beside a place that was guessed would make the guess look wrong: with them the plan has to know.
-        guesses=options.on_error == "fail",
+        guesses=guesses and options.on_error == "fail",
     )
 
 
@@ -203,13 +207,47 @@ def _add(
     resets = options.mode == "overwrite" and state.number > 0
     if not resets:
         commits.require_kept(store, state)
-    plan = plan_of(options, lake, LakeState() if resets else state)
+    work = partial(_added, options, store, held, lake, state, runner, commits, progress)
+    try:
+        report = work(planned)
+    except _WrongGuessError:
+        report = work(None, guesses=False)
+    report.recovered = recovered
+    # What is written whole has as many files as there were tasks. Later appends put them together, or who asks for it.
+    if commits.can_rewrite and (options.mode == "append" or options.target_size is not None):
+        try:
+            report.merged = _merge(options, store, held, state, runner, commits)
+        except MetashellError as error:
+            if not report.number or isinstance(error, AfterCommitError):
+                raise
+            raise MetashellError(
+                f"{error}; what is new was added as commit {report.number} before, small files stay as they are"
+            ) from error
+    return report
+
+
+def _added(
+    options: AppendOptions,
+    store: Store,
+    held: Held,
+    lake: LakeFormat,
+    state: LakeState,
+    runner: Runner,
+    commits: Commits,
+    progress: Progress | None,
+    planned: Callable[[int], None] | None,
+    *,
+    guesses: bool = True,
+) -> AppendReport:
+    """Plan and add. Errors: _WrongGuessError where a guess of the plan was wrong: nothing was added."""
+    resets = options.mode == "overwrite" and state.number > 0
+    plan = plan_of(options, lake, LakeState() if resets else state, guesses=guesses)
     if commits.divides:
         require_few_files(store.shown, len({key.cluster for key in plan.logs}))  # each has one at least
     plan.tasks = runner.balanced(plan.tasks)
     if planned is not None:
         planned(plan.bytes)
-    report = AppendReport(plan, state, recovered=recovered, removed=dict(state.rows) if resets else {})
+    report = AppendReport(plan, state, removed=dict(state.rows) if resets else {})
     if plan.tasks or plan.cut or resets:
         if plan.cut and not commits.can_rewrite:
             what = f"{store.shown}: a log was cut and written anew, and rows of {commits.table_format} tables are not replaced"
@@ -223,16 +261,6 @@ def _add(
             )
         commits.make(store, held, state, commit, staged)
         report.number = commit.number
-    # What is written whole has as many files as there were tasks. Later appends put them together, or who asks for it.
-    if commits.can_rewrite and (options.mode == "append" or options.target_size is not None):
-        try:
-            report.merged = _merge(options, store, held, state, runner, commits)
-        except MetashellError as error:
-            if not report.number:
-                raise
-            raise MetashellError(
-                f"{error}; what is new was added as commit {report.number} before, small files stay as they are"
-            ) from error
     return report
 
 
@@ -300,7 +328,7 @@ def _written(store: Store, runner: Runner, plan: Plan, job: Job, progress: Progr
     for number, result in runner.write(plan.tasks, job):
         if result.error is not None:
             runner.stop()
-            raise result.error
+            raise _WrongGuessError(str(result.error)) if result.is_misguessed else result.error
         results[number] = result
         count += len(result.written)
         require_few_files(store.shown, count)

@@ -1,7 +1,8 @@
 """The plan of a file in a store by a few reads, so that what is new crosses the network once: when its task reads it.
 
 Its last batch is looked for from the end, and the places to cut it at are guessed: batches with good checksums, which others follow. A
-task proves it: its batches must begin and end where its range does.
+task proves it: its batches must begin and end where its range does, and the last one must be the one that was found. A file of which
+a guess was wrong is walked.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ def probe(file: OpenFile, start: int, size: int, target_bytes: int) -> Hops | No
 
 
 def last_batch(file: OpenFile, start: int, size: int) -> int | None:
-    """Where the last batch of a file starts, if good batches lead from some place before it to the very end.
+    """Where the last batch of a file seems to start: good batches lead from some place before it to the very end.
 
-    None of them lies within a record: one that did would end before the batch around it does.
+    They may lie within the last record of a batch that is larger than what is looked at: only reading shows it.
     """
     for tail in _TAILS:
         base = max(size - tail, start)

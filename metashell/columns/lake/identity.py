@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable
 
-from metashell.codec.uris import is_uri, shown_uri
+from metashell.codec.uris import below, folder_of, is_uri, place_and_query, shown_uri
 from metashell.columns.inputs.files import open_input
 from metashell.columns.lake.headers import anchor_of, first_timestamp
 from metashell.columns.lake.ledger import LogKey
@@ -27,7 +27,7 @@ _TOPIC_ID = re.compile(rb"^topic_id: *([\w-]{22})$", re.MULTILINE | re.ASCII)
 
 def names_of(path: str) -> tuple[str, str]:
     """The name of a file's folder, and its own; a compressed file has the name of what it holds."""
-    place = shown_uri(path).partition("?")[0] if is_uri(path) else os.path.abspath(path)
+    place = place_and_query(path)[0] if is_uri(path) else os.path.abspath(path)
     folder, _, name = place.rpartition("/")
     stem, _, suffix = name.rpartition(".")
     return folder.rpartition("/")[2], stem if stem and suffix in COMPRESSED_SUFFIXES else name
@@ -73,9 +73,8 @@ def directory_of(file: InputFile) -> str:
 
 def topic_of(file: InputFile) -> str:
     """The id of the topic whose partition a file is of, from the partition.metadata beside it; empty where nothing says it."""
-    place, mark, query = file.path.partition("?") if is_uri(file.path) else (file.path, "", "")
     try:
-        with open_input(f"{place.rpartition('/')[0] or '.'}/{PARTITION_METADATA}{mark}{query}", strict=True) as beside:
+        with open_input(below(folder_of(file.path), PARTITION_METADATA), strict=True) as beside:
             found = _TOPIC_ID.search(beside.peek(_HEAD_OF_TEXT)[:_HEAD_OF_TEXT])
     except UsageError as error:
         if may_pass(str(error)):

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from metashell.columns.lake.ledger import Commit, LakeState
-from metashell.columns.lake.names import COMMITS, FORMAT, PENDINGS, checkpoint_name, commit_name, pending_name
+from metashell.columns.lake.ledger import Commit, LakeState, names_of_json
+from metashell.columns.lake.names import COMMITS, FORMAT, PENDINGS, checkpoint_name, commit_name, is_pending, numbers_of, pending_name
 from metashell.errors import MetashellError, UsageError
 from metashell.stores import Store
 
@@ -102,8 +102,21 @@ def require_same(store: Store, lake: LakeFormat, wanted: LakeFormat) -> None:
 
 def require_same_format(store: Store, lake: LakeFormat, wanted: LakeFormat) -> None:
     """Errors: UsageError where rows would go into tables of another format."""
-    if wanted.table_format != lake.table_format:
-        raise UsageError(f"{store.shown}: this lake is {lake.table_format}, not {wanted.table_format}: name another --out", "--out")
+    _require_table_format(store, lake, wanted.table_format)
+
+
+def require_same_tables(store: Store, commit: Commit, table_format: str) -> None:
+    """Errors: UsageError where a commit goes into tables of another format.
+
+    The first commit may have been interrupted before `format.json`: then nothing but its pending file says what its rows lie in.
+    """
+    if commit.format:
+        _require_table_format(store, format_of(store, commit.format), table_format)
+
+
+def _require_table_format(store: Store, lake: LakeFormat, table_format: str) -> None:
+    if table_format != lake.table_format:
+        raise UsageError(f"{store.shown}: this lake is {lake.table_format}, not {table_format}: name another --out", "--out")
 
 
 def refuse_other_output(store: Store) -> None:
@@ -119,9 +132,8 @@ def refuse_other_output(store: Store) -> None:
 
 def read_state(store: Store) -> LakeState:
     """The state of a lake. Errors: MetashellError where a commit is missing or damaged."""
-    listed = [file.name.rpartition("/")[2] for file in store.files(COMMITS)]
-    numbers = [int(name.partition(".")[0]) for name in listed if name.partition(".")[0].isdigit()]
-    whole = max((int(name.partition(".")[0]) for name in listed if name.endswith(".checkpoint.json")), default=0)
+    numbers, checkpoints = numbers_of(file.name for file in store.files(COMMITS))
+    whole = max(checkpoints, default=0)
     state = LakeState()
     if whole:
         found = read_json(store, checkpoint_name(whole))
@@ -171,20 +183,26 @@ def put_pending(store: Store, commit: Commit, staged: Sequence[str], more: dict[
 def read_pendings(store: Store, names: Sequence[str]) -> list[Pending]:
     """Commits that were being made, by the names of their files, as a list of `_metashell` or of `PENDINGS` has them."""
     pendings = []
-    for name in sorted(name for name in names if name.startswith(f"{PENDINGS}/")):
+    for name in sorted(filter(is_pending, names)):
         found = read_json(store, name)
         if found is not None:
             with _damaged(store, name):
-                pendings.append(Pending(Commit.of_json(found["commit"]), tuple(found["staged"]), found["more"]))
+                made = Pending(Commit.of_json(found["commit"]), names_of_json(found["staged"]), found["more"])
+                if len(made.staged) != len(made.commit.added):
+                    raise ValueError(len(made.staged))
+                pendings.append(made)
     return pendings
 
 
-def read_state_to_be(store: Store) -> tuple[LakeState, bool]:
-    """The state, with the commit that the next export completes; and whether there is one."""
+def read_state_to_be(store: Store, table_format: str) -> tuple[LakeState, bool]:
+    """The state, with the commit that the next export to tables of this format completes; and whether there is one."""
     pendings = read_pendings(store, [file.name for file in store.files(PENDINGS)])
     state = read_state(store)
     for pending in pendings:
-        if pending.commit.number == state.number + 1 and pending.is_complete(store):
+        if pending.commit.number != state.number + 1:
+            continue
+        require_same_tables(store, pending.commit, table_format)
+        if pending.is_complete(store):
             state.apply(pending.commit)
             return state, True
     return state, False

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from metashell.columns.lake.coverage import Coverage
 from metashell.columns.lake.epochs import Epochs
 from metashell.log.names import parse_name
+from metashell.stores.store import checked_name
 
 Json = dict[str, Any]
 _ANCHORS_MAX = 256
@@ -214,12 +215,13 @@ class Commit:
 
     @classmethod
     def of_json(cls, found: Json) -> Commit:
+        """Errors: ValueError, among others, for what was not written here: such as a name that leads out of the lake."""
         return cls(
-            number=found["number"],
+            number=_number(found["number"]),
             version=found["version"],
             at_ms=found["at_ms"],
             kind=found["kind"],
-            id=found["id"],
+            id=_id(found["id"]),
             on_error=found["on_error"],
             is_reset=found["is_reset"],
             rows=found["rows"],
@@ -228,7 +230,7 @@ class Commit:
             first_source=found["first_source"],
             sources=tuple(sources_of_json(found["sources"])),
             added=tuple(files_of_json(found["added"])),
-            removed=tuple(found["removed"]),
+            removed=names_of_json(found["removed"]),
             schemas=found["schemas"],
             format=found["format"],
         )
@@ -322,4 +324,20 @@ def files_to_json(files: Any) -> list[list[Any]]:
 
 
 def files_of_json(found: list[list[Any]]) -> list[LakeFile]:
-    return [LakeFile(name, rows, size, tuple(sources)) for name, rows, size, sources in found]
+    return [LakeFile(checked_name(name), rows, size, tuple(sources)) for name, rows, size, sources in found]
+
+
+def names_of_json(found: list[str]) -> tuple[str, ...]:
+    return tuple(map(checked_name, found))
+
+
+def _number(found: Any) -> int:
+    if type(found) is not int or found < 1:
+        raise ValueError(f"not a number of a commit: {found!r}")
+    return found
+
+
+def _id(found: str) -> str:
+    if "/" in checked_name(found):
+        raise ValueError(f"not an id of a commit: {found!r}")
+    return found

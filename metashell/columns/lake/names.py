@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from metashell.errors import UsageError
@@ -23,6 +24,8 @@ _SIZE_MAX: Final = 200
 _QUOTED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
 """What Hive quotes in the name of a partition. Everything else stands as it is: Spark would read quoted UTF-8 byte by byte."""
 _CODE = re.compile("%([0-9A-F]{2})")
+_COMMIT: Final = re.compile(rf"{COMMITS}/(\d{{8,}})(\.checkpoint)?\.json", re.ASCII)
+_PENDING: Final = re.compile(rf"{PENDINGS}/\d{{8,}}-[^/]+\.json", re.ASCII)
 
 
 def quoted(value: str) -> str:
@@ -77,3 +80,19 @@ def commit_name(number: int) -> str:
 
 def checkpoint_name(number: int) -> str:
     return f"{COMMITS}/{number:08d}.checkpoint.json"
+
+
+def numbers_of(names: Iterable[str]) -> tuple[list[int], list[int]]:
+    """The numbers of commits among the names of files, and those of checkpoints. Other files may lie beside them: copies leave some."""
+    found = [match for name in names if (match := _COMMIT.fullmatch(name))]
+    return [int(match[1]) for match in found if not match[2]], [int(match[1]) for match in found if match[2]]
+
+
+def is_pending(name: str) -> bool:
+    """Whether a file is a commit that is being made, by its name."""
+    return _PENDING.fullmatch(name) is not None
+
+
+def is_commit(name: str) -> bool:
+    """Whether a file is a commit or a checkpoint, by its name."""
+    return _COMMIT.fullmatch(name) is not None

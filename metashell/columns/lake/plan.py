@@ -12,14 +12,13 @@ anew, or is another one, and nothing is written. Of a log that is compacted only
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise, zip_longest
 
-from metashell.codec.uris import errors_without_credentials
+from metashell.codec.uris import errors_without_credentials, folder_of
 from metashell.columns.inputs.files import input_files, is_far, is_read_once, open_input
 from metashell.columns.inputs.splits import TARGET_BYTES, Piece, Split, file_pieces, require_logs
 from metashell.columns.lake.contradiction import Judge
@@ -136,8 +135,8 @@ class Planner:
         """Whether a segment need not be opened: it was read, the next one begins within what the lake has, and it holds neither
         the beginning of its log nor the end of what the lake has.
         """
-        known, folder = self._covered.get(key), os.path.dirname(file.path)
-        if known is None or file.checkpoint or os.path.dirname(following.path) != folder or (key, folder) not in self._ends:
+        known, folder = self._covered.get(key), folder_of(file.path)
+        if known is None or file.checkpoint or folder_of(following.path) != folder or (key, folder) not in self._ends:
             return False
         name, after = (parse_name(names_of(each.path)[1]) for each in (file, following))
         mark = known.files.get(names_of(file.path)[1])
@@ -220,7 +219,7 @@ class Planner:
             found = self._ranges(file, opened, size, now, key)
         self._judge_disk(file, key, now, found)
         self._reached[key] = max(self._reached.get(key, 0), found.reached)
-        place = key, os.path.dirname(file.path)
+        place = key, folder_of(file.path)
         if not found.ranges:
             self._read.discard(place)
             return False
@@ -251,7 +250,7 @@ class Planner:
         judge = Judge(file, now)
         if mark is not None and first is not None and self._is_as_read(opened, mark, size):
             judge.is_proved = True
-            self._ends[key, os.path.dirname(file.path)] = mark.last.last + 1
+            self._ends[key, folder_of(file.path)] = mark.last.last + 1
             if size in (mark.size, mark.end):
                 return _Found(reached=mark.last.last + 1, is_proved=True)
             if mark.last.last + 1 >= now.offsets.end:
@@ -290,12 +289,12 @@ class Planner:
             found.covered.epochs = Epochs(walked.epoch_runs(last[0].last + 1))
             found.reached = last[0].last + 1
             found.mark(file, FileMark(size, walked.position, walked.end, first or begin[0], last[0]), begin[0])
-            self._ends[key, os.path.dirname(file.path)] = found.reached
+            self._ends[key, folder_of(file.path)] = found.reached
         return found
 
     def _follows(self, file: InputFile, key: LogKey, base: int) -> int:
         """Where the batches before a file's first new one end: all logs but one have gaps there, which compaction leaves."""
-        before = self._ends.get((key, os.path.dirname(file.path)))
+        before = self._ends.get((key, folder_of(file.path)))
         if before is None and file.log == METADATA and key in self._covered and 0 < (end := self._covered[key].offsets.end) < base:
             self.plan.notes.append(f"{key}: offsets {end} to {base - 1} are in no log any more: a checkpoint stands for them")
         return base if before is None or not key.node else min(before, base)
@@ -306,7 +305,7 @@ class Planner:
         end = visit_batches(opened, size, runs.visit)
         judge.require(self._covered.get(key), self._given, key)
         found = _Found(covered=LogState(epochs=runs.epochs), reached=runs.reached, is_proved=judge.is_proved)
-        self._ends[key, os.path.dirname(file.path)] = runs.reached
+        self._ends[key, folder_of(file.path)] = runs.reached
         mark = now.files.get(names_of(file.path)[1])
         for start, until, first, last, position in runs.runs:
             cuts = [start, *hop(opened, start, until, self._target_bytes).cuts, until]
@@ -361,7 +360,7 @@ class Planner:
         """The id of what the log lies in: of a disk's directory, or of a topic; empty where nothing says it."""
         if file.log == METADATA or not key.node:
             return directory_of(file)
-        folder = os.path.dirname(file.path)
+        folder = folder_of(file.path)
         if folder not in self._topics:
             self._topics[folder] = topic_of(file)
         return self._topics[folder]

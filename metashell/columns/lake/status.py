@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeVar
 
 from metashell.columns.lake.lake import PARQUET, LakeFormat, Pending, commit_is_missing, read_commit, read_format, read_pendings, read_state
 from metashell.columns.lake.ledger import Commit, LakeState, LogKey, LogState
-from metashell.columns.lake.names import COMMITS, FORMAT, NO_VALUE, PENDINGS
+from metashell.columns.lake.names import COMMITS, FORMAT, NO_VALUE, PENDINGS, numbers_of
 from metashell.errors import PathError
 from metashell.log.names import METADATA_DIRECTORY
 from metashell.stores import Store
@@ -119,8 +119,7 @@ def _is_there(path: str) -> bool:
 def lake_commits(store: Store, last: int | None = None) -> Iterator[Commit]:
     """The commits of a lake, or only the `last` ones, the oldest first. Errors: as of `lake_status`, once what is before was given."""
     require_lake(store)
-    names = [file.name.rpartition("/")[2].partition(".") for file in store.files(COMMITS)]
-    newest = max((int(stem) for stem, _, rest in names if stem.isdigit() and rest == "json"), default=0)
+    newest = max(numbers_of(file.name for file in store.files(COMMITS))[0], default=0)
     while read_commit(store, newest + 1) is not None:  # a list may lack what was written a moment ago
         newest += 1
     numbers = range(max(newest - last, 0) + 1 if last is not None else 1, newest + 1)

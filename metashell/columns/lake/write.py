@@ -64,11 +64,15 @@ class Written:
 
 @dataclass(slots=True)
 class TaskResult:
-    """What came of a task: its files, the columns of its tables, or the error that ended it."""
+    """What came of a task: its files, the columns of its tables, or the error that ended it.
+
+    `is_misguessed`: the error may come of places that were guessed, and the task has to be planned again without guesses.
+    """
 
     written: list[Written] = field(default_factory=list)
     schemas: dict[str, dict[str, str]] = field(default_factory=dict)
     error: MetashellError | None = None
+    is_misguessed: bool = False
 
     @property
     def rows(self) -> dict[str, int]:
@@ -92,7 +96,10 @@ def write_task(number: int, task: Task, job: Job) -> TaskResult:
             gathered.finish()
         except (LogCorruptError, UsageError) as error:
             gathered.drop()
-            return TaskResult(error=change_of(task.split.pieces) or about_spool(error, spool))
+            if changed := change_of(task.split.pieces):
+                return TaskResult(error=changed)
+            is_misguessed = isinstance(error, LogCorruptError) and any(piece.is_guessed for piece in task.split.pieces)
+            return TaskResult(error=about_spool(error, spool), is_misguessed=is_misguessed)
         except BaseException:
             gathered.drop()
             raise
@@ -125,19 +132,25 @@ def rows_of_task(task: Task, options: ReadOptions) -> Iterator[tuple[str, pa.Rec
 
 
 def _proved(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of a range that was guessed. Errors: PathError where its batches do not begin and end where it does."""
+    """The rows of a range that was guessed.
+
+    Errors: LogCorruptError where its batches do not begin and end where it does, or the last one of a file is not where it was guessed.
+    """
     wanted = options if options.wants(BATCHES) else replace(options, tables=frozenset((*(options.tables or ()), BATCHES)))
-    begin, end = -1, -1
+    begin, last, end = -1, -1, -1
     for table, batch in read_split(Split((piece,)), wanted):
         if table == BATCHES and batch.num_rows:
             position, size = (batch.column(name) for name in ("position", "size"))
             begin = position[0].as_py() if begin < 0 else begin
-            end = position[-1].as_py() + size[-1].as_py()
+            last = position[-1].as_py()
+            end = last + size[-1].as_py()
         if options.wants(table) or table == FAULTS:
             yield table, batch
-    if (begin, end) != (piece.start, piece.end):
-        shown = shown_path(piece.path)
-        raise PathError(f"{shown}: its batches are not where they were a moment ago: it was written anew meanwhile, or is damaged", shown)
+    batches = piece.seal[1]
+    # A batch within the last record may end where the batch around it does.
+    is_last_known = not batches or piece.end != piece.size or last == batches[-1][0]
+    if (begin, end) != (piece.start, piece.end) or not is_last_known:
+        raise LogCorruptError(shown_path(piece.path), piece.start, f"not {piece.end - piece.start} bytes of whole batches")
 
 
 def sources_of(rows: pa.RecordBatch, sources: Mapping[str, int]) -> Collection[int]:

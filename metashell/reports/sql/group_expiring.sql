@@ -4,7 +4,7 @@
 -- members, only a group of consumers whose subscriptions are known lets offsets go, those of other topics. What an open transaction
 -- commits holds the partition's offset; what an aborted one did is nothing.
 with placed as (
-    select *, regexp_extract(file, '([^/]+)/[^/]+$', 1) as log from group_topics
+    select *, log_of(file) as log from group_topics
 ),
 ranked as (
     select *, row_number() over (

@@ -23,6 +23,7 @@ from metashell.columns.lake.ledger import Commit, LakeState
 from metashell.columns.lake.names import WORK, folder_of, quoted
 from metashell.errors import LogCorruptError, MetashellError, UsageError
 from metashell.stores import open_store
+from metashell.stores.local import LocalStore
 from tests.columns.lake.lakes import DAY, SEGMENT, START, expected, left_over, names, node, rows, run, segment, topics
 
 
@@ -302,6 +303,32 @@ def test_many_commits_are_read_from_a_checkpoint_of_the_ledger(tmp_path: Path) -
     commits[-2].unlink()
     with pytest.raises(MetashellError, match=r"is missing: nothing says what this lake holds"):
         read_state(store)
+
+
+def test_what_fails_behind_a_commit_is_no_failure_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, out = node(tmp_path / "node"), tmp_path / "lake"
+    (log / SEGMENT).write_bytes(topics(0, 4))
+    monkeypatch.setattr(commit_module, "CHECKPOINT_EVERY", 1)
+    real = LocalStore.put
+
+    def put(store: LocalStore, name: str, data: bytes, *, durable: bool = False) -> None:
+        if name.endswith(".checkpoint.json"):
+            raise MetashellError(f"{name}: No space left on device")
+        real(store, name, data, durable=durable)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStore, "put", put)
+        assert run(out, tmp_path / "node").number == 1
+    assert sorted(path.name for path in (out / "_metashell" / "commits").iterdir()) == ["00000001.json"]
+    (log / SEGMENT).write_bytes(topics(0, 8))
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStore, "remove_all", lambda *words: (_ for _ in ()).throw(MetashellError("x: Input/output error")))
+        with pytest.raises(
+            MetashellError, match=r"^x: Input/output error; commit 2 was made before, and the next export does what is left of it$"
+        ):
+            run(out, tmp_path / "node")
+    assert run(out, tmp_path / "node").rows == {}
+    assert (names(out), left_over(out)) == (expected(0, 8), [])
 
 
 def test_a_part_that_is_gone_after_a_crash_undoes_the_commit(tmp_path: Path) -> None:

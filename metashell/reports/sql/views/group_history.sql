@@ -2,7 +2,7 @@
 --
 -- log is the partition of __consumer_offsets, told by the file's folder; replicas of it hold the same offsets.
 with placed as (
-    select *, regexp_extract(file, '([^/]+)/[^/]+$', 1) as log from group_members
+    select *, log_of(file) as log from group_members
 ),
 numbered as (
     select *, row_number() over (

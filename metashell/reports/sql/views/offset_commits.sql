@@ -3,13 +3,13 @@
 -- log is the partition of __consumer_offsets, told by the file's folder; replicas of it hold the same offsets. A batch of a transaction
 -- stands as the next marker of its producer says. Batches do not overlap, so a record is in one where the furthest end so far is not before it.
 with placed as (
-    select *, regexp_extract(file, '([^/]+)/[^/]+$', 1) as log from offset_commit
+    select *, log_of(file) as log from offset_commit
 ),
 numbered as (
     select *, row_number() over (partition by cluster_id, log, log_offset order by epoch desc, file) as copy from placed
 ),
 steps as (
-    select distinct cluster_id, regexp_extract(file, '([^/]+)/[^/]+$', 1) as log, log_offset, last_offset, producer_id, marker
+    select distinct cluster_id, log_of(file) as log, log_offset, last_offset, producer_id, marker
     from group_transactions
 ),
 ended as (
