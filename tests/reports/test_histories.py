@@ -138,6 +138,18 @@ def test_what_is_gone_by_a_later_checkpoint_is_not_there_at_the_end(tmp_path: Pa
     assert ("removed",) not in columns(answer("topic_history", tmp_path), "event"), "no record that was read says when"
 
 
+def test_what_a_checkpoint_lacks_is_gone_also_where_it_has_nothing_else_of_its_kind(tmp_path: Path) -> None:
+    broker = value("RegisterBroker", broker_id=1, broker_epoch=1, fenced=False)
+    write_segment(node(tmp_path / "topics", 1), topic("gone", 2, 1, 2, isr=[1]))
+    write_checkpoint(node(tmp_path / "topics", 2), 100, [broker])
+    assert columns(answer("under_replicated", tmp_path / "topics"), "topic", "ended_by") == [("gone", "topic removed")]
+    skew = [row for row in answer("replica_skew", tmp_path / "topics") if row["scope"] == "broker"]
+    assert columns(skew, "broker_id", "replicas") == [(1, 0)]
+    write_segment(node(tmp_path / "brokers", 1), [broker])
+    write_checkpoint(node(tmp_path / "brokers", 2), 100, topic("t", 1, 1))
+    assert columns(answer("broker_sessions", tmp_path / "brokers"), "broker_id", "ended_by") == [(1, "unregistered")]
+
+
 @pytest.mark.slow
 def test_a_checkpoint_within_the_log_changes_no_answer(tmp_path: Path) -> None:
     history = [*topic("t", 1, 1, 2, isr=[1]), config("t", "a", "1"), *topic("u", 2, 2), value("RemoveTopic", topic_id=topic_id(2))]
