@@ -224,6 +224,7 @@ def _commit_object(commit: Commit) -> dict[str, Any]:
 def _write_log(display: Display, commits: Iterable[Commit]) -> None:
     """A line for each commit, as it is read; below it one for each log that it is about."""
     from metashell.amounts import moment_text, size_text
+    from metashell.escape import terminal_line
     from metashell.forms import counted
 
     for commit in commits:
@@ -234,13 +235,13 @@ def _write_log(display: Display, commits: Iterable[Commit]) -> None:
             words.append(f"{counted(len(commit.removed), 'file')} removed")
         if commit.is_reset:
             words.append("all before it gone")
-        display.line(f"{commit.number:>6}  {moment_text(commit.at_ms):<24}  {commit.kind:<9}  {', '.join(words)}")
+        display.line(terminal_line(f"{commit.number:>6}  {moment_text(commit.at_ms):<24}  {commit.kind:<9}  {', '.join(words)}"))
         for key, at in sorted(commit.cut.items()):
-            display.line(f"{'':8}{key}: removed from offset {at} on")
+            display.line(terminal_line(f"{'':8}{key}: removed from offset {at} on"))
         for key, log in sorted(commit.logs.items()):
             new = [*log.checkpoints, _spans([(start, end - 1) for start, end in log.offsets])]
             if any(new):
-                display.line(f"{'':8}{key}: {', '.join(filter(None, new))}")
+                display.line(terminal_line(f"{'':8}{key}: {', '.join(filter(None, new))}"))
 
 
 # ---- check
@@ -248,6 +249,7 @@ def _write_log(display: Display, commits: Iterable[Commit]) -> None:
 
 def _check(store: Store, display: Display, values: SimpleNamespace) -> int:
     from metashell.columns.lake.check import Checked, check_lake
+    from metashell.escape import terminal_line
     from metashell.forms import counted, write_objects
     from metashell.progress import shown_while
 
@@ -265,7 +267,7 @@ def _check(store: Store, display: Display, values: SimpleNamespace) -> int:
             write_objects(display, values.output, findings(), columns=FINDING_COLUMNS)
         else:
             for found in findings():
-                display.line(f"{found['name']}: {found['message']}")
+                display.line(terminal_line(f"{found['name']}: {found['message']}"))
     if values.output == "text" and checked.has_files:
         whole = f"{counted(checked.files, 'file')} with {checked.rows:,} rows"
         verdict = f"{counted(fault_count, 'fault')} in {whole}" if fault_count else f"all is there: {whole}"

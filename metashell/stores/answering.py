@@ -141,6 +141,8 @@ def _resolved(address: Address) -> list[Any]:
             answers.put(list(socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)))
         except OSError as error:
             answers.put(error)
+        except ValueError:  # a name with an empty part, or one above 63 characters
+            answers.put(socket.gaierror(socket.EAI_NONAME, "not the name of a host"))
 
     Thread(target=ask, name="resolving", daemon=True).start()
     try:

@@ -261,6 +261,21 @@ def test_a_checkpoint_that_names_what_no_lake_has_is_damaged(made: Path) -> None
         assert f"{checkpoint_name(2)}: damaged: not the JSON that was written there\n" in ask(verb, made).stderr
 
 
+def test_no_name_forges_a_line(made: Path) -> None:
+    (made / "x\ncommit 9: all is there: 4 files with 24 rows").touch()
+    path = made / commit_name(1)
+    commit = json.loads(path.read_text())
+    commit["logs"][0]["cluster"] = "c\n     9  forged"
+    path.write_text(json.dumps(commit))
+    assert ask("check", made).stdout.decode().splitlines() == [
+        "x\\ncommit 9: all is there: 4 files with 24 rows: is no file of a lake",
+        "commit 2: all is there: 4 files with 24 rows",
+    ]
+    for verb in ("log", "status"):
+        text = ask(verb, made).stdout.decode()
+        assert "c\\n     9  forged" in text and "\n     9  forged" not in text
+
+
 def test_commits_before_a_bad_one_are_listed(made: Path, tmp_path: Path) -> None:
     (node(tmp_path / "node") / segment(20)).write_bytes(topics(20, 2))
     run(made, tmp_path / "node" / "__cluster_metadata-0" / segment(20))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import random
 import shutil
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
+from pyarrow import parquet
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
@@ -16,9 +22,11 @@ from metashell.codec.frame import write_metadata_record
 from metashell.codec.registry import message_type
 from metashell.columns import ReadOptions, plan_splits, read_split
 from metashell.columns.decode import joint
+from metashell.columns.decode.options import Form
 from metashell.columns.decode.place import SAME_IN_A_FILE, with_names_once
 from metashell.columns.export.options import ExportOptions
 from metashell.columns.export.run import export
+from metashell.columns.lake.append import AppendOptions, append
 from metashell.columns.names import table_names
 from tests.codec.values import ValueMaker, versions_of
 from tests.columns.logs import any_log
@@ -123,8 +131,6 @@ def test_files_are_read_together_if_they_can_be(tmp_path: Path, monkeypatch: pyt
 
 
 def test_exported_files_name_the_file_of_each_row(tmp_path: Path) -> None:
-    from pyarrow import parquet
-
     for number in range(4):
         put(tmp_path / "in", number, f"{0:020}.log", batch(0, 3 + number))
     export(ExportOptions(paths=(str(tmp_path / "in"),), out=str(tmp_path / "out"), jobs=1))
@@ -133,10 +139,56 @@ def test_exported_files_name_the_file_of_each_row(tmp_path: Path) -> None:
     assert shown == [(f"cluster-{n % 3}", f"node-{n:03}", at) for n in range(4) for at in range(3 + n)]
 
 
+def put_three(top: Path, clusters: int) -> None:
+    """Logs of three partitions each, led by their node. Each version of a record is a batch of its own: the first log's come around all."""
+    message = message_type("metadata", "PartitionRecord")
+    for number, versions in enumerate([(0, 0, 1), (0, 0, 0), (0, 0, 0)]):
+        values = [write_metadata_record(message.cls(partition_id=at, leader=number), version) for at, version in enumerate(versions)]
+        records = [Record(at, 1_760_000_000_000, None, each) for at, each in enumerate(values)]
+        put(top, number, f"{0:020}.log", write_batch(0, records, leader_epoch=1))
+        (top / f"node-{number:03}" / "meta.properties").write_text(f"version=1\ncluster.id=cluster-{number % clusters}\nnode.id={number}\n")
+
+
+def whose(rows: Iterable[dict[str, Any]]) -> list[tuple[str, str, int]]:
+    """Of each row the cluster, the node by its path, and by what it says."""
+    return sorted((row["cluster_id"], row["file"].split("/")[-3], int(row["leader"])) for row in rows)
+
+
+def of_three(clusters: int) -> list[tuple[str, str, int]]:
+    return [(f"cluster-{number % clusters}", f"node-{number:03}", number) for number in range(3) for _ in range(3)]
+
+
+READERS: dict[str, Callable[[Path], list[dict[str, Any]]]] = {
+    "parquet": lambda path: parquet.read_table(path).to_pylist(),
+    "arrow": lambda path: pa.ipc.open_file(path).read_all().to_pylist(),
+    "csv": lambda path: list(csv.DictReader(path.read_text().splitlines())),
+    "jsonl": lambda path: [json.loads(line) for line in path.read_text().splitlines()],
+}
+
+
+@pytest.mark.parametrize("columns", ["typed", "raw"])
+@pytest.mark.parametrize("form", READERS)
+@pytest.mark.parametrize("clusters", [1, 3])
+def test_a_file_whose_rows_come_first_and_last_is_not_that_of_all(tmp_path: Path, form: str, columns: Form, clusters: int) -> None:
+    put_three(tmp_path / "in", clusters)
+    paths, out = (str(tmp_path / "in"),), tmp_path / "out"
+    export(ExportOptions(paths=paths, out=str(out), jobs=1, form=form, tables=("partition",), columns=columns))
+    rows = READERS[form](out / f"partition.{form}")
+    assert whose(rows) == of_three(clusters)
+
+
+@pytest.mark.parametrize("clusters", [1, 3])
+def test_it_is_not_that_of_all_in_a_lake_either(tmp_path: Path, clusters: int) -> None:
+    put_three(tmp_path / "in", clusters)
+    append(AppendOptions(paths=(str(tmp_path / "in"),), out=str(tmp_path / "lake"), jobs=1, tables=("partition",)))
+    read = ds.dataset(tmp_path / "lake" / "table=partition", partitioning="hive").to_table()
+    assert whose(read.to_pylist()) == of_three(clusters)
+
+
 def test_names_are_kept_once_also_where_rows_are_of_several_files() -> None:
-    columns = {"cluster_id": ["a", "a", "b", "a"], "file": ["1", "1", "2", "3"], "offset": [1, 2, 3, 4]}
+    columns = {"cluster_id": ["a", "a", "b", "a", "a"], "file": ["1", "1", "2", "3", "1"], "offset": [1, 2, 3, 4, 5]}
     batch_of_several = pa.RecordBatch.from_pydict(columns)
-    for rows in (batch_of_several, batch_of_several.slice(0, 2), batch_of_several.slice(0, 0)):
+    for rows in (batch_of_several, batch_of_several.slice(1), batch_of_several.slice(0, 2), batch_of_several.slice(0, 0)):
         slim = with_names_once(rows)
         assert slim.to_pydict() == rows.to_pydict()
         assert all(pa.types.is_dictionary(slim.schema.field(name).type) for name in SAME_IN_A_FILE)

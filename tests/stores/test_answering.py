@@ -146,6 +146,15 @@ def test_a_name_that_is_not_known_is_said() -> None:
     )
 
 
+@pytest.mark.parametrize("host", ["minio..local", f"{'x' * 64}.local"])
+def test_what_can_be_no_name_of_a_host_is_said_at_once(host: str, capsys: pytest.CaptureFixture[str]) -> None:
+    began_s = time.monotonic()
+    said = f"http://{host}:9000 cannot be reached: {host} is not known (not the name of a host)"
+    assert told(f"s3://b/x?endpoint_override=http://{host}:9000").endswith(f": {said}")
+    assert time.monotonic() - began_s < 2
+    assert capsys.readouterr().err == ""
+
+
 def test_a_server_is_asked_once() -> None:
     knocks = []
     with server(lambda one: (knocks.append(one.recv(1000)), one.sendall(b"HTTP/1.1 307 Over there\r\n\r\n"))) as place:

@@ -77,7 +77,7 @@ def _repeated(text: str, count: int) -> pa.Array:
 
 
 def with_names_once(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with the texts that its rows share stored once; the rows of each log file must be neighbours."""
+    """The batch with the texts that its rows share stored once."""
     files = batch.column(_FILE) if _FILE in batch.schema.names else None
     for name in SAME_IN_A_FILE:
         at = batch.schema.get_field_index(name)
@@ -87,7 +87,7 @@ def with_names_once(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def names_once(names: pa.Array, files: pa.Array | None) -> pa.DictionaryArray:
-    """The names of rows, each stored once; `files` are the rows' log files, neighbours."""
+    """The names of rows, each stored once; `files` are the rows' log files."""
     if pa.types.is_dictionary(names.type):
         return names
     if only_name(names, files) is None:
@@ -96,11 +96,18 @@ def names_once(names: pa.Array, files: pa.Array | None) -> pa.DictionaryArray:
 
 
 def only_name(names: pa.Array, files: pa.Array | None) -> str | None:
-    """The name that all rows have; None if they differ, or there are none."""
+    """The name that all rows have; None if they differ, or there are none. `files` are the rows' log files, in any order."""
     text: str | None = None
     if pa.types.is_dictionary(names.type):
         if len(names.dictionary) == 1 and not names.null_count:
             text = names.dictionary[0].as_py()
-    elif len(names) and files is not None and files[0].as_py() == files[-1].as_py():
+    elif len(names) and files is not None and _are_alike(files):
         text = names[0].as_py()
     return text
+
+
+def _are_alike(values: pa.Array) -> bool:
+    """Whether all are equal: one file may come back after another, where batches of several were put together."""
+    rest = len(values) - 1
+    # To compare each with the next takes 2 ns a row; to look for different ones takes 20.
+    return bool(values[0] == values[rest] and values.slice(1).equals(values.slice(0, rest)))

@@ -32,7 +32,7 @@ _WRITTEN_AT_ONCE: Final = 1 << 14
 
 
 class ParquetTable:
-    """A table that is written to one file. Each call of `write` makes a row group; the rows of one log file are neighbours.
+    """A table that is written to one file. Each call of `write` makes a row group.
 
     The names of cluster and file are passed once per batch, and so may be other texts; readers still find plain text.
     """
