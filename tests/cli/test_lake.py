@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import suppress
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -387,12 +387,12 @@ def test_what_a_compaction_removes_while_files_are_looked_at_is_not_missing(
 def test_a_lake_that_is_never_still_is_said(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from metashell.columns.lake import check
 
-    real = check.lake_status
+    real, offsets = check.lake_status, count(20, 2)
 
     def status(store: Any) -> Any:
         found = real(store)
-        log = node(tmp_path / "node") / segment(16 + found.state.number * 2)
-        log.write_bytes(topics(16 + found.state.number * 2, 2))
+        log = node(tmp_path / "node") / segment(offset := next(offsets))
+        log.write_bytes(topics(offset, 2))
         run(made, log)
         return found
 
