@@ -6,7 +6,7 @@ that is new.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -65,6 +65,11 @@ class Epochs:
         """The epoch of an offset, None where it is not known."""
         found = bisect_right(self._starts, offset) - 1
         return self._runs[found][2] if found >= 0 and offset < self._runs[found][1] else None
+
+    def newest_before(self, offset: int) -> int:
+        """The newest epoch that is known of offsets before one, -1 where none is."""
+        at = bisect_left(self._starts, offset)
+        return self._runs[at - 1][2] if at else -1
 
     def remove_from(self, offset: int) -> None:
         """Forget all offsets from one on."""

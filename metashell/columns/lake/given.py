@@ -26,16 +26,29 @@ class Given:
         """A file that gave an offset, as messages name it; empty where none did."""
         return next((shown_path(path) for path, offsets, _ in self._files.get(key, ()) if offsets.has(offset, offset + 1)), "")
 
+    def before(self, key: LogKey, offset: int) -> str:
+        """The file that gave the last offsets before one, as messages name it; empty where none did."""
+        found = [(offsets.end, path) for path, offsets, _ in self._files.get(key, ()) if offsets and offsets.end <= offset]
+        return shown_path(max(found)[1]) if found else ""
+
     def elsewhere(self, key: LogKey, directory: str) -> tuple[str, str]:
         """A file that lies in a disk or topic of another id, and that id; empty where there is none."""
         found = self._files.get(key, ()) if directory else ()
         return next(((shown_path(path), other) for path, _, other in found if other not in ("", directory)), ("", ""))
 
 
-def differs(path: str, batch: Anchor, other: str, epoch: int | None) -> UsageError:
-    """The error for a batch that is not the one that another file of the run has at its offset; `epoch` is the one that this has."""
+def differs(path: str, batch: Anchor, other: str, epoch: int | None, newer: int | None) -> UsageError:
+    """The error for a batch that is not the one that another file of the run has at its offset; `epoch` is the one that this has.
+
+    `newer` is a newer one that it has before that offset.
+    """
     there = other or "another of the files here"
-    if epoch is None or epoch < 0 or batch.epoch in (-1, epoch):
+    if newer is not None:
+        why = (
+            f"epoch {batch.epoch}, and {there} has epoch {newer} before it: one of the two was cut off and written anew, where the higher "
+            "epoch is the newer, or they are two logs"
+        )
+    elif epoch is None or epoch < 0 or batch.epoch in (-1, epoch):
         why = f"another batch than {there} has there: one of the two is damaged, was cut off and written anew, or is another log"
     else:
         why = (

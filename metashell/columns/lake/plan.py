@@ -247,7 +247,7 @@ class Planner:
         first = batch_at(opened, 0)
         name = names_of(file.path)[1]
         mark = now.files.get(name)
-        judge = Judge(file, now)
+        judge = Judge(file, now, may_fall=self._replaces)
         if mark is not None and first is not None and self._is_as_read(opened, mark, size):
             judge.is_proved = True
             self._ends[key, folder_of(file.path)] = mark.last.last + 1
@@ -284,6 +284,10 @@ class Planner:
         else:
             found.add(cuts, ((start, begin[0]), (walked.position, last[0])))
             found.begins_by = self._follows(file, key, begin[0].base)
+            if not self._replaces and (key, folder_of(file.path)) not in self._read:  # else who reads the file before looks at it
+                judge = Judge(file, self._now[key])
+                judge.see(begin[0])
+                judge.require(self._covered.get(key), self._given, key)
             # What is missing before it may be in another copy, which lacks no segment.
             found.covered.offsets.add(begin[0].base, last[0].last + 1)
             found.covered.epochs = Epochs(walked.epoch_runs(last[0].last + 1))
@@ -295,7 +299,10 @@ class Planner:
     def _follows(self, file: InputFile, key: LogKey, base: int) -> int:
         """Where the batches before a file's first new one end: all logs but one have gaps there, which compaction leaves."""
         before = self._ends.get((key, folder_of(file.path)))
-        if before is None and file.log == METADATA and key in self._covered and 0 < (end := self._covered[key].offsets.end) < base:
+        now = self._now[key]
+        if before is None and file.log == METADATA and key in self._covered and 0 < (end := now.offsets.end) < base:
+            if lacking := now.stood_for.missing(end, base):
+                return lacking[0][0]
             self.plan.notes.append(f"{key}: offsets {end} to {base - 1} are in no log any more: a checkpoint stands for them")
         return base if before is None or not key.node else min(before, base)
 
@@ -323,7 +330,7 @@ class Planner:
 
     def _add_packed(self, file: InputFile, key: LogKey, now: LogState, version: str) -> bool:
         """A compressed file is read front to back: all of it or nothing."""
-        judge = Judge(file, now)
+        judge = Judge(file, now, may_fall=self._replaces)
         runs = Runs(now, judge)
         with _opened(file) as opened:
             visit_batches(opened, -1, runs.visit)
