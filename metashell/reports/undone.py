@@ -194,13 +194,17 @@ def without_undone(name: str, table: pa.Table, spans: Iterable[Span]) -> pa.Tabl
     import numpy as np
     import pyarrow as pa
 
-    clusters, files = table.column("cluster_id"), table.column("file")
-    offsets, epochs = table.column("log_offset").to_numpy(), table.column("epoch").to_numpy()
-    is_gone = np.zeros(len(offsets), bool)
-    for span in own:
-        for at in np.flatnonzero(are_in(span, offsets, epochs)).tolist():
-            is_gone[at] |= clusters[at].as_py() == span.cluster_id and not in_checkpoint(files[at].as_py())
-    return table.filter(pa.array(~is_gone))
+    kept = []
+    # What loses no row stays where it is, in a file that is mapped.
+    for rows in table.to_batches():
+        clusters, files = rows.column("cluster_id"), rows.column("file")
+        offsets, epochs = rows.column("log_offset").to_numpy(), rows.column("epoch").to_numpy()
+        is_gone = np.zeros(len(offsets), bool)
+        for span in own:
+            for at in np.flatnonzero(are_in(span, offsets, epochs)).tolist():
+                is_gone[at] |= clusters[at].as_py() == span.cluster_id and not in_checkpoint(files[at].as_py())
+        kept.append(rows.filter(pa.array(~is_gone)) if is_gone.any() else rows)
+    return pa.Table.from_batches(kept, table.schema)
 
 
 def are_in(span: Span, offsets: Any, epochs: Any) -> Any:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.raft.control_batches import LeaderChange, write_control_batch
+from metashell.reports.undone import Span, without_undone
 from tests.reports.logs import (
     ABORTED,
     SEGMENT,
@@ -91,6 +93,16 @@ def test_what_an_open_transaction_holds_has_not_happened_yet(tmp_path: Path) -> 
     write_checkpoint(folder, 60, topic("a", 1, 1, 2))
     write_segment(folder, topic("later", 3, 1), first=60)
     assert names_in(tmp_path / "gap") == ["a", "ghost", "later"], "its end may be in what was not read"
+
+
+def test_rows_that_have_all_happened_are_not_copied() -> None:
+    batches = []
+    for first in (0, 10):
+        columns = {"cluster_id": ["c"] * 10, "file": ["/x/1.log"] * 10, "log_offset": [*range(first, first + 10)], "epoch": [1] * 10}
+        batches.append(pa.RecordBatch.from_pydict(columns))
+    kept = without_undone("topic", pa.Table.from_batches(batches), [Span("c", 12, 15)])
+    assert kept.column("log_offset").to_pylist() == [*range(12), *range(16, 20)]
+    assert kept.column("log_offset").chunk(0).buffers()[1].address == batches[0].column("log_offset").buffers()[1].address
 
 
 def test_an_abort_whose_begin_was_not_read_takes_nothing_back(tmp_path: Path) -> None:
