@@ -51,7 +51,7 @@ def keep_to_one_allocator() -> None:
 
 
 def do_without_pandas() -> None:
-    """The same for a process of our own, for as long as it lives."""
+    """Let no module of this process import pandas, for as long as it lives. For processes of our own."""
     sys.meta_path.insert(0, _Absent())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 from pathlib import Path
 
@@ -64,6 +65,15 @@ def test_a_table_without_rows_has_its_columns(tmp_path: Path) -> None:
     assert found.num_rows == 0
     assert found.schema.names == tables()["partition"].names
     assert found.schema.field("topic_id").metadata == {b"kafka": b"uuid"}
+
+
+def test_a_table_in_an_opened_file_is_closed_once_and_the_file_stays_open() -> None:
+    file = io.BytesIO()
+    table = ParquetTable(file, tables()["partition"])
+    table.close()
+    whole = file.getvalue()
+    table.close()
+    assert file.getvalue() == whole
 
 
 def test_queries_can_skip_by_offset_time_and_name(tmp_path: Path, batches: dict[str, list[pa.RecordBatch]]) -> None:

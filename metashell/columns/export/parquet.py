@@ -13,15 +13,13 @@ import pyarrow as pa
 from pyarrow.parquet import ParquetWriter
 
 from metashell.columns.export.column_chunks import MAGIC, Chunk, Column, chunks_of, read_footer
-from metashell.columns.export.row_group import row_group, table_of
+from metashell.columns.export.row_group import RISING, row_group, table_of
 from metashell.columns.export.thrift import I64, LIST, STRUCT, Items, Struct, encoded
 from metashell.columns.meanings.comments import SPARK_ROW_METADATA, spark_row_metadata
 from metashell.columns.typed.ids import UUID
 from metashell.columns.typed.shapes import file_schema, plain_type, shaped_schema
 from metashell.log.outputs import naming
 
-RISING: Final = frozenset(("offset", "timestamp", "position", "last_offset", "max_timestamp", "base_timestamp"))
-"""Numbers that mostly rise: Parquet stores their differences."""
 _PLAIN: Final = frozenset(("payload", "crc", "bytes"))
 """Values that hardly repeat: a dictionary would cost more than it saves."""
 _PAGE_ROWS: Final = 1 << 20
@@ -41,6 +39,7 @@ class ParquetTable:
         self._layout = _layout(schema.serialize().to_pybytes())
         self._groups: list[bytes] = []
         self._rows = 0
+        self._is_closed = False
         self._where = where if isinstance(where, str) else None
         with self._errors():
             # What a store says is told by whoever opened it.
@@ -67,8 +66,9 @@ class ParquetTable:
 
     def close(self) -> None:
         """Write the footer; a second call does nothing. A file of ours is closed also where that fails, as on a full disk."""
-        if self._file.closed:
+        if self._is_closed:
             return
+        self._is_closed = True
         with self._errors():
             try:
                 footer = encoded(STRUCT, {**self._layout.footer, 3: (I64, self._rows), 4: (LIST, Items(STRUCT, self._groups))})
