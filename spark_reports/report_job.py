@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import functions
+from pyspark.sql import Window, functions
 
 from metashell.log.kinds import METADATA, LogKind
 from metashell.reports import undone
@@ -85,11 +85,20 @@ def _undone(spark: Any, paths: Sequence[str], options: dict[str, str]) -> list[u
         happened = undone.happened_sql(table, overwritten) or "true"
         return [tuple(row) for row in of_log(table).where(happened).select("cluster_id", "log_offset").collect()]
 
-    begun = of_log(undone.CONTROL).where("type = 'LEADER_CHANGE'").select("cluster_id", "epoch", "log_offset").collect()
-    ends = of_log(undone.BATCHES).groupBy("cluster_id", "epoch").agg({"log_offset": "max"}).collect()
-    overwritten = undone.overwritten_spans(map(tuple, begun), map(tuple, ends))
-    aborts = places(undone.ABORT)
-    return [*overwritten, *(undone.aborted_spans(places(undone.BEGIN), aborts) if aborts else ())]
+    def has_gap_after(place: undone.Place) -> bool:
+        cluster, offset = place
+        rows = of_log(undone.BATCHES).where(functions.col("cluster_id") == cluster)
+        before = Window.orderBy("log_offset").rowsBetween(Window.unboundedPreceding, -1)
+        end = functions.max(functions.col("log_offset") + functions.col("count")).over(before)
+        return not rows.withColumn("end", end).where(f"log_offset > end and log_offset > {offset}").isEmpty()
+
+    begun = of_log(undone.CONTROL).where("type = 'LEADER_CHANGE'").select("cluster_id", "file", "epoch", "log_offset").collect()
+    runs = of_log(undone.BATCHES).groupBy("cluster_id", "file", "epoch")
+    read = runs.agg(functions.min("log_offset"), functions.max("log_offset")).collect()
+    overwritten = undone.overwritten_spans((undone.Election(*row) for row in begun), (undone.Run(*row) for row in read))
+    begins = places(undone.BEGIN)
+    ends, aborts = (places(table) if begins else [] for table in (undone.END, undone.ABORT))
+    return [*overwritten, *undone.transaction_spans(begins, ends, aborts, has_gap_after)]
 
 
 def _keep(frame: Any, name: str) -> tuple[str, Any]:

@@ -10,10 +10,10 @@ What several questions are built on is a view, which is made once a run. Most of
 the views of `folds` while the logs are read, and Spark makes them by their SQL. Tests hold one to the other.
 
 Promises: a record that several replicas keep counts once, clusters are never mixed, what a checkpoint holds is a state and never an
-event. What an aborted transaction holds has not happened (`undone`, and the view `offset_commits`), nor has what a leader wrote that was
-cut off, where the log of the next one was read too. Pages load nothing from anywhere, run no script, and escape every text that comes from
-data. Secrets are redacted in columns/ already. Rows that are not needed at once are in unnamed files below the folder for temporary files:
-memory does not grow with a log.
+event. What an aborted or open transaction holds has not happened (`undone`, and the view `offset_commits`), nor has what a leader wrote
+that was cut off, where the log of the next one was read too. Pages load nothing from anywhere, run no script, and escape every text that
+comes from data. Secrets are redacted in columns/ already. Rows that are not needed at once are in unnamed files below the folder for
+temporary files: memory does not grow with a log.
 """
 
 from metashell.reports.catalog import REPORTS, Report

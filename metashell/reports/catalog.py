@@ -114,6 +114,7 @@ BASES: Final[dict[str, dict[str, str]]] = {
     "unfence_broker": _base("id", value_epoch="value_epoch"),
     "feature_level": _base("name", "feature_level"),
     "begin_transaction": _base(),
+    "end_transaction": _base(),
     "abort_transaction": _base(),
     "offset_commit": _base(
         "topic", "tombstone", "value_offset", "commit_timestamp", "expire_timestamp", group="group_id", partition="partition_id"

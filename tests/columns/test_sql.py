@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from metashell.codec.batch_writer import write_batch
+from metashell.codec.batches import Record
 from metashell.columns.sql.query import QueryError, Session, query
 from metashell.errors import LogCorruptError, UsageError
 from metashell.forms import Display, write_rows
@@ -119,6 +121,21 @@ def test_strictly_a_fault_is_an_error_and_otherwise_counted(tmp_path: Path) -> N
     with pytest.raises(LogCorruptError):
         query("select * from topic", [str(path)])
     assert query("select * from topic", [str(path)], on_error="skip").fault_count == 1
+
+
+def test_faults_are_those_of_the_whole_log_whatever_else_is_asked(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_bytes(topics_log(30) + write_batch(30, [Record(30, 1, None, b"\1\2\0\xff")], leader_epoch=1))
+    for text in ("select count(*) from faults", "select count(*) from faults, no_op right join faults f on true"):
+        asked = Session([str(path)], on_error="skip")
+        assert (list(asked.ask(text).rows), asked.ask(text).fault_count) == ([[1]], 1)
+    with pytest.raises(LogCorruptError, match="offset 30"):
+        list(query("select count(*) from faults", [str(path)]).rows)
+
+
+@pytest.mark.parametrize("name", ["'top' || 'ics'", "'top' || 'ic'"])
+def test_a_table_that_no_word_names_is_read_too(log: str, name: str) -> None:
+    assert list(query(f"select count(*) from query_table({name})", [log]).rows) == [[30]]
 
 
 @pytest.mark.parametrize(

@@ -152,14 +152,15 @@ def test_damage_outside_of_what_is_asked_for_is_not_read_and_inside_it_ends_the_
         query('select count(*) from records where "offset" >= 5', [path], log=METADATA)
     skipped = query('select count(*) from records where "offset" >= 5', [path], log=METADATA, on_error="skip")
     assert (list(skipped.rows), skipped.fault_count) == ([[count - 6]], 1)
-    # The table of faults is that of the whole log, whatever else is asked.
+    # The table of faults is that of the whole log, whatever else is asked: also of the bodies, which are all bad here.
     found = query(
-        'select count(*), max(f."offset") from records r join faults f on true where r."offset" > 100',
+        'select count(distinct r."offset"), count(distinct f."offset") filter (f.kind = \'bad-record\'), '
+        'max(f."offset") filter (f.kind = \'bad-crc\') from records r join faults f on true where r."offset" > 100',
         [path],
         log=METADATA,
         on_error="skip",
     )
-    assert list(found.rows) == [[count - 101, 10]]
+    assert list(found.rows) == [[count - 101, count - 1, 10]]
 
 
 @pytest.mark.slow

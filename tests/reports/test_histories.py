@@ -7,7 +7,23 @@ from typing import Any
 
 import pytest
 
-from tests.reports.logs import ABORTED, START_MS, answer, config, node, partition, topic, topic_id, value, write_checkpoint, write_segment
+from metashell.codec.batch_writer import write_batch
+from metashell.codec.batches import Record
+from metashell.raft.control_batches import LeaderChange, write_control_batch
+from tests.reports.logs import (
+    ABORTED,
+    SEGMENT,
+    START_MS,
+    answer,
+    config,
+    node,
+    partition,
+    topic,
+    topic_id,
+    value,
+    write_checkpoint,
+    write_segment,
+)
 
 
 def columns(rows: list[dict[str, Any]], *names: str) -> list[tuple[Any, ...]]:
@@ -60,6 +76,49 @@ def test_what_an_aborted_transaction_holds_has_not_happened(tmp_path: Path) -> N
     assert sum(row["records"] for row in answer("metadata_growth", tmp_path)) == 1 + 2 + len(ABORTED) + 3, "it is in the log"
 
 
+def names_in(*paths: Path) -> list[str]:
+    return sorted({row["name"] for row in answer("topic_history", *paths)})
+
+
+def test_what_an_open_transaction_holds_has_not_happened_yet(tmp_path: Path) -> None:
+    begun = [*topic("a", 1, 1, 2), value("BeginTransaction"), *topic("ghost", 2, 1, 2)]
+    write_segment(node(tmp_path / "open", 1), begun)
+    assert names_in(tmp_path / "open") == ["a"]
+    write_segment(node(tmp_path / "open", 2), [*begun, value("EndTransaction")])
+    assert names_in(tmp_path / "open") == ["a", "ghost"], "the other node has its end"
+    write_segment(node(tmp_path / "gap", 1), begun)
+    folder = node(tmp_path / "gap", 2)
+    write_checkpoint(folder, 60, topic("a", 1, 1, 2))
+    write_segment(folder, topic("later", 3, 1), first=60)
+    assert names_in(tmp_path / "gap") == ["a", "ghost", "later"], "its end may be in what was not read"
+
+
+def test_an_abort_whose_begin_was_not_read_takes_nothing_back(tmp_path: Path) -> None:
+    write_segment(node(tmp_path, 1), [value("BeginTransaction"), *topic("a", 1, 1), value("EndTransaction"), *topic("b", 2, 1)])
+    folder = node(tmp_path, 2)
+    write_checkpoint(folder, 60, [*topic("a", 1, 1), *topic("b", 2, 1)])
+    write_segment(folder, [value("NoOp"), value("AbortTransaction"), *topic("c", 3, 1)], first=60)
+    assert names_in(tmp_path) == ["a", "b", "c"]
+
+
+def test_a_leader_that_nobody_followed_has_overwritten_nothing(tmp_path: Path) -> None:
+    """Figure 8 of Raft: node 2 led epoch 2 alone; node 1 won epoch 3 with the records of epoch 1 that node 2 lacked."""
+
+    def elected(offset: int, epoch: int) -> bytes:
+        return write_control_batch(offset, epoch, START_MS, [LeaderChange(leader_id=1, voters=(1, 2, 3), granting=(1,))])
+
+    def written(first: int, epoch: int, *made: bytes) -> bytes:
+        return b"".join(write_batch(at, [Record(at, START_MS, None, one)], leader_epoch=epoch) for at, one in enumerate(made, first))
+
+    base = elected(0, 1) + written(1, 1, *topic("old", 1, 1, 2))
+    won = base + written(3, 1, *topic("orders", 2, 1, 2)) + elected(5, 3) + written(6, 3, *topic("new", 3, 1, 2))
+    for number, data in ((1, won), (3, won), (2, base + elected(3, 2) + written(4, 2, *topic("lost", 4, 1, 2)[:1]))):
+        (node(tmp_path, number) / SEGMENT).write_bytes(data)
+    assert names_in(tmp_path / "node-1", tmp_path / "node-3") == ["new", "old", "orders"]
+    assert names_in(tmp_path) == ["new", "old", "orders"]
+    assert columns(answer("controller_elections", tmp_path), "epoch") == [(3,), (2,), (1,)]
+
+
 def test_what_is_gone_by_a_later_checkpoint_is_not_there_at_the_end(tmp_path: Path) -> None:
     """The log of a node that is dead for long, and that of another one, which has only the newest checkpoint and what follows."""
     brokers = [value("RegisterBroker", broker_id=number, broker_epoch=number, rack="old", fenced=False) for number in (1, 2)]
@@ -77,6 +136,18 @@ def test_what_is_gone_by_a_later_checkpoint_is_not_there_at_the_end(tmp_path: Pa
     opened = [row for row in answer("timeline", tmp_path) if row["kind"] == "broker" and row["is_open"]]
     assert columns(opened, "subject", "event") == [("broker 1", "active")]
     assert ("removed",) not in columns(answer("topic_history", tmp_path), "event"), "no record that was read says when"
+
+
+def test_what_a_checkpoint_lacks_is_gone_also_where_it_has_nothing_else_of_its_kind(tmp_path: Path) -> None:
+    broker = value("RegisterBroker", broker_id=1, broker_epoch=1, fenced=False)
+    write_segment(node(tmp_path / "topics", 1), topic("gone", 2, 1, 2, isr=[1]))
+    write_checkpoint(node(tmp_path / "topics", 2), 100, [broker])
+    assert columns(answer("under_replicated", tmp_path / "topics"), "topic", "ended_by") == [("gone", "topic removed")]
+    skew = [row for row in answer("replica_skew", tmp_path / "topics") if row["scope"] == "broker"]
+    assert columns(skew, "broker_id", "replicas") == [(1, 0)]
+    write_segment(node(tmp_path / "brokers", 1), [broker])
+    write_checkpoint(node(tmp_path / "brokers", 2), 100, topic("t", 1, 1))
+    assert columns(answer("broker_sessions", tmp_path / "brokers"), "broker_id", "ended_by") == [(1, "unregistered")]
 
 
 @pytest.mark.slow

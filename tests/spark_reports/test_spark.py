@@ -19,7 +19,7 @@ from metashell.reports.local import run_local
 from tests.golden_cases import SUBSET_ROOT
 from tests.groups.golden import read_rows
 from tests.offsets_log.making import golden_batches, write_log
-from tests.reports.logs import ABORTED, node, topic, write_checkpoint, write_segment
+from tests.reports.logs import ABORTED, SEGMENT, node, topic, value, write_checkpoint, write_segment
 
 # pyspark itself warns: of sockets that it closes late, and of what it will call otherwise.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -102,10 +102,19 @@ def test_every_report_answers_on_spark_what_it_answers_on_duckdb(spark: Any) -> 
 
 
 def test_what_has_not_happened_is_in_no_answer_of_spark_either(spark: Any, tmp_path: Path) -> None:
-    """Aborted metadata, the log of a leader that was cut off, a checkpoint that lacks a topic, commits in transactions."""
+    """Aborted metadata, transactions without an end, the log of a leader that was cut off, a checkpoint that lacks a topic, commits."""
     from spark_reports.report_job import run_on_spark
 
     write_segment(node(tmp_path, 1), [*topic("t", 1, 1, 2), *ABORTED, *topic("gone", 2, 1)])
+    for name in ("open", "gap"):
+        folder = node(tmp_path / name)
+        (folder.parent / "meta.properties").write_text(f"version=1\ncluster.id={name}\nnode.id=1\n")
+        write_segment(folder, [*topic(f"{name}-before", 3, 1), value("BeginTransaction"), *topic(f"{name}-within", 4, 1)])
+    behind = tmp_path / "gap" / "node-2" / folder.name
+    shutil.copytree(folder.parent, behind.parent)
+    (behind / SEGMENT).unlink()
+    write_checkpoint(behind, 60, topic("gap-before", 3, 1))
+    write_segment(behind, topic("gap-later", 5, 1), first=60)
     write_checkpoint(node(tmp_path, 2), 100, topic("t", 1, 1, 2))
     golden = read_rows(GOLDEN / "groups" / "classic" / "offsets.jsonl.gz")
     write_log(tmp_path / "groups", [batch for scenario in golden for batch in golden_batches(scenario)[:9]])
@@ -115,6 +124,9 @@ def test_what_has_not_happened_is_in_no_answer_of_spark_either(spark: Any, tmp_p
     for report, answered in run_on_spark(spark, reports, paths):
         assert answered.num_rows
         assert answered.equals(expected[report.name]), report.name
+    names = {row["name"] for row in expected["topic_history"].to_pylist()}
+    assert {"open-before", "gap-within", "gap-later"} <= names
+    assert "open-within" not in names
 
 
 def test_a_stream_takes_what_was_appended_into_several_tables_and_resumes(spark: Any, tmp_path: Path) -> None:

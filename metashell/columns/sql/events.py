@@ -113,8 +113,10 @@ class EventTables:
         together = {name}
         if wanted.only == ANY:
             together |= {other for other in self._named if other not in self._kept or self._kept[other][0].only != ANY}
+        # Only who decodes a body knows whether it is at fault.
+        read_for_faults = {name for name in self.schemas if name != RECORDS} if FAULTS in together else set()
         options = ReadOptions(
-            tables=sorted(together),
+            tables=sorted(together | read_for_faults),
             on_error=self._on_error,
             show_secrets=self._show_secrets,
             columns=self._columns,

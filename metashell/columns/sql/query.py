@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from metashell.columns.schemas import UUID_MARK
 from metashell.columns.sql.confined import Database, RefusedError
 from metashell.columns.sql.events import EventTables
 from metashell.columns.sql.lakes import LakeTables, is_lake
+from metashell.columns.sql.served import Scan
 from metashell.columns.state.reading import Cluster, ImageAt, NoMetadataError, read_state
 from metashell.columns.state.tables import state_schemas, state_table
 from metashell.columns.texts import row_values
@@ -110,7 +112,12 @@ class Session:
         self._absent: dict[str, MetashellError] = {}
         """Tables that cannot be made, and why. No table stands for them: an empty one would say that there is nothing."""
         state = state_schemas(columns)
-        self._database = Database({name: pa.Table.from_batches([], schema) for name, schema in state.items()}, _MACROS[columns])
+        self._database = Database({}, _MACROS[columns])
+        self._state_scanned: set[str] = set()
+        """The tables of the state that the last question read without naming them by a word: `query_table('top' || 'ics')`."""
+        self._scanning_state = Lock()
+        for name, schema in state.items():
+            self._database.serve(name, schema, self._serve_state)
         go_on = self._database.go_on
         self._events: EventTables | LakeTables
         if (lake := _lake(paths)) is not None:
@@ -159,6 +166,7 @@ class Session:
         if events or not state:
             self._find()
         self._events.name(events)
+        self._state_scanned.clear()
         tell("answering")
         try:
             schema, batches = self._database.ask(text)
@@ -169,12 +177,16 @@ class Session:
             if named is not None and named[1].lower() in self._absent:
                 raise self._absent[named[1].lower()] from None
             raise QueryError(error) from error
-        skipped = sum(cluster.fault_count for cluster in self._clusters or []) if state else 0
+
+        def count_faults() -> int:
+            clusters = self._clusters or [] if state or self._state_scanned else []
+            return max(sum(cluster.fault_count for cluster in clusters), self._events.fault_count)
+
         return Answer(
             list(schema.names),
             _rows(schema, chain(begun, batches), self._columns),
-            lambda: max(skipped, self._events.fault_count),
-            self._note(state, events),
+            count_faults,
+            self._note([*state, *self._state_scanned], events),
         )
 
     def _put(self, name: str, table: pa.Table) -> None:
@@ -198,6 +210,14 @@ class Session:
         for name in wanted:
             if name not in self._state_read and name not in self._absent and self._clusters is not None:
                 self._put(name, state_table(name, self._clusters, show_secrets=self._show_secrets, columns=self._columns))
+
+    def _serve_state(self, name: str, scan: Scan) -> Any:
+        """The rows of a table of the state that a scan wants where no word of the question was its name."""
+        with self._scanning_state:
+            self._state_scanned.add(name)
+            if self._clusters is None:
+                self._clusters = self._read_clusters()
+            return scan.of(state_table(name, self._clusters, show_secrets=self._show_secrets, columns=self._columns))
 
     def _read_clusters(self) -> list[Cluster]:
         if self._log not in (None, METADATA):

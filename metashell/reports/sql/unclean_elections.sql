@@ -8,7 +8,7 @@ with leaderless as (
 led as (
     select
         s.cluster_id, s.topic_id, s.partition_id, s.position, min(case when s.leader >= 0 then s.at_ms end) over (
-            partition by s.cluster_id, s.topic_id, s.partition_id order by s.position rows between 1 following and unbounded following) as led_ms
+            partition by s.cluster_id, s.topic_id, s.partition_id order by s.position desc rows between unbounded preceding and 1 preceding) as led_ms
     from partition_states s
     join leaderless l on l.cluster_id = s.cluster_id and l.topic_id = s.topic_id and l.partition_id = s.partition_id
 ),

@@ -15,7 +15,7 @@ steps as (
 ended as (
     select
         *, min(case when marker is not null then log_offset end) over (
-            partition by cluster_id, log, producer_id order by log_offset rows between 1 following and unbounded following) as marked
+            partition by cluster_id, log, producer_id order by log_offset desc rows between unbounded preceding and 1 preceding) as marked
     from steps
 ),
 undone as (

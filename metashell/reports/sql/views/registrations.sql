@@ -30,10 +30,16 @@ unregistered as (
     from unregister_broker where not in_checkpoint(file)
     group by cluster_id, broker_id, broker_epoch
 ),
+-- One without any broker is told by its header.
+checkpoints as (
+    select cluster_id, position from seen where is_state = 1
+    union
+    select cluster_id, position_of(file, log_offset) as position from control where in_checkpoint(file)
+),
 missed as (
     select r.cluster_id, r.broker_id, r.broker_epoch, min(c.position) as position
     from registered r
-    join (select distinct cluster_id, position from seen where is_state = 1) c on c.cluster_id = r.cluster_id and c.position > r.first_position
+    join checkpoints c on c.cluster_id = r.cluster_id and c.position > r.first_position
     left join (select distinct cluster_id, broker_id, broker_epoch, position from seen where is_state = 1) h
         on h.cluster_id = r.cluster_id and h.broker_id = r.broker_id and h.broker_epoch = r.broker_epoch and h.position = c.position
     where h.broker_id is null

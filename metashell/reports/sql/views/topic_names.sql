@@ -20,8 +20,15 @@ topics as (
     from named
     group by cluster_id, topic_id
 ),
+-- One without any topic is told by its header.
 checkpoints as (
-    select cluster_id, position, max(at_ms) as at_ms from named where is_state group by cluster_id, position
+    select cluster_id, position, max(at_ms) as at_ms
+    from (
+        select cluster_id, position, at_ms from named where is_state
+        union all
+        select cluster_id, position_of(file, log_offset) as position, timestamp as at_ms from control where in_checkpoint(file)
+    ) told
+    group by cluster_id, position
 ),
 held as (
     select distinct cluster_id, topic_id, position from named where is_state
