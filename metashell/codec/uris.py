@@ -44,6 +44,7 @@ _SHOWN_PARAMETERS = frozenset(
     )
 )
 """Parameters of stores that hold no secret; every other one is cut, since we do not know what it is."""
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _PIECE_SIZE_MIN = 4
 """Shorter pieces of a URI occur in any sentence."""
 
@@ -74,6 +75,14 @@ def below(folder: str, name: str) -> str:
     """The path or URI of what lies below a folder."""
     place, query = place_and_query(folder)
     return f"{os.path.join(place, name)}{query}" if name else folder
+
+
+def spelled_out(pattern: str) -> list[str]:
+    """A pattern with braces, such as `{a,b}`, as those without."""
+    match = _BRACES.search(pattern)
+    if match is None:
+        return [pattern]
+    return [done for word in match[1].split(",") for done in spelled_out(pattern[: match.start()] + word + pattern[match.end() :])]
 
 
 def shown_uri(uri: str) -> str:

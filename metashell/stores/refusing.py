@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metashell.codec.uris import URI_MARK, is_uri, shown_uri
+from metashell.codec.uris import URI_MARK, is_uri, shown_uri, spelled_out
 from metashell.errors import PathError, UsageError
 from metashell.stores.local import path_of_uri
 
@@ -31,7 +31,7 @@ def refuse_sources(place: str, sources: Iterable[str]) -> None:
         return
     own = _parts(place)
     for source in read:
-        if is_uri(source) and (parts := _parts(source)) == own[: len(parts)]:
+        if is_uri(source) and any(_lies_in(own, _parts(each)) for each in (source, *spelled_out(source))):
             raise PathError(f"{shown_uri(place)}: lies in {shown_uri(source)}, which is only read", shown_uri(place))
 
 
@@ -45,6 +45,17 @@ def _local(source: str) -> list[str]:
         return paths_of(source)
     except PathError:
         return []
+
+
+def _lies_in(own: list[str], parts: list[str]) -> bool:
+    """Whether a place is, or lies in, one that the parts of a path stand for, which may be patterns."""
+    from fnmatch import fnmatchcase
+
+    if not parts or not own:
+        return not parts
+    if parts[0] == "**" and (_lies_in(own, parts[1:]) or _lies_in(own[1:], parts)):
+        return True
+    return (own[0] == parts[0] or fnmatchcase(own[0], parts[0])) and _lies_in(own[1:], parts[1:])
 
 
 def _parts(uri: str) -> list[str]:

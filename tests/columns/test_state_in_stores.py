@@ -9,7 +9,7 @@ import pytest
 
 from metashell.columns.state.reading import NoMetadataError, copies_by_cluster, read_state
 from metashell.demo import demo_directory
-from metashell.errors import PathError
+from metashell.errors import MetashellError, PathError
 from tests.columns.test_remote_s3 import upload
 from tests.golden_cases import SUBSET_ROOT
 
@@ -32,6 +32,38 @@ def test_copies_in_a_store_are_put_together_by_cluster_and_each_can_be_read_by_i
     # A log that is given twice is read once, and one from here may be among them.
     assert sorted(map(len, copies_by_cluster([there, f"{there}/a"]))) == sorted(map(len, groups))
     assert len(copies_by_cluster([f"{there}/a", str(tmp_path / "dumps" / "b")])) == len(groups)
+
+
+QUERIES = ("?endpoint_override=http://{}", "?endpoint_override={}&scheme=http", "/?endpoint_override={}&scheme=http")
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_uri_with_a_query_is_named_as_it_can_be_opened(
+    s3: str, s3_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    query = query.format(s3_server.removeprefix("http://"))
+    shutil.copytree(demo_directory(), tmp_path / "node-1" / "a b")
+    there = upload(f"{s3}/dumps{query}", str(tmp_path))
+    place = f"{s3}/dumps/node-1/a%20b/__cluster_metadata-0"
+    ((listed,),) = copies_by_cluster([there])
+    (cluster,) = read_state([there])
+    assert cluster.path == listed == place + query.lstrip("/")
+    (again,) = read_state([cluster.path])
+    assert again[:2] == cluster[:2]
+    # A cluster that is called by its folder, and an error.
+    (tmp_path / "node-1" / "a b" / "meta.properties").unlink()
+    bare = upload(f"{s3}/bare{query}", str(tmp_path))
+    (cluster,) = read_state([bare])
+    assert cluster.cluster_id == f"{s3}/bare/node-1/a%20b/__cluster_metadata-0"
+    (tmp_path / "node-1" / "a b").rename(tmp_path / "node-1" / "d")
+    segment = sorted((tmp_path / "node-1" / "d" / "__cluster_metadata-0").glob("*.log"))[-1]
+    data = segment.read_bytes()
+    segment.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    broken = upload(f"{s3}/broken{query}", str(tmp_path))
+    with pytest.raises(MetashellError) as raised:
+        read_state([broken])
+    assert str(raised.value).startswith(f"{s3}/broken/node-1/d/__cluster_metadata-0/{segment.name}{query.lstrip('/')}: ")
 
 
 def test_where_a_store_does_not_tell_clusters_apart_all_copies_are_read_together(s3: str) -> None:

@@ -335,3 +335,26 @@ def test_a_place_in_what_a_pattern_stands_for_is_refused(tmp_path: Path) -> None
     with pytest.raises(PathError, match=r"node-1/tables: is or lies in a metadata directory, which is only read$"):
         open_store(str(tmp_path / "node-1" / "tables"), sources=[str(tmp_path / "node-*")])
     open_store(str(tmp_path / "tables"), sources=[str(tmp_path / "node-*"), str(tmp_path / "none-*")])
+
+
+@pytest.mark.parametrize(
+    "pattern", ["s3://b/logs*", "s3://b/l[no]gs1", "s3://b/{dumps,logs1}", "s3://b/**/lake", "s3://b/logs1/**", "s3a://b/*/l*?region=eu"]
+)
+def test_a_place_in_a_store_that_a_pattern_stands_for_is_refused(pattern: str) -> None:
+    with pytest.raises(PathError, match=r"lies in s3.*, which is only read$"):
+        open_store("s3://b/logs1/lake", sources=[pattern])
+    others = [
+        "s3://b/*/*/__cluster_metadata-0",
+        "s3://b/dumps*",
+        "s3://b/{dumps,logs2}",
+        "s3://c/**",
+        "s3://b/**/logs",
+        "s3://b/logs1/*.log",
+    ]
+    open_store("s3://b/logs1/lake", sources=others)
+
+
+def test_a_name_that_looks_like_a_pattern_is_itself_too() -> None:
+    for name in ("l[1]", "{a,b}", "*"):
+        with pytest.raises(PathError, match="which is only read"):
+            open_store(f"s3://b/{name}/lake", sources=[f"s3://b/{name}"])

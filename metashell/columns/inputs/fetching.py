@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+from urllib.parse import quote
 
-from metashell.codec.uris import is_uri, shown_uri
+from metashell.codec.uris import below, is_uri, place_and_query, shown_uri
 from metashell.log.inputs import find_logs
 from metashell.log.kinds import METADATA
 from metashell.log.names import META_PROPERTIES, PARTITION_METADATA, QUORUM_STATE, parse_name
@@ -23,10 +25,17 @@ class Fetched(NamedTuple):
     uris: dict[str, str]
 
     def shown(self, text: str) -> str:
-        """A text that names where a file was found, not where it was fetched to."""
-        for folder, uri in self.uris.items():
-            text = text.replace(folder, uri)
+        """A text that names where a file was found, not where it was fetched to. A path in it ends at a space or a colon."""
+        for folder in self.uris:
+            text = re.sub(re.escape(folder) + r"(?:/[^\s:,()]*)?", lambda match: self.shown_path(match[0]), text)
         return text
+
+    def shown_path(self, path: str) -> str:
+        """The URI of a file or folder that was fetched, any other path as it is."""
+        for folder, uri in self.uris.items():
+            if path == folder or path.startswith(f"{folder}/"):
+                return below(uri, quote(path[len(folder) + 1 :]))
+        return path
 
 
 @contextmanager
@@ -47,7 +56,8 @@ def fetched(paths: Sequence[str]) -> Iterator[Fetched]:
             above = os.path.join(work, str(number))
             copy = _fetch(path, above)
             found.paths.append(copy)
-            found.uris[copy] = shown_uri(path).rstrip("/")
+            place, query = place_and_query(shown_uri(path))
+            found.uris[copy] = place.rstrip("/") + query
         yield found
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from errno import ENOENT
 from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import quote, unquote
 
-from metashell.codec.uris import URI_MARK, is_uri, shown_uri
+from metashell.codec.uris import URI_MARK, is_uri, shown_uri, spelled_out
 from metashell.errors import PathError
 from metashell.log.inputs import paths_of
 
 _MARKS = frozenset("*[")
-_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
 def places_of(path: str) -> list[str]:
@@ -38,14 +36,6 @@ def _of_several(path: str, expand: Any) -> list[str]:
     if not found:
         raise PathError(f"{shown_uri(path)}: {os.strerror(ENOENT)}", shown_uri(path))
     return list(dict.fromkeys(found))
-
-
-def spelled_out(pattern: str) -> list[str]:
-    """A pattern with braces as those without."""
-    match = _BRACES.search(pattern)
-    if match is None:
-        return [pattern]
-    return [done for word in match[1].split(",") for done in spelled_out(pattern[: match.start()] + word + pattern[match.end() :])]
 
 
 def _remote_places(uri: str) -> list[str]:

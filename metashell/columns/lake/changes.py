@@ -45,7 +45,7 @@ def commit_of(
         schemas.update(result.schemas)
         for table, count in result.rows.items():
             rows[table] = rows.get(table, 0) + count
-    schemas = {} if is_reset and not schemas else new_columns(store, LakeState() if is_reset else state, schemas)
+    schemas = new_columns(store, LakeState() if is_reset else state, schemas)
     written = [file for result in results for file in result.written]
     changes = dict(rows)
     removed = list(state.files) if is_reset else []

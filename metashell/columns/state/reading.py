@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from metashell.codec.uris import is_uri, shown_uri
+from metashell.codec.uris import is_uri, place_and_query, shown_uri
 from metashell.columns.inputs.fetching import Fetched, fetched
 from metashell.errors import MetashellError, PathError, UsageError
 from metashell.image import MetadataImage, load_image
@@ -60,7 +60,10 @@ def read_state(paths: Sequence[str], *, on_error: OnError = "fail", image_at: Im
 
 
 def _shown(cluster: Cluster, copies: Fetched) -> Cluster:
-    return cluster._replace(cluster_id=copies.shown(cluster.cluster_id), path=copies.shown(cluster.path))
+    # A cluster that no meta.properties names is called by its folder, as `RemoteTree.place` gives it: the query is no part of that.
+    found = copies.shown_path(cluster.cluster_id)
+    cluster_id = copies.shown(cluster.cluster_id) if found == cluster.cluster_id else place_and_query(found)[0]
+    return cluster._replace(cluster_id=cluster_id, path=copies.shown_path(cluster.path))
 
 
 def _read_local(paths: Sequence[str], on_error: OnError, image_at: ImageAt | None) -> list[Cluster]:
