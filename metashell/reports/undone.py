@@ -8,7 +8,7 @@ whose records have the same offsets.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from metashell.codec.uris import folder_of
@@ -86,7 +86,7 @@ def overwritten_spans(elections: Iterable[Election], runs: Iterable[Run]) -> lis
     runs = list(runs)
     begun: dict[str, dict[int, int]] = defaultdict(dict)
     lost: dict[tuple[str, int], int] = {}
-    for (cluster, _, epoch, offset), has_prevailed in _judged(list(elections), runs):
+    for (cluster, _, epoch, offset), has_prevailed in _judged(elections, runs):
         if has_prevailed:
             begun[cluster][epoch] = min(offset, begun[cluster].get(epoch, offset))
         else:
@@ -100,20 +100,24 @@ def overwritten_spans(elections: Iterable[Election], runs: Iterable[Run]) -> lis
     return sorted(found)
 
 
-def _judged(elections: Sequence[Election], runs: Iterable[Run]) -> Iterator[tuple[Election, bool]]:
-    """Each election, and whether the log with the newest epoch of its cluster has it, as far as that reaches."""
+def _judged(elections: Iterable[Election], runs: Iterable[Run]) -> Iterator[tuple[Election, bool]]:
+    """Each election, and whether the log with the newest epoch of its cluster has records of its epoch, if it reaches there.
+
+    The election's own record may be the one that is damaged.
+    """
     newest: dict[str, tuple[int, int, str]] = {}
     reach: dict[tuple[str, str], tuple[int, int]] = {}
+    epochs: set[tuple[str, str, int]] = set()
     for cluster, file, epoch, first, last in runs:
         folder = folder_of(file)
         newest[cluster] = max(newest.get(cluster, (-1, -1, "")), (epoch, last, folder))
         least, most = reach.get((cluster, folder), (first, last))
         reach[cluster, folder] = min(least, first), max(most, last)
-    own = {(each.cluster_id, folder_of(each.file), each.epoch, each.offset) for each in elections}
+        epochs.add((cluster, folder, epoch))
     for each in elections:
         folder = newest.get(each.cluster_id, (-1, -1, ""))[2]
         least, most = reach.get((each.cluster_id, folder), (0, -1))
-        yield each, not least <= each.offset <= most or (each.cluster_id, folder, each.epoch, each.offset) in own
+        yield each, not least <= each.offset <= most or (each.cluster_id, folder, each.epoch) in epochs
 
 
 def spans_in(tables: dict[str, pa.Table]) -> list[Span]:

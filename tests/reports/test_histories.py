@@ -11,7 +11,7 @@ import pytest
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.raft.control_batches import LeaderChange, write_control_batch
-from metashell.reports.undone import Span, without_undone
+from metashell.reports.undone import Election, Run, Span, overwritten_spans, without_undone
 from tests.reports.logs import (
     ABORTED,
     SEGMENT,
@@ -93,6 +93,11 @@ def test_what_an_open_transaction_holds_has_not_happened_yet(tmp_path: Path) -> 
     write_checkpoint(folder, 60, topic("a", 1, 1, 2))
     write_segment(folder, topic("later", 3, 1), first=60)
     assert names_in(tmp_path / "gap") == ["a", "ghost", "later"], "its end may be in what was not read"
+
+
+def test_an_election_whose_record_is_damaged_in_the_newest_log_has_taken_place() -> None:
+    runs = [Run("c", f"/{node}/1.log", epoch, 10 * epoch, 10 * epoch + 9) for node in ("newest", "other") for epoch in (1, 2)]
+    assert overwritten_spans([Election("c", "/other/1.log", 2, 20)], [*runs, Run("c", "/newest/1.log", 3, 30, 30)]) == []
 
 
 def test_rows_that_have_all_happened_are_not_copied() -> None:
