@@ -27,12 +27,13 @@ from metashell.reports.partitions.states import VIEWS as FOLDED
 from tests.golden_cases import SUBSET_ROOT
 
 TABLES = (*PARTITION_TABLES, "topic", "remove_topic")
+READ = (*TABLES, "control")
 Batches = list[tuple[str, pa.RecordBatch]]
 
 
 def by_sql(batches: Batches) -> Database:
     """A database with the views as their SQL makes them."""
-    tables = {name: pa.Table.from_batches([b for table, b in batches if table == name], base_schema(name)) for name in TABLES}
+    tables = {name: pa.Table.from_batches([b for table, b in batches if table == name], base_schema(name)) for name in READ}
     database = Database(tables, DUCKDB_MACROS)
     for view in ("topic_names", *FOLDED):
         database.define(view, view_text(view))
@@ -73,8 +74,8 @@ def same_views(batches: Batches, parts: int) -> int:
 @cache
 def read(paths: tuple[Path, ...]) -> Batches:
     splits = plan_splits([str(path) for path in paths])
-    found = (pair for split in splits for pair in read_split(split, ReadOptions(tables=sorted(TABLES), on_error="skip")))
-    return [(name, as_base(name, batch)) for name, batch in found if name in TABLES]
+    found = (pair for split in splits for pair in read_split(split, ReadOptions(tables=sorted(READ), on_error="skip")))
+    return [(name, as_base(name, batch)) for name, batch in found if name in READ]
 
 
 @pytest.mark.parametrize("parts", [1, 3])
