@@ -32,7 +32,7 @@ Batches = list[tuple[str, pa.RecordBatch]]
 
 def by_sql(batches: Batches) -> Database:
     """A database with the views as their SQL makes them."""
-    tables = {name: pa.Table.from_batches([b for table, b in batches if table == name], base_schema(name)) for name in TABLES}
+    tables = {name: pa.Table.from_batches([b for table, b in batches if table == name], base_schema(name)) for name in (*TABLES, "control")}
     database = Database(tables, DUCKDB_MACROS)
     for view in ("topic_names", *FOLDED):
         database.define(view, view_text(view))
