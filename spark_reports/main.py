@@ -58,7 +58,7 @@ def run(values: SimpleNamespace) -> int:
                 refuse_other_output(store)
             spark = _session(values.master, settings)
             try:
-                fault_count = _do(spark, values, held)
+                fault_count = do_job(spark, values, held)
             except Exception as error:
                 message = error_in(error)
                 if message is None:
@@ -76,7 +76,7 @@ def run(values: SimpleNamespace) -> int:
     return STATUS_FAILED
 
 
-def _do(spark: Any, values: SimpleNamespace, held: Held | None) -> int:
+def do_job(spark: Any, values: SimpleNamespace, held: Held | None) -> int:
     """Do a job; returns how many places of the logs were left out."""
     match values.job:
         case "export":

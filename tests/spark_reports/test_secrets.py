@@ -14,7 +14,7 @@ from metashell.columns.schemas import COMMON_TABLES, tables_of_log
 from metashell.log.kinds import KNOWN_LOGS as LOGS
 from metashell.options.parser import parse
 from metashell.options.report_tools import SPARK_REPORTS
-from spark_reports.main import _JOBS, _report
+from spark_reports.main import do_job
 from tests.secret_logs import LOG_NAME, SECRETS, content_of_table, found_in, found_in_files, write_logs
 from tests.secret_logs import LOGS as MADE_LOGS
 
@@ -57,7 +57,7 @@ def test_no_file_of_a_job_holds_a_secret_unless_it_is_asked_for(
         tables = [word for table in ("records", "faults", "config", "user_scram_credential") for word in ("--table", table)]
         words = [job, str(root / name / "__cluster_metadata-0"), "--out", str(tmp_path / name), "--on-error", "skip"]
         values = parse(SPARK_REPORTS, [*words, *(tables if job == "export" else []), *(["--show-secrets"] if show else [])])
-        _JOBS.get(job, _report)(spark, values)
+        do_job(spark, values, None)
     assert bool(found_in_files(tmp_path)) is show
     printed = capsys.readouterr()
     assert not found_in((printed.out + printed.err).encode())
