@@ -21,6 +21,17 @@ def holder_text(purpose: str) -> bytes:
     return json.dumps(holder(purpose)).encode()
 
 
+def told(text: bytes) -> dict[str, Any]:
+    """What a holder wrote of itself; nothing where that is damaged, or of somebody else."""
+    import json
+
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def said_by(said: dict[str, Any]) -> str:
     """The holder in a sentence: `metashell export (process 4711 on example) since 2025-01-31 12:00:00Z`."""
     from metashell.escape import terminal_line

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metashell.errors import PathError
-from metashell.stores.holder import is_dead, said_by
+from metashell.stores.holder import is_dead, said_by, told
 from metashell.stores.local import LOCK
 from metashell.stores.local_lock import is_ours
 from metashell.stores.store import Store
@@ -47,7 +46,7 @@ def _local_holding(folder: str) -> Holding | None:
     except OSError as error:
         raise PathError.of(path, error) from error
     try:
-        said = _told(os.pread(descriptor, 4096, 0))
+        said = told(os.pread(descriptor, 4096, 0))
         return Holding(said_by(said)) if _is_locked(descriptor, said) else None
     finally:
         os.close(descriptor)
@@ -69,15 +68,7 @@ def _remote_holding(store: Store) -> Holding | None:
     now_ms = time.time_ns() // 1_000_000
     for file in sorted(store.files(FOLDER), key=lambda file: -file.mtime_ms):
         silent_ms = max(now_ms - file.mtime_ms, 0)
-        if silent_ms > LIVES_MS or (text := store.read(file.name)) is None or is_dead(said := _told(text)):
+        if silent_ms > LIVES_MS or (text := store.read(file.name)) is None or is_dead(said := told(text)):
             continue
         return Holding(said_by(said), silent_ms)
     return None
-
-
-def _told(text: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}

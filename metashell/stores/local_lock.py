@@ -6,7 +6,6 @@ Such a lock keeps no other out of the same process, and is gone when any descrip
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import contextmanager, suppress
 
@@ -115,11 +114,8 @@ def _is_still(path: str, descriptor: int) -> bool:
 
 def in_use(shown: str, said: bytes) -> UsageError:
     """The error for a folder that another has, by what it wrote about itself."""
-    from metashell.stores.holder import said_by
+    from metashell.stores.holder import said_by, told
 
-    try:
-        found = json.loads(said)
-    except ValueError:
-        found = None
-    who = said_by(found) if isinstance(found, dict) else "another process"
+    found = told(said)
+    who = said_by(found) if found else "another process"
     return UsageError(f"{shown}: is in use by {who}; wait for it, or name another --out", shown)

@@ -10,16 +10,15 @@ removed it, and have written where this one goes on.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 from uuid import uuid4
 
 from metashell.errors import MetashellError
-from metashell.stores.holder import holder, is_dead
+from metashell.stores.holder import holder_text, is_dead, told
 from metashell.stores.local_lock import in_use
 from metashell.stores.store import StoreFile
 
@@ -50,7 +49,7 @@ class StoreLock:
     def __init__(self, files: _Files, purpose: str) -> None:
         self._files = files
         self.name = f"{FOLDER}/{uuid4().hex}.json"
-        self._text = json.dumps(holder(purpose)).encode()
+        self._text = holder_text(purpose)
         self._ended = Event()
         self._renewed_s = now_s()
         self._lost = ""
@@ -60,7 +59,7 @@ class StoreLock:
         """Errors: UsageError where another has it."""
         self._write()
         for other, said in self._others():
-            if not is_dead(_told(said)):
+            if not is_dead(told(said)):
                 raise in_use(self._files.shown, said)
             self._files.remove(other)
         self._thread.start()
@@ -122,14 +121,6 @@ class StoreLock:
 def now_s() -> float:
     """Seconds that go on while the machine sleeps, where the system counts such."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-
-
-def _told(said: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(said)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from spark_reports.iceberg_tables import IcebergTables
 from spark_reports.table_commits import TableCommits, _kind, _started
 from tests.columns.lake.dying import Died
 from tests.columns.lake.lakes import DAY, SEGMENT, expected, node, run, topics
+from tests.spark_settings import JAVA_OPTIONS, SETTINGS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 FORMATS = ("delta", "iceberg")
@@ -36,22 +37,17 @@ ICEBERG = pytest.mark.parametrize("lake", FORMATS if SOAKS else ["iceberg"], ind
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
-    os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    os.environ["JDK_JAVA_OPTIONS"] = JAVA_OPTIONS
     from spark_reports.session import open_session
     from spark_reports.table_formats import settings_for
 
     settings = {
+        **SETTINGS,
         **settings_for("delta", os.environ["TABLE_JARS"]),
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "1",
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.databricks.delta.stats.collect": "false",
         "spark.databricks.delta.writeChecksumFile.enabled": "false",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.adaptive.enabled": "false",
         "spark.driver.memory": "1g",
-        "spark.sql.session.timeZone": "UTC",
     }
     session = open_session("tests", "local[2]", settings)
     yield session

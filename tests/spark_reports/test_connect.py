@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.java import java
+from tests.spark_settings import JAVA_OPTIONS
 
 pytestmark = pytest.mark.slow
 DEMO = Path(__file__).resolve().parents[2] / "metashell" / "demo" / "data"
@@ -36,7 +37,7 @@ def run(tmp_path: Path, session: str, **more: str) -> str:
     other.mkdir()
     (other / "python3").write_text("#!/bin/sh\nexit 9\n")
     (other / "python3").chmod(0o755)
-    settings = {"PATH": f"{other}:{os.environ['PATH']}", "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+    settings = {"PATH": f"{other}:{os.environ['PATH']}", "JDK_JAVA_OPTIONS": JAVA_OPTIONS}
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
     done = subprocess.run(
         [sys.executable, str(script)], cwd=tmp_path, env={**kept, **settings, **more}, capture_output=True, text=True, check=False
