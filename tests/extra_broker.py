@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 
 from metashell.codec import messages
+from metashell.codec.releases import FEATURES
 from metashell.embedded import EmbeddedQuorum
-from metashell.storage.features import FEATURES, NEWEST_RELEASE_LEVEL, OLDEST_RELEASE_LEVEL
+from metashell.storage.features import NEWEST_RELEASE_LEVEL, OLDEST_RELEASE_LEVEL
 
 PATIENT = {"broker.session.timeout.ms": 3_600_000}
 """What a quorum with extra brokers needs: on a slow machine the controller would fence them, for they send nothing by themselves."""

@@ -98,7 +98,8 @@ def _of_release(work: Work, level: int, *, is_upgrade: bool) -> dict[str, int]:
     """What a release's levels change, of the features that the cluster supports."""
     from metashell.admin.features import describe_features
     from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION
-    from metashell.storage.features import FEATURES, default_level
+    from metashell.codec.releases import FEATURES
+    from metashell.storage.features import default_level
 
     wanted = {METADATA_VERSION: level, **{name: default_level(name, level) for name in FEATURES}}
     found = {}

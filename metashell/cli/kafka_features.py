@@ -145,13 +145,14 @@ def _wanted_levels(verb: str, values: SimpleNamespace) -> dict[str, int]:
     """The levels that the command line asks for. Errors: TerseError, StorageError."""
     from metashell.cli.kafka_admin import TerseError
     from metashell.codec.metadata_version import METADATA_VERSION
+    from metashell.codec.releases import FEATURES
     from metashell.storage import features
 
     if values.release_version is not None:
         if values.metadata is not None or values.feature:
             raise TerseError(_NOT_BOTH)
         release = features.release_level(values.release_version, unstable=True)
-        levels = {METADATA_VERSION: release, **{name: features.default_level(name, release) for name in features.FEATURES}}
+        levels = {METADATA_VERSION: release, **{name: features.default_level(name, release) for name in FEATURES}}
         return {name: level for name, level in levels.items() if level or verb == "downgrade"}
     levels = {}
     if values.metadata is not None:

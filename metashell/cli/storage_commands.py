@@ -79,11 +79,12 @@ def _info(tool: str, values: SimpleNamespace) -> int:
 
 
 def _version_mapping(tool: str, values: SimpleNamespace) -> int:
+    from metashell.codec.releases import FEATURES
     from metashell.storage import features
 
     typed = values.release_version
     level = features.NEWEST_RELEASE_LEVEL if typed is None else features.release_level(typed, unstable=True)
-    levels = {name: features.default_level(name, level) for name in features.FEATURES}
+    levels = {name: features.default_level(name, level) for name in FEATURES}
     return _print_answer(
         values.output,
         text=lambda: report.mapping_lines(level, levels),

@@ -33,6 +33,7 @@ METADATA_TYPES: dict[int, str] = {
     26: "RemoveDelegationTokenRecord",
     27: "RegisterControllerRecord",
     28: "ClearElrRecord",
+    29: "UnregisterControllerRecord",
 }
 """Record types of __cluster_metadata."""
 
@@ -227,6 +228,8 @@ REQUESTS: dict[int, str] = {
     90: "DescribeShareGroupOffsetsRequest",
     91: "AlterShareGroupOffsetsRequest",
     92: "DeleteShareGroupOffsetsRequest",
+    93: "StreamsGroupTopologyDescriptionUpdateRequest",
+    94: "UnregisterControllerRequest",
 }
 """Request messages by api key."""
 
@@ -320,5 +323,7 @@ RESPONSES: dict[int, str] = {
     90: "DescribeShareGroupOffsetsResponse",
     91: "AlterShareGroupOffsetsResponse",
     92: "DeleteShareGroupOffsetsResponse",
+    93: "StreamsGroupTopologyDescriptionUpdateResponse",
+    94: "UnregisterControllerResponse",
 }
 """Response messages by api key."""

@@ -437,6 +437,15 @@ class UnregisterBrokerRecord(Entity):
         unknown_tags: tuple[tuple[int, bytes], ...] = ...,
     ) -> None: ...
 
+class UnregisterControllerRecord(Entity):
+    controller_id: int
+    unknown_tags: tuple[tuple[int, bytes], ...]
+    def __init__(
+        self,
+        controller_id: int = ...,
+        unknown_tags: tuple[tuple[int, bytes], ...] = ...,
+    ) -> None: ...
+
 class UserScramCredentialRecord(Entity):
     name: str
     mechanism: int
@@ -1549,6 +1558,8 @@ class StreamsGroupMetadataValue(Entity):
     metadata_hash: int
     validated_topology_epoch: int
     last_assignment_configs: tuple[StreamsGroupMetadataValue.LastAssignmentConfig, ...] | None
+    stored_description_topology_epoch: int
+    failed_description_topology_epoch: int
     unknown_tags: tuple[tuple[int, bytes], ...]
     def __init__(
         self,
@@ -1556,6 +1567,8 @@ class StreamsGroupMetadataValue(Entity):
         metadata_hash: int = ...,
         validated_topology_epoch: int = ...,
         last_assignment_configs: tuple[StreamsGroupMetadataValue.LastAssignmentConfig, ...] | None = ...,
+        stored_description_topology_epoch: int = ...,
+        failed_description_topology_epoch: int = ...,
         unknown_tags: tuple[tuple[int, bytes], ...] = ...,
     ) -> None: ...
 
@@ -2242,11 +2255,15 @@ class AlterUserScramCredentialsRequest(Entity):
 class ApiVersionsRequest(Entity):
     client_software_name: str
     client_software_version: str
+    cluster_id: str | None
+    node_id: int
     unknown_tags: tuple[tuple[int, bytes], ...]
     def __init__(
         self,
         client_software_name: str = ...,
         client_software_version: str = ...,
+        cluster_id: str | None = ...,
+        node_id: int = ...,
         unknown_tags: tuple[tuple[int, bytes], ...] = ...,
     ) -> None: ...
 
@@ -4164,11 +4181,13 @@ class ShareGroupHeartbeatRequest(Entity):
 class StreamsGroupDescribeRequest(Entity):
     group_ids: tuple[str, ...]
     include_authorized_operations: bool
+    include_topology_description: bool
     unknown_tags: tuple[tuple[int, bytes], ...]
     def __init__(
         self,
         group_ids: tuple[str, ...] = ...,
         include_authorized_operations: bool = ...,
+        include_topology_description: bool = ...,
         unknown_tags: tuple[tuple[int, bytes], ...] = ...,
     ) -> None: ...
 
@@ -4319,6 +4338,73 @@ class StreamsGroupHeartbeatRequest(Entity):
         unknown_tags: tuple[tuple[int, bytes], ...] = ...,
     ) -> None: ...
 
+class StreamsGroupTopologyDescriptionUpdateRequest(Entity):
+    class TopologyDescription(Entity):
+        subtopologies: tuple[StreamsGroupTopologyDescriptionUpdateRequest.TopologyDescriptionSubtopology, ...]
+        global_stores: tuple[StreamsGroupTopologyDescriptionUpdateRequest.TopologyDescriptionGlobalStore, ...]
+        unknown_tags: tuple[tuple[int, bytes], ...]
+        def __init__(
+            self,
+            subtopologies: tuple[StreamsGroupTopologyDescriptionUpdateRequest.TopologyDescriptionSubtopology, ...] = ...,
+            global_stores: tuple[StreamsGroupTopologyDescriptionUpdateRequest.TopologyDescriptionGlobalStore, ...] = ...,
+            unknown_tags: tuple[tuple[int, bytes], ...] = ...,
+        ) -> None: ...
+
+    class TopologyDescriptionSubtopology(Entity):
+        subtopology_id: str
+        nodes: tuple[StreamsGroupTopologyDescriptionUpdateRequest.TopologyDescriptionNode, ...]
+        unknown_tags: tuple[tuple[int, bytes], ...]
+        def __init__(
+            self,
+            subtopology_id: str = ...,
+            nodes: tuple[StreamsGroupTopologyDescriptionUpdateRequest.TopologyDescriptionNode, ...] = ...,
+            unknown_tags: tuple[tuple[int, bytes], ...] = ...,
+        ) -> None: ...
+
+    class TopologyDescriptionGlobalStore(Entity):
+        source: StreamsGroupTopologyDescriptionUpdateRequest.TopologyDescriptionNode
+        processor: StreamsGroupTopologyDescriptionUpdateRequest.TopologyDescriptionNode
+        unknown_tags: tuple[tuple[int, bytes], ...]
+        def __init__(
+            self,
+            source: StreamsGroupTopologyDescriptionUpdateRequest.TopologyDescriptionNode = ...,
+            processor: StreamsGroupTopologyDescriptionUpdateRequest.TopologyDescriptionNode = ...,
+            unknown_tags: tuple[tuple[int, bytes], ...] = ...,
+        ) -> None: ...
+
+    class TopologyDescriptionNode(Entity):
+        name: str
+        node_type: int
+        source_topics: tuple[str, ...]
+        sink_topic: str | None
+        stores: tuple[str, ...]
+        successors: tuple[str, ...]
+        unknown_tags: tuple[tuple[int, bytes], ...]
+        def __init__(
+            self,
+            name: str = ...,
+            node_type: int = ...,
+            source_topics: tuple[str, ...] = ...,
+            sink_topic: str | None = ...,
+            stores: tuple[str, ...] = ...,
+            successors: tuple[str, ...] = ...,
+            unknown_tags: tuple[tuple[int, bytes], ...] = ...,
+        ) -> None: ...
+
+    group_id: str
+    member_id: str
+    topology_epoch: int
+    topology_description: StreamsGroupTopologyDescriptionUpdateRequest.TopologyDescription
+    unknown_tags: tuple[tuple[int, bytes], ...]
+    def __init__(
+        self,
+        group_id: str = ...,
+        member_id: str = ...,
+        topology_epoch: int = ...,
+        topology_description: StreamsGroupTopologyDescriptionUpdateRequest.TopologyDescription = ...,
+        unknown_tags: tuple[tuple[int, bytes], ...] = ...,
+    ) -> None: ...
+
 class SyncGroupRequest(Entity):
     class SyncGroupRequestAssignment(Entity):
         member_id: str
@@ -4354,11 +4440,13 @@ class SyncGroupRequest(Entity):
 class TxnOffsetCommitRequest(Entity):
     class TxnOffsetCommitRequestTopic(Entity):
         name: str
+        topic_id: bytes
         partitions: tuple[TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition, ...]
         unknown_tags: tuple[tuple[int, bytes], ...]
         def __init__(
             self,
             name: str = ...,
+            topic_id: bytes = ...,
             partitions: tuple[TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition, ...] = ...,
             unknown_tags: tuple[tuple[int, bytes], ...] = ...,
         ) -> None: ...
@@ -4382,7 +4470,7 @@ class TxnOffsetCommitRequest(Entity):
     group_id: str
     producer_id: int
     producer_epoch: int
-    generation_id: int
+    generation_id_or_member_epoch: int
     member_id: str
     group_instance_id: str | None
     topics: tuple[TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic, ...]
@@ -4393,7 +4481,7 @@ class TxnOffsetCommitRequest(Entity):
         group_id: str = ...,
         producer_id: int = ...,
         producer_epoch: int = ...,
-        generation_id: int = ...,
+        generation_id_or_member_epoch: int = ...,
         member_id: str = ...,
         group_instance_id: str | None = ...,
         topics: tuple[TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic, ...] = ...,
@@ -4406,6 +4494,15 @@ class UnregisterBrokerRequest(Entity):
     def __init__(
         self,
         broker_id: int = ...,
+        unknown_tags: tuple[tuple[int, bytes], ...] = ...,
+    ) -> None: ...
+
+class UnregisterControllerRequest(Entity):
+    controller_id: int
+    unknown_tags: tuple[tuple[int, bytes], ...]
+    def __init__(
+        self,
+        controller_id: int = ...,
         unknown_tags: tuple[tuple[int, bytes], ...] = ...,
     ) -> None: ...
 
@@ -5462,11 +5559,13 @@ class DeleteGroupsResponse(Entity):
     class DeletableGroupResult(Entity):
         group_id: str
         error_code: int
+        error_message: str | None
         unknown_tags: tuple[tuple[int, bytes], ...]
         def __init__(
             self,
             group_id: str = ...,
             error_code: int = ...,
+            error_message: str | None = ...,
             unknown_tags: tuple[tuple[int, bytes], ...] = ...,
         ) -> None: ...
 
@@ -7856,6 +7955,9 @@ class StreamsGroupDescribeResponse(Entity):
         topology: StreamsGroupDescribeResponse.Topology | None
         members: tuple[StreamsGroupDescribeResponse.Member, ...]
         authorized_operations: int
+        topology_description: StreamsGroupDescribeResponse.TopologyDescription | None
+        topology_description_status: int
+        assignor_name: str | None
         unknown_tags: tuple[tuple[int, bytes], ...]
         def __init__(
             self,
@@ -7868,6 +7970,9 @@ class StreamsGroupDescribeResponse(Entity):
             topology: StreamsGroupDescribeResponse.Topology | None = ...,
             members: tuple[StreamsGroupDescribeResponse.Member, ...] = ...,
             authorized_operations: int = ...,
+            topology_description: StreamsGroupDescribeResponse.TopologyDescription | None = ...,
+            topology_description_status: int = ...,
+            assignor_name: str | None = ...,
             unknown_tags: tuple[tuple[int, bytes], ...] = ...,
         ) -> None: ...
 
@@ -7999,6 +8104,17 @@ class StreamsGroupDescribeResponse(Entity):
             unknown_tags: tuple[tuple[int, bytes], ...] = ...,
         ) -> None: ...
 
+    class TopologyDescription(Entity):
+        subtopologies: tuple[StreamsGroupDescribeResponse.TopologyDescriptionSubtopology, ...]
+        global_stores: tuple[StreamsGroupDescribeResponse.TopologyDescriptionGlobalStore, ...]
+        unknown_tags: tuple[tuple[int, bytes], ...]
+        def __init__(
+            self,
+            subtopologies: tuple[StreamsGroupDescribeResponse.TopologyDescriptionSubtopology, ...] = ...,
+            global_stores: tuple[StreamsGroupDescribeResponse.TopologyDescriptionGlobalStore, ...] = ...,
+            unknown_tags: tuple[tuple[int, bytes], ...] = ...,
+        ) -> None: ...
+
     class TaskIds(Entity):
         subtopology_id: str
         partitions: tuple[int, ...]
@@ -8007,6 +8123,47 @@ class StreamsGroupDescribeResponse(Entity):
             self,
             subtopology_id: str = ...,
             partitions: tuple[int, ...] = ...,
+            unknown_tags: tuple[tuple[int, bytes], ...] = ...,
+        ) -> None: ...
+
+    class TopologyDescriptionSubtopology(Entity):
+        subtopology_id: str
+        nodes: tuple[StreamsGroupDescribeResponse.TopologyDescriptionNode, ...]
+        unknown_tags: tuple[tuple[int, bytes], ...]
+        def __init__(
+            self,
+            subtopology_id: str = ...,
+            nodes: tuple[StreamsGroupDescribeResponse.TopologyDescriptionNode, ...] = ...,
+            unknown_tags: tuple[tuple[int, bytes], ...] = ...,
+        ) -> None: ...
+
+    class TopologyDescriptionGlobalStore(Entity):
+        source: StreamsGroupDescribeResponse.TopologyDescriptionNode
+        processor: StreamsGroupDescribeResponse.TopologyDescriptionNode
+        unknown_tags: tuple[tuple[int, bytes], ...]
+        def __init__(
+            self,
+            source: StreamsGroupDescribeResponse.TopologyDescriptionNode = ...,
+            processor: StreamsGroupDescribeResponse.TopologyDescriptionNode = ...,
+            unknown_tags: tuple[tuple[int, bytes], ...] = ...,
+        ) -> None: ...
+
+    class TopologyDescriptionNode(Entity):
+        name: str
+        node_type: int
+        source_topics: tuple[str, ...]
+        sink_topic: str | None
+        stores: tuple[str, ...]
+        successors: tuple[str, ...]
+        unknown_tags: tuple[tuple[int, bytes], ...]
+        def __init__(
+            self,
+            name: str = ...,
+            node_type: int = ...,
+            source_topics: tuple[str, ...] = ...,
+            sink_topic: str | None = ...,
+            stores: tuple[str, ...] = ...,
+            successors: tuple[str, ...] = ...,
             unknown_tags: tuple[tuple[int, bytes], ...] = ...,
         ) -> None: ...
 
@@ -8084,12 +8241,14 @@ class StreamsGroupHeartbeatResponse(Entity):
     member_id: str
     member_epoch: int
     heartbeat_interval_ms: int
-    acceptable_recovery_lag: int
+    acceptable_recovery_lag_legacy: int
     task_offset_interval_ms: int
+    acceptable_recovery_lag: int
     status: tuple[StreamsGroupHeartbeatResponse.Status, ...] | None
     active_tasks: tuple[StreamsGroupHeartbeatResponse.TaskIds, ...] | None
     standby_tasks: tuple[StreamsGroupHeartbeatResponse.TaskIds, ...] | None
     warmup_tasks: tuple[StreamsGroupHeartbeatResponse.TaskIds, ...] | None
+    topology_description_required: bool
     endpoint_information_epoch: int
     partitions_by_user_endpoint: tuple[StreamsGroupHeartbeatResponse.EndpointToPartitions, ...] | None
     unknown_tags: tuple[tuple[int, bytes], ...]
@@ -8101,14 +8260,29 @@ class StreamsGroupHeartbeatResponse(Entity):
         member_id: str = ...,
         member_epoch: int = ...,
         heartbeat_interval_ms: int = ...,
-        acceptable_recovery_lag: int = ...,
+        acceptable_recovery_lag_legacy: int = ...,
         task_offset_interval_ms: int = ...,
+        acceptable_recovery_lag: int = ...,
         status: tuple[StreamsGroupHeartbeatResponse.Status, ...] | None = ...,
         active_tasks: tuple[StreamsGroupHeartbeatResponse.TaskIds, ...] | None = ...,
         standby_tasks: tuple[StreamsGroupHeartbeatResponse.TaskIds, ...] | None = ...,
         warmup_tasks: tuple[StreamsGroupHeartbeatResponse.TaskIds, ...] | None = ...,
+        topology_description_required: bool = ...,
         endpoint_information_epoch: int = ...,
         partitions_by_user_endpoint: tuple[StreamsGroupHeartbeatResponse.EndpointToPartitions, ...] | None = ...,
+        unknown_tags: tuple[tuple[int, bytes], ...] = ...,
+    ) -> None: ...
+
+class StreamsGroupTopologyDescriptionUpdateResponse(Entity):
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    unknown_tags: tuple[tuple[int, bytes], ...]
+    def __init__(
+        self,
+        throttle_time_ms: int = ...,
+        error_code: int = ...,
+        error_message: str | None = ...,
         unknown_tags: tuple[tuple[int, bytes], ...] = ...,
     ) -> None: ...
 
@@ -8132,11 +8306,13 @@ class SyncGroupResponse(Entity):
 class TxnOffsetCommitResponse(Entity):
     class TxnOffsetCommitResponseTopic(Entity):
         name: str
+        topic_id: bytes
         partitions: tuple[TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition, ...]
         unknown_tags: tuple[tuple[int, bytes], ...]
         def __init__(
             self,
             name: str = ...,
+            topic_id: bytes = ...,
             partitions: tuple[TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition, ...] = ...,
             unknown_tags: tuple[tuple[int, bytes], ...] = ...,
         ) -> None: ...
@@ -8163,6 +8339,19 @@ class TxnOffsetCommitResponse(Entity):
     ) -> None: ...
 
 class UnregisterBrokerResponse(Entity):
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    unknown_tags: tuple[tuple[int, bytes], ...]
+    def __init__(
+        self,
+        throttle_time_ms: int = ...,
+        error_code: int = ...,
+        error_message: str | None = ...,
+        unknown_tags: tuple[tuple[int, bytes], ...] = ...,
+    ) -> None: ...
+
+class UnregisterControllerResponse(Entity):
     throttle_time_ms: int
     error_code: int
     error_message: str | None

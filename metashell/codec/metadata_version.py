@@ -15,10 +15,11 @@ _NAMES = (
     *("3.5-IV0", "3.5-IV1", "3.5-IV2", "3.6-IV0", "3.6-IV1", "3.6-IV2"),
     *("3.7-IV0", "3.7-IV1", "3.7-IV2", "3.7-IV3", "3.7-IV4", "3.8-IV0", "3.9-IV0"),
     *("4.0-IV0", "4.0-IV1", "4.0-IV2", "4.0-IV3", "4.1-IV0", "4.1-IV1", "4.2-IV0", "4.2-IV1"),
-    *("4.3-IV0", "4.4-IV0", "4.4-IV1", "4.4-IV2"),
+    *("4.3-IV0", "4.4-IV0", "4.4-IV1", "4.4-IV2", "4.5-IV0"),
 )
 OLDEST_LEVEL: Final = 1
 NEWEST_LEVEL: Final = len(_NAMES)
+"""The newest level that has a name: it may belong to no release yet. `releases.py` says which levels a release supports."""
 
 IN_CONTROLLED_SHUTDOWN_LEVEL: Final = 7
 ZK_MIGRATION_LEVEL: Final = 8
@@ -28,6 +29,9 @@ REGISTER_CONTROLLER_LEVEL: Final = 15
 DIRECTORY_ASSIGNMENT_LEVEL: Final = 17
 ELR_LEVEL: Final = 23
 CORDONED_DIRECTORIES_LEVEL: Final = 30
+ACL_RANGES_LEVEL: Final = 32
+"""From here on the host of an ACL may be a CIDR range."""
+UNREGISTER_CONTROLLER_LEVEL: Final = 33
 
 
 def metadata_version_name(level: int) -> str:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from metashell.codec import messages
 from metashell.codec.config_types import BROKER_RESOURCE
 from metashell.codec.metadata_version import METADATA_VERSION
+from metashell.codec.releases import ELR_FEATURE, NEWEST_RELEASE
 from metashell.controller.decision import Decision
-from metashell.controller.records import ELR_FEATURE, MIN_ISR, TRANSACTIONS_LEVEL, config, feature_level, level_of
-from metashell.controller.records import NEWEST_CONTROLLER_LEVEL as NEWEST
+from metashell.controller.records import MIN_ISR, TRANSACTIONS_LEVEL, config, feature_level, level_of
 from metashell.controller.state import State
 from metashell.image.loss import VersionedRecord
 
@@ -28,7 +28,7 @@ def activate(state: State, bootstrap: Sequence[VersionedRecord]) -> Decision:
     settled = state.settled
     if settled.image.features.metadata_version is not None:
         return Decision(None, records)
-    bootstrap = bootstrap or [feature_level(METADATA_VERSION, NEWEST)]
+    bootstrap = bootstrap or [feature_level(METADATA_VERSION, NEWEST_RELEASE.newest_level)]
     levels = {record.name: record.feature_level for record, _ in bootstrap if isinstance(record, messages.FeatureLevelRecord)}
     in_transaction = levels.get(METADATA_VERSION, level_of(settled.image)) >= TRANSACTIONS_LEVEL
     if in_transaction:

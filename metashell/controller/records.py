@@ -9,26 +9,24 @@ from typing import Any, Final
 
 from metashell.codec import messages
 from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, record_versions
+from metashell.codec.releases import ELR_FEATURE, NEWEST_RELEASE, supported_features
 from metashell.image import MetadataImage
 from metashell.image.loss import VersionedRecord
 
 TRANSACTIONS_LEVEL: Final = 13
 LEADER_EPOCH_KEPT_LEVEL: Final = 12
 """From here on a smaller ISR no longer needs a new leader epoch."""
-OLDEST_CONTROLLER_LEVEL: Final = 7
-NEWEST_CONTROLLER_LEVEL: Final = 30
-
-ELR_FEATURE: Final = "eligible.leader.replicas.version"
-SUPPORTED_FEATURES: Final[dict[str, tuple[int, int]]] = {
-    "group.version": (0, 1),
-    KRAFT_VERSION: (0, 1),
-    METADATA_VERSION: (OLDEST_CONTROLLER_LEVEL, NEWEST_CONTROLLER_LEVEL),
-    "share.version": (0, 1),
-    "streams.version": (0, 1),
-    "transaction.version": (0, 2),
-    ELR_FEATURE: (0, 1),
-}
-"""What a controller of 4.3.1 supports, in the order in which it says so."""
+_JAVA_ORDER: Final = (
+    "group.version",
+    KRAFT_VERSION,
+    METADATA_VERSION,
+    "share.version",
+    "streams.version",
+    "transaction.version",
+    ELR_FEATURE,
+)
+SUPPORTED_FEATURES: Final = {name: supported_features()[name] for name in _JAVA_ORDER}
+"""What a controller of ours supports, in the order in which Kafka's says so."""
 
 FENCE: Final = 1
 UNFENCE: Final = -1
@@ -72,7 +70,7 @@ def clear_elr(topic: str) -> VersionedRecord:
 
 def level_of(image: MetadataImage) -> int:
     """The metadata.version of an image; before the bootstrap records it is the oldest that a controller takes."""
-    return image.features.metadata_version or OLDEST_CONTROLLER_LEVEL
+    return image.features.metadata_version or NEWEST_RELEASE.oldest_level
 
 
 def elr_enabled(image: MetadataImage) -> bool:

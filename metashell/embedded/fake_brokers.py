@@ -16,8 +16,9 @@ from metashell.client.errors import ConnectError
 from metashell.codec import messages
 from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED, NONE, STALE_BROKER_EPOCH
 from metashell.codec.metadata_version import METADATA_VERSION
+from metashell.codec.releases import FEATURES
 from metashell.net.addresses import Address
-from metashell.storage.features import FEATURES, NEWEST_TESTING_LEVEL, OLDEST_RELEASE_LEVEL
+from metashell.storage.features import NEWEST_TESTING_LEVEL, OLDEST_RELEASE_LEVEL
 
 if TYPE_CHECKING:
     from metashell.client.async_client import AsyncClient

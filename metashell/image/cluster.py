@@ -148,6 +148,11 @@ class ClusterDelta:
             supported_features=_feature_ranges(record.features),
         )
 
+    def replay_unregister_controller(self, record: Any) -> None:
+        """Errors: ReplayError for a controller that is not registered."""
+        if self._controllers.pop(record.controller_id, None) is None:
+            raise ReplayError(f"controller {record.controller_id} is not registered")
+
     def apply(self) -> ClusterImage:
         return ClusterImage(self._brokers.finish(), self._controllers.finish())
 

@@ -90,6 +90,7 @@ _ROUTES = {
     "UnfenceBrokerRecord": ("cluster", "replay_unfence_broker"),
     "BrokerRegistrationChangeRecord": ("cluster", "replay_broker_registration_change"),
     "RegisterControllerRecord": ("cluster", "replay_register_controller"),
+    "UnregisterControllerRecord": ("cluster", "replay_unregister_controller"),
     "TopicRecord": ("topics", "replay_topic"),
     "PartitionRecord": ("topics", "replay_partition"),
     "PartitionChangeRecord": ("topics", "replay_partition_change"),

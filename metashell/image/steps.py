@@ -141,6 +141,7 @@ _PLACES: dict[str, Callable[[Any, Step], list[Place]]] = {
     "FenceBrokerRecord": _of_fencing,
     "UnfenceBrokerRecord": _of_fencing,
     "RegisterControllerRecord": lambda record, step: [("controller", record.controller_id)],
+    "UnregisterControllerRecord": lambda record, step: [("controller", record.controller_id)],
     "ConfigRecord": lambda record, step: [("config", record.resource_type, record.resource_name, record.name)],
     "ClientQuotaRecord": lambda record, step: [("quota", quota_entity(record.entity), record.key)],
     "AccessControlEntryRecord": lambda record, step: [("acl", record.id)],

@@ -1,6 +1,6 @@
-"""Features and their levels, as Kafka 4.3.1 knows them: what a release stands for, what depends on what.
+"""Levels of features as they are typed and as new clusters get them: what a release stands for, what depends on what.
 
-Source: org.apache.kafka.server.common.Feature, MetadataVersion, KRaftVersion of 4.3.1; KIP-584, KIP-1022.
+Source: org.apache.kafka.server.common.Feature, MetadataVersion, KRaftVersion; KIP-584, KIP-1022.
 """
 
 from __future__ import annotations
@@ -8,35 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.codec.java_text import java_int
-from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, SCRAM_LEVEL, metadata_version_name
+from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, NEWEST_LEVEL, SCRAM_LEVEL, metadata_version_name
+from metashell.codec.releases import FEATURES, NEWEST_RELEASE
 from metashell.storage.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-OLDEST_RELEASE_LEVEL: Final = 7
-NEWEST_RELEASE_LEVEL: Final = 30
+OLDEST_RELEASE_LEVEL: Final = NEWEST_RELEASE.oldest_level
+NEWEST_RELEASE_LEVEL: Final = NEWEST_RELEASE.newest_level
 """The newest metadata.version that production clusters may use."""
-NEWEST_TESTING_LEVEL: Final = 31
+NEWEST_TESTING_LEVEL: Final = NEWEST_LEVEL
 """The newest one of all, which unstable.feature.versions.enable allows."""
-
-
-class FeatureLevel(NamedTuple):
-    """One level of a feature: the metadata.version from which it is the default, and that which it needs."""
-
-    default_from: int
-    needs: int = 0
-
-
-FEATURES: Final[dict[str, tuple[FeatureLevel, ...]]] = {
-    KRAFT_VERSION: (FeatureLevel(7), FeatureLevel(21)),
-    "transaction.version": (FeatureLevel(7), FeatureLevel(24), FeatureLevel(24)),
-    "group.version": (FeatureLevel(7), FeatureLevel(22)),
-    "eligible.leader.replicas.version": (FeatureLevel(7), FeatureLevel(26, needs=23)),
-    "share.version": (FeatureLevel(7), FeatureLevel(28)),
-    "streams.version": (FeatureLevel(7), FeatureLevel(29)),
-}
-"""Every feature beside metadata.version in the order in which Kafka lists them; a level is its index."""
 
 
 def default_level(feature: str, metadata_version: int) -> int:

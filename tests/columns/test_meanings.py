@@ -24,6 +24,7 @@ from metashell.codec.metadata_version import (
     metadata_version_name,
     record_versions,
 )
+from metashell.codec.releases import NEWEST_RELEASE
 from metashell.columns.meanings.comments import SPARK_ROW_METADATA, commented, spark_row_metadata
 from metashell.columns.meanings.companions import meaning_of
 from metashell.columns.meanings.dictionary import listed_columns, listed_tables
@@ -33,7 +34,7 @@ from metashell.columns.schemas import tables, tables_of_log
 from metashell.columns.state.old import OLD_SCHEMAS
 from metashell.columns.state.schemas import SCHEMAS
 from metashell.columns.typed.tables import typed_schema
-from metashell.controller.records import NEWEST_CONTROLLER_LEVEL, TRANSACTIONS_LEVEL, partition_version
+from metashell.controller.records import TRANSACTIONS_LEVEL, partition_version
 from metashell.demo import demo_directory
 from metashell.log.kinds import KNOWN_LOGS, LogKind
 from metashell.reports.catalog import REPORTS
@@ -161,7 +162,7 @@ def test_sparks_schema_in_a_footer_has_uuids_as_binary_and_the_comments() -> Non
 def test_since_follows_the_versions_that_a_metadata_version_writes() -> None:
     """`codec/metadata_version` says it to the controller; the dictionary says the same to readers."""
     releases = {name: since.split(" ") for name, since, _ in rows("tables.tsv")}
-    levels = range(1, NEWEST_CONTROLLER_LEVEL + 1)
+    levels = range(1, NEWEST_RELEASE.newest_level + 1)
     for table, version_of in (("register_broker", lambda level: record_versions(level).register_broker), ("partition", partition_version)):
         first = {version_of(level): level for level in reversed(levels)}
         assert releases[table] == [metadata_version_name(first[version]) for version in range(len(first))]

@@ -9,10 +9,11 @@ from typing import Any
 from metashell.codec import messages
 from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.codec.registry import message_type
+from metashell.codec.releases import ELR_FEATURE
 from metashell.controller import Decision, QuorumController, Request, Settings
 from metashell.controller.apis import APIS
 from metashell.controller.policies import NO_POLICIES, Policies
-from metashell.controller.records import ELR_FEATURE, SUPPORTED_FEATURES, feature_level
+from metashell.controller.records import SUPPORTED_FEATURES, feature_level
 from metashell.image import Voter, VoterSet
 from metashell.image.loss import VersionedRecord
 

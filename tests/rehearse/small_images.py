@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from metashell.codec import messages
 from metashell.codec.metadata_version import METADATA_VERSION
-from metashell.controller.records import ELR_FEATURE, SUPPORTED_FEATURES
+from metashell.codec.releases import ELR_FEATURE
+from metashell.controller.records import SUPPORTED_FEATURES
 from metashell.image import EMPTY_IMAGE, MetadataDelta, MetadataImage, Voter, VoterSet
 from metashell.image.partitions import PartitionRegistration, partition_record
 

@@ -16,9 +16,10 @@ from typing import Any
 
 from metashell.codec import messages
 from metashell.codec.metadata_version import METADATA_VERSION
+from metashell.codec.releases import ELR_FEATURE
 from metashell.controller import Decision, QuorumController, Request, Settings
 from metashell.controller.cluster.brokers import fence_stale_broker
-from metashell.controller.records import ELR_FEATURE, SUPPORTED_FEATURES, feature_level
+from metashell.controller.records import SUPPORTED_FEATURES, feature_level
 from metashell.controller.steps import finish
 from metashell.image import load_image
 from metashell.log.source import open_source

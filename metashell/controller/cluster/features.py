@@ -12,13 +12,12 @@ from metashell.codec import messages
 from metashell.codec.config_types import BROKER_RESOURCE
 from metashell.codec.error_codes import INVALID_UPDATE_VERSION, NONE
 from metashell.codec.java_hash import string_hash_order
-from metashell.codec.metadata_version import ELR_LEVEL, KRAFT_VERSION, METADATA_VERSION, REGISTER_CONTROLLER_LEVEL
+from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, REGISTER_CONTROLLER_LEVEL
+from metashell.codec.releases import ELR_FEATURE, FEATURES
 from metashell.controller.decision import ApiError, BoundedRecords, Decision
 from metashell.controller.java import timeline_order
 from metashell.controller.records import (
-    ELR_FEATURE,
     MIN_ISR,
-    OLDEST_CONTROLLER_LEVEL,
     SUPPORTED_FEATURES,
     config,
     feature_level,
@@ -139,7 +138,7 @@ def _check_dependencies(name: str, level: int, proposed: Mapping[str, int]) -> N
         raise _invalid(name, level, f"Feature {name} not found.")
     if level == 0:
         return
-    needed = ELR_LEVEL if name == ELR_FEATURE else OLDEST_CONTROLLER_LEVEL
+    needed = FEATURES[name][level].needs
     if proposed[METADATA_VERSION] < needed:
         raise _invalid(name, level, f"{name} could not be set to {level} because it depends on {METADATA_VERSION} level {needed}")
 

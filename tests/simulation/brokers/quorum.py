@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from metashell.codec.error_codes import NOT_CONTROLLER
 from metashell.codec.metadata_version import METADATA_VERSION
+from metashell.codec.releases import ELR_FEATURE
 from metashell.controller import Decision, Purgatory, QuorumController, Request, Settings
-from metashell.controller.records import ELR_FEATURE, feature_level
+from metashell.controller.records import feature_level
 from metashell.image import MetadataImage, Voter, VoterSet
 from metashell.image.loss import VersionedRecord
 from tests.simulation.brokers.options import Options

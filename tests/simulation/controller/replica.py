@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from metashell.codec.batches import RecordBatch
 from metashell.codec.metadata_version import METADATA_VERSION
+from metashell.codec.releases import ELR_FEATURE
 from metashell.controller import QuorumController, Settings
 from metashell.controller.chance import new_uuid
-from metashell.controller.records import ELR_FEATURE, feature_level
+from metashell.controller.records import feature_level
 from metashell.controller_server.apis import Apis
 from metashell.controller_server.machine import ControllerMachine, SnapshotLimits
 from metashell.controller_server.registration import Registration
