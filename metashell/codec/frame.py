@@ -1,14 +1,14 @@
 """The frame around a metadata record: uvarint frame version, uvarint record type, uvarint record version, body.
 
 What does not follow the frame is a FrameError whose text is Kafka's (tools print it). A type that is not known is not
-an error: its bytes are kept. A version above the newest known one is read with the newest layout and marked as a
-fault; what then fails is kept as bytes too. Frame version 0 is what the text of KIP-631 draws: its own schemas.
+an error: its bytes are kept. A version above the newest known one is read with the newest layout, as Kafka reads it; what then
+fails is kept as bytes too. Frame version 0 is what the text of KIP-631 draws: its own schemas.
 Source: org.apache.kafka.server.common.serialization.AbstractApiMessageSerde, MetadataRecordSerde; KIP-631.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from metashell.codec.dispatch import KIP631_TYPES, METADATA_TYPES
 from metashell.codec.plain import TrailingBytesError
@@ -72,20 +72,34 @@ class Frame:
         return "kip631" if self.frame_version == KIP631_FRAME_VERSION else "metadata"
 
 
-class MetadataRecord:
-    """A metadata record: `body` is a message's object or an UnknownRecord; `fault` says what is odd, or None.
+class NewerParts(NamedTuple):
+    """What of a record that could be read is newer than its schema: its version, and the numbers of tagged fields that are not known.
 
-    `family` is "metadata", or "kip631" for frame version 0.
+    `stops_kafka`: Kafka reads a newer version as the newest one that it knows, except for the structs in it.
     """
 
-    __slots__ = ("body", "family", "fault", "type_id", "version")
+    is_newer_version: bool
+    tags: tuple[int, ...]
+    stops_kafka: bool
 
-    def __init__(self, family: str, type_id: int, version: int, body: Any, fault: str | None = None) -> None:
+
+class MetadataRecord:
+    """A metadata record: `body` is a message's object, or an UnknownRecord, and then `fault` says why.
+
+    `family` is "metadata", or "kip631" for frame version 0. `newer` is None where all of the record is known.
+    """
+
+    __slots__ = ("body", "family", "fault", "newer", "type_id", "version")
+
+    def __init__(
+        self, family: str, type_id: int, version: int, body: Any, fault: str | None = None, newer: NewerParts | None = None
+    ) -> None:
         self.family = family
         self.type_id = type_id
         self.version = version
         self.body = body
         self.fault = fault
+        self.newer = newer
 
     @property
     def type_name(self) -> str:
@@ -180,7 +194,36 @@ def read_metadata_record(buf: bytes, start: int = 0, end: int | None = None) -> 
         body = message.reader(frame.version)(buf, frame.body_start, end)
     except DecodeError as error:
         return _kept(family, frame, buf, end, str(error))
-    return MetadataRecord(family, frame.type_id, frame.version, body, version_fault(message, frame.version))
+    return MetadataRecord(family, frame.type_id, frame.version, body, None, newer_parts(message, frame.version, body))
+
+
+def newer_parts(message: MessageType, version: int, body: Any) -> NewerParts | None:
+    """What of a message that was read is newer than its schema, None where nothing is."""
+    is_newer = version > message.versions[1]
+    structs = _structs_in(body) if message.schema.structs else ()
+    tags = body.unknown_tags
+    for struct in structs:
+        tags += struct.unknown_tags
+    return NewerParts(is_newer, tuple(sorted({tag for tag, _ in tags})), is_newer and bool(structs)) if is_newer or tags else None
+
+
+def refuse_newer_structs(message: MessageType, version: int, body: Any) -> None:
+    """Errors: DecodeError for a struct in a message of a version above the newest, which Kafka does not read."""
+    parts = newer_parts(message, version, body)
+    if parts is not None and parts.stops_kafka:
+        raise DecodeError(f"version {version} of a struct is not known")
+
+
+def _structs_in(body: Any) -> list[Any]:
+    """The structs in a message's fields, alone or in an array. Those of records have none in them."""
+    found: list[Any] = []
+    for name in type(body).__slots__:
+        value = getattr(body, name)
+        if isinstance(value, tuple):
+            found += value if value and hasattr(value[0], "unknown_tags") else ()
+        elif hasattr(value, "unknown_tags"):
+            found.append(value)
+    return found
 
 
 def version_fault(message: MessageType, version: int) -> str | None:

@@ -34,7 +34,6 @@ from metashell.controller import Decision, Purgatory, QuorumController, Request
 from metashell.controller.decision import TOO_LARGE
 from metashell.controller.routes import ROUTES
 from metashell.controller_server.queue import EventQueue, Pace, Steps
-from metashell.controller_server.records import records_of
 from metashell.ids import Epoch, NodeId
 from metashell.image import MetadataImage
 from metashell.image.loss import VersionedRecord
@@ -44,6 +43,7 @@ from metashell.raft.errors import BufferAllocationError, InvalidUpdateVersionErr
 from metashell.raft.roles import Leader
 from metashell.server.events import Event
 from metashell.server.image_machine import loaded_snapshot
+from metashell.server.records import records_of
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
 

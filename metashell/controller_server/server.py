@@ -41,6 +41,7 @@ from metashell.raft.config import RaftConfig
 from metashell.raft.messages import Endpoint
 from metashell.raft.node import RaftNode
 from metashell.server.election_store import ElectionStore, newest_epoch
+from metashell.server.records import check_log
 from metashell.server.replica_server import Parts, ReplicaServer
 from metashell.values import ZERO_UUID
 
@@ -78,6 +79,7 @@ class ControllerServer:
         try:
             for repair in log.repairs:
                 self._on_event(f"recovery: {repair}")
+            await asyncio.to_thread(check_log, log)
             ids = sorted(static_voters(config)) if static_voter_ids is None else sorted(static_voter_ids)
             store = ElectionStore(log.directory, ids)
             controller = QuorumController(settings_of(config, formatted.cluster_id), self._random, bootstrap)

@@ -8,12 +8,11 @@ from immutables import Map
 from metashell.codec.metadata_version import (
     KRAFT_VERSION,
     METADATA_VERSION,
-    NEWEST_LEVEL,
     OLDEST_LEVEL,
     ZK_MIGRATION_LEVEL,
-    metadata_version_name,
 )
 from metashell.codec.registry import message_type
+from metashell.codec.releases import NEWEST_RELEASE, Release, Unsupported, unsupported_features
 from metashell.image.faults import ReplayError
 from metashell.image.loss import LossHandler, VersionedRecord
 
@@ -29,6 +28,16 @@ class FeaturesImage(NamedTuple):
     kraft_version: int = 0
     levels: Map[str, int] = Map()
     zk_migration_state: int = 0
+
+    @property
+    def finalized(self) -> dict[str, int]:
+        """The level of every feature, by name; without metadata.version where no record set it."""
+        levels = {**self.levels, KRAFT_VERSION: self.kraft_version}
+        return levels if self.metadata_version is None else {**levels, METADATA_VERSION: self.metadata_version}
+
+    def unsupported(self, release: Release = NEWEST_RELEASE) -> list[Unsupported]:
+        """The features at levels with which a node of the release must not run: a server stops, a reader goes on and says so."""
+        return unsupported_features(self.finalized, release)
 
     def write(self, level: int, loss: LossHandler) -> Iterator[VersionedRecord]:
         """The records of the features: metadata.version first, so that a reader knows what follows."""
@@ -53,7 +62,7 @@ class FeaturesDelta:
         self._zk_migration_state = image.zk_migration_state
 
     def replay_feature_level(self, record: Any) -> None:
-        """Errors: ReplayError for a metadata.version that means nothing; one newer than ours is kept."""
+        """Errors: ReplayError for a metadata.version that means nothing. One that is not supported is kept: `FeaturesImage.unsupported`."""
         name, level = record.name, record.feature_level
         if name == METADATA_VERSION:
             self._set_metadata_version(level)
@@ -68,9 +77,6 @@ class FeaturesDelta:
         if level < OLDEST_LEVEL:
             raise ReplayError(f"metadata.version {level} is below the oldest, {OLDEST_LEVEL}")
         self._metadata_version = level
-        if level > NEWEST_LEVEL:
-            newest = metadata_version_name(NEWEST_LEVEL)
-            raise ReplayError(f"metadata.version {level} is newer than {NEWEST_LEVEL} ({newest}), the newest known", applied=True)
 
     def replay_zk_migration_state(self, record: Any) -> None:
         self._zk_migration_state = record.zk_migration_state

@@ -91,7 +91,10 @@ class RunMatcher:
         if version > NEWEST_PARTITION_VERSION or buf[value + 7 : value + _PREFIX_SIZE] != topic_id:
             return False
         try:
-            partition_from_record(partition_reader(version)(buf, value + 3, end - 1))
+            record = partition_reader(version)(buf, value + 3, end - 1)
+            if record.unknown_tags:
+                return False
+            partition_from_record(record)
         except (DecodeError, ReplayError):
             return False
         self._learn(buf, at, value, end, size << 3 | delta_end - body)

@@ -16,12 +16,12 @@ from metashell.codec.frame import (
     FrameError,
     kafka_error,
     read_frame,
+    refuse_newer_structs,
     unknown_type_error,
 )
 from metashell.codec.redaction import REDACTED, json_writer, shown_bytes
 from metashell.codec.registry import message_type
 from metashell.dump.fast_loop import Made, ValueText, ValueTexts
-from metashell.dump.kafka.structs import refuse_newer_structs
 from metashell.dump.options import DumpOptions
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
