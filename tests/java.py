@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 
-KAFKA: Final = "4.3.1"
+KAFKA: Final = "4.4.0"
 TOOLS: Final = {
     "server": "kafka.Kafka",
     "storage": "kafka.tools.StorageTool",
