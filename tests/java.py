@@ -15,19 +15,21 @@ from typing import Final
 
 import pytest
 
-KAFKA: Final = "4.3.1"
+KAFKA: Final = "4.4.0"
+BEFORE: Final = "4.3.1"
+"""The release before it, which has the newest kafka-shell on Maven."""
 TOOLS: Final = {
     "server": "kafka.Kafka",
     "storage": "kafka.tools.StorageTool",
     "dump-log": "org.apache.kafka.tools.DumpLogSegments",
     "shell": "org.apache.kafka.shell.MetadataShell",
     "topics": "org.apache.kafka.tools.TopicCommand",
-    "configs": "kafka.admin.ConfigCommand",
+    "configs": "org.apache.kafka.tools.ConfigCommand",
 }
 # The log lines of the tools are no part of their output.
 _QUIET = ("-Dlog4j2.level=OFF", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off")
 _SMALL = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m")
-_PARTS = ("kafka_2.13", "kafka-tools", "kafka-shell")
+_PARTS = ("kafka_2.13", "kafka-tools")
 _OLDEST_JAVA = 17
 _FETCH_TIMEOUT_S = 600
 _RUN_TIMEOUT_S = 120
@@ -41,7 +43,13 @@ def kafka(version: str, tool: str, *args: str, stdin: bytes = b"") -> subprocess
 
 def kafka_command(version: str, tool: str, *args: str) -> list[str]:
     """The command line that runs a tool, for tests that start it themselves."""
-    return [java(), *_SMALL, *_QUIET, "-cp", f"{jars(version)}/*", TOOLS.get(tool, tool), *args]
+    name = TOOLS.get(tool, tool)
+    if tool == "configs" and version != KAFKA:
+        name = "kafka.admin.ConfigCommand"
+    path = f"{jars(version)}/*"
+    if tool == "shell" and version == KAFKA:
+        path += f":{jars(BEFORE)}/*"
+    return [java(), *_SMALL, *_QUIET, "-cp", path, name, *args]
 
 
 def run_program(source: Path, *args: str, version: str = KAFKA, stdin: bytes = b"") -> bytes:
@@ -103,7 +111,7 @@ def _pom(version: str) -> str:
     def dependency(artifact: str, group: str = "org.apache.kafka", number: str = version) -> str:
         return f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{number}</version></dependency>"
 
-    parts = "".join(dependency(part) for part in _PARTS)
+    parts = "".join(dependency(part) for part in (*_PARTS, *([] if version == KAFKA else ["kafka-shell"])))
     if version.startswith("3."):
         parts += dependency("slf4j-reload4j", "org.slf4j", "1.7.36")
     else:
