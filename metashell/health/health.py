@@ -243,11 +243,7 @@ class Health:
 
     def _unsupported(self) -> Iterator[str]:
         image = self.image
-        levels = dict(image.features.levels)
-        if image.features.metadata_version is not None:
-            levels[METADATA_VERSION] = image.features.metadata_version
-        if image.features.kraft_version:
-            levels[KRAFT_VERSION] = image.features.kraft_version
+        levels = image.features.finalized
         for id, broker in sorted(image.cluster.brokers.items()):
             yield from _missing_support(f"broker {id}", broker.supported_features, levels)
         for id, controller in sorted(image.cluster.controllers.items()):
