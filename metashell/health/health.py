@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, REGISTER_CONTROLLER_LEVEL
+from metashell.codec.metadata_version import REGISTER_CONTROLLER_LEVEL
 from metashell.health.min_isr import MinIsr
 from metashell.health.partitions import BITS, REASSIGNING, PartitionJudge
 from metashell.health.runs import PartitionSurvey
