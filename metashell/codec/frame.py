@@ -1,14 +1,15 @@
 """The frame around a metadata record: uvarint frame version, uvarint record type, uvarint record version, body.
 
 What does not follow the frame is a FrameError whose text is Kafka's (tools print it). A type that is not known is not
-an error: its bytes are kept. A version above the newest known one is read with the newest layout, as Kafka reads it; what then
-fails is kept as bytes too. Frame version 0 is what the text of KIP-631 draws: its own schemas.
+an error: its bytes are kept. A version above the newest known one is read with the newest layout and marked as a
+fault; what then fails is kept as bytes too. Frame version 0 is what the text of KIP-631 draws: its own schemas.
 Source: org.apache.kafka.server.common.serialization.AbstractApiMessageSerde, MetadataRecordSerde; KIP-631.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 from metashell.codec.dispatch import KIP631_TYPES, METADATA_TYPES
 from metashell.codec.plain import TrailingBytesError
@@ -30,6 +31,17 @@ _UNSUPPORTED_VERSION = "org.apache.kafka.common.errors.UnsupportedVersionExcepti
 
 class FrameError(DecodeError):
     """A value that is no metadata record; the text is what Kafka's tools print about it."""
+
+
+class UnknownFrameVersionError(FrameError):
+    """A frame of a version that is not known."""
+
+    def __init__(self, version: int, offset: int) -> None:
+        text = (
+            f"Could not deserialize metadata record due to unknown frame version {version}(only frame version {FRAME_VERSION} is supported)"
+        )
+        super().__init__(text, offset=offset)
+        self.newer = f"frame version {version}"
 
 
 class UnknownRecord:
@@ -72,34 +84,20 @@ class Frame:
         return "kip631" if self.frame_version == KIP631_FRAME_VERSION else "metadata"
 
 
-class NewerParts(NamedTuple):
-    """What of a record that could be read is newer than its schema: its version, and the numbers of tagged fields that are not known.
-
-    `stops_kafka`: Kafka reads a newer version as the newest one that it knows, except for the structs in it.
-    """
-
-    is_newer_version: bool
-    tags: tuple[int, ...]
-    stops_kafka: bool
-
-
 class MetadataRecord:
-    """A metadata record: `body` is a message's object, or an UnknownRecord, and then `fault` says why.
+    """A metadata record: `body` is a message's object or an UnknownRecord; `fault` says what is odd, or None.
 
-    `family` is "metadata", or "kip631" for frame version 0. `newer` is None where all of the record is known.
+    `family` is "metadata", or "kip631" for frame version 0.
     """
 
-    __slots__ = ("body", "family", "fault", "newer", "type_id", "version")
+    __slots__ = ("body", "family", "fault", "type_id", "version")
 
-    def __init__(
-        self, family: str, type_id: int, version: int, body: Any, fault: str | None = None, newer: NewerParts | None = None
-    ) -> None:
+    def __init__(self, family: str, type_id: int, version: int, body: Any, fault: str | None = None) -> None:
         self.family = family
         self.type_id = type_id
         self.version = version
         self.body = body
         self.fault = fault
-        self.newer = newer
 
     @property
     def type_name(self) -> str:
@@ -110,6 +108,46 @@ class MetadataRecord:
     def message(self) -> MessageType | None:
         """The message that `body` is of; None for an UnknownRecord."""
         return None if isinstance(self.body, UnknownRecord) else metadata_message(self.type_id, self.family)
+
+    @property
+    def newer(self) -> str:
+        """The name of what is newer than what is known: the type of the record, its version or a tagged field; empty for nothing."""
+        message = metadata_message(self.type_id, self.family)
+        if message is None:
+            return f"record type {self.type_id}"
+        if self.version > message.versions[1]:
+            return f"{self.type_name} version {self.version}"
+        return f"{self.type_name} tag {self.unknown_tags[0]}" if self.unknown_tags else ""
+
+    @property
+    def unknown_tags(self) -> list[int]:
+        """The numbers of the tagged fields that are not known and so were not read."""
+        return [] if isinstance(self.body, UnknownRecord) else list(unknown_tags(self.body))
+
+
+def refuse_newer_structs(message: MessageType, version: int, body: Any) -> None:
+    """Errors: DecodeError for a struct in a message of a version above the newest: that alone Kafka does not read as the newest."""
+    if version > message.versions[1] and _holds_structs(body):
+        raise DecodeError(f"version {version} of a struct is not known")
+
+
+def _holds_structs(body: Any) -> bool:
+    for name in body.__slots__:
+        value = getattr(body, name)
+        if hasattr(value[0] if isinstance(value, tuple) and value else value, "unknown_tags"):
+            return True
+    return False
+
+
+def unknown_tags(body: Any) -> Iterator[int]:
+    """The numbers of the tagged fields that a message's schema does not have, of the structs in it too."""
+    for tag, _ in body.unknown_tags:
+        yield tag
+    for name in body.__slots__:
+        value = getattr(body, name)
+        for item in value if isinstance(value, tuple) else (value,):
+            if hasattr(item, "unknown_tags"):
+                yield from unknown_tags(item)
 
 
 def record_type_name(type_id: int, family: str = "metadata") -> str:
@@ -133,10 +171,7 @@ def read_frame(buf: bytes, start: int, end: int) -> Frame:
         return Frame(FRAME_VERSION, buf[start + 1], buf[start + 2], start + 3)
     frame_version, pos = _frame_int16(buf, start, end, "frame version")
     if frame_version not in (FRAME_VERSION, KIP631_FRAME_VERSION):
-        raise FrameError(
-            f"Could not deserialize metadata record due to unknown frame version {frame_version}(only frame version 1 is supported)",
-            offset=start,
-        )
+        raise UnknownFrameVersionError(frame_version, start)
     type_id, pos = _frame_int16(buf, pos, end, "type")
     version, pos = _frame_int16(buf, pos, end, "version")
     return Frame(frame_version, type_id, version, pos)
@@ -194,36 +229,7 @@ def read_metadata_record(buf: bytes, start: int = 0, end: int | None = None) -> 
         body = message.reader(frame.version)(buf, frame.body_start, end)
     except DecodeError as error:
         return _kept(family, frame, buf, end, str(error))
-    return MetadataRecord(family, frame.type_id, frame.version, body, None, newer_parts(message, frame.version, body))
-
-
-def newer_parts(message: MessageType, version: int, body: Any) -> NewerParts | None:
-    """What of a message that was read is newer than its schema, None where nothing is."""
-    is_newer = version > message.versions[1]
-    structs = _structs_in(body) if message.schema.structs else ()
-    tags = body.unknown_tags
-    for struct in structs:
-        tags += struct.unknown_tags
-    return NewerParts(is_newer, tuple(sorted({tag for tag, _ in tags})), is_newer and bool(structs)) if is_newer or tags else None
-
-
-def refuse_newer_structs(message: MessageType, version: int, body: Any) -> None:
-    """Errors: DecodeError for a struct in a message of a version above the newest, which Kafka does not read."""
-    parts = newer_parts(message, version, body)
-    if parts is not None and parts.stops_kafka:
-        raise DecodeError(f"version {version} of a struct is not known")
-
-
-def _structs_in(body: Any) -> list[Any]:
-    """The structs in a message's fields, alone or in an array. Those of records have none in them."""
-    found: list[Any] = []
-    for name in type(body).__slots__:
-        value = getattr(body, name)
-        if isinstance(value, tuple):
-            found += value if value and hasattr(value[0], "unknown_tags") else ()
-        elif hasattr(value, "unknown_tags"):
-            found.append(value)
-    return found
+    return MetadataRecord(family, frame.type_id, frame.version, body, version_fault(message, frame.version))
 
 
 def version_fault(message: MessageType, version: int) -> str | None:

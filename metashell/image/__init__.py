@@ -22,7 +22,7 @@ from metashell.image.cluster import BrokerRegistration, ClusterImage, Controller
 from metashell.image.configs import ConfigsImage
 from metashell.image.delegation_tokens import DelegationToken, DelegationTokensImage
 from metashell.image.delta import MetadataDelta
-from metashell.image.faults import Fault, Newer, ReplayError
+from metashell.image.faults import Fault, ReplayError
 from metashell.image.features import FeaturesImage
 from metashell.image.image import EMPTY_IMAGE, MetadataImage
 from metashell.image.loader import ImageLoader, load_image
@@ -55,7 +55,6 @@ __all__ = [
     "Listener",
     "MetadataDelta",
     "MetadataImage",
-    "Newer",
     "PartitionMap",
     "PartitionRegistration",
     "ProducerIdsImage",

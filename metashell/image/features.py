@@ -5,14 +5,8 @@ from typing import Any, NamedTuple
 
 from immutables import Map
 
-from metashell.codec.metadata_version import (
-    KRAFT_VERSION,
-    METADATA_VERSION,
-    OLDEST_LEVEL,
-    ZK_MIGRATION_LEVEL,
-)
+from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, OLDEST_LEVEL, ZK_MIGRATION_LEVEL
 from metashell.codec.registry import message_type
-from metashell.codec.releases import NEWEST_RELEASE, Release, Unsupported, unsupported_features
 from metashell.image.faults import ReplayError
 from metashell.image.loss import LossHandler, VersionedRecord
 
@@ -31,13 +25,13 @@ class FeaturesImage(NamedTuple):
 
     @property
     def finalized(self) -> dict[str, int]:
-        """The level of every feature, by name; without metadata.version where no record set it."""
-        levels = {**self.levels, KRAFT_VERSION: self.kraft_version}
-        return levels if self.metadata_version is None else {**levels, METADATA_VERSION: self.metadata_version}
-
-    def unsupported(self, release: Release = NEWEST_RELEASE) -> list[Unsupported]:
-        """The features at levels with which a node of the release must not run: a server stops, a reader goes on and says so."""
-        return unsupported_features(self.finalized, release)
+        """The level of every finalized feature by name, kraft.version and metadata.version too where they are set."""
+        levels = dict(self.levels)
+        if self.metadata_version is not None:
+            levels[METADATA_VERSION] = self.metadata_version
+        if self.kraft_version:
+            levels[KRAFT_VERSION] = self.kraft_version
+        return levels
 
     def write(self, level: int, loss: LossHandler) -> Iterator[VersionedRecord]:
         """The records of the features: metadata.version first, so that a reader knows what follows."""
@@ -62,7 +56,7 @@ class FeaturesDelta:
         self._zk_migration_state = image.zk_migration_state
 
     def replay_feature_level(self, record: Any) -> None:
-        """Errors: ReplayError for a metadata.version that means nothing. One that is not supported is kept: `FeaturesImage.unsupported`."""
+        """Errors: ReplayError for a metadata.version that means nothing. `newer.py` judges one that is newer than ours."""
         name, level = record.name, record.feature_level
         if name == METADATA_VERSION:
             self._set_metadata_version(level)

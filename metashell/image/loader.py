@@ -9,12 +9,12 @@ from typing import Any
 from metashell.codec.batches import BatchHeader
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.codec.control import KRAFT_VERSION, KRAFT_VOTERS, LEADER_CHANGE, SNAPSHOT_HEADER, read_control_record
-from metashell.codec.frame import NO_VALUE, FrameError, MetadataRecord, read_metadata_record
+from metashell.codec.frame import NO_VALUE, FrameError, UnknownFrameVersionError, UnknownRecord, read_metadata_record
 from metashell.codec.record_walk import RecordFields, walk_records
 from metashell.errors import DecodeError
 from metashell.image.cut_batch import batches_before
 from metashell.image.delta import MetadataDelta
-from metashell.image.faults import Fault, Newer, ReplayError
+from metashell.image.faults import Fault, ReplayError
 from metashell.image.image import EMPTY_IMAGE, MetadataImage
 from metashell.image.position import PositionTracker
 from metashell.image.scanner import BatchScanner, BrokenBatchError
@@ -94,7 +94,7 @@ class ImageLoader:
         self._base = image
         self._before_transaction: MetadataImage | None = None
         self._faults: list[Fault] = []
-        self._newer: dict[tuple[Any, ...], Newer] = {_kind(one): one for one in image.newer}
+        self._unread: list[Fault] = []
         self._voters = image.voters
         self._leader = image.leader
         self._kraft_version = image.features.kraft_version
@@ -109,9 +109,9 @@ class ImageLoader:
         return self._faults
 
     @property
-    def newer(self) -> tuple[Newer, ...]:
-        """What was applied as far as it is known here, in the order in which it came first."""
-        return tuple(self._newer.values())
+    def unread(self) -> Sequence[Fault]:
+        """See MetadataImage: what is newer in the records that were applied."""
+        return self._unread
 
     # ---- batches
 
@@ -173,16 +173,21 @@ class ImageLoader:
         try:
             record = read_metadata_record(buf, start, start + size)
         except FrameError as error:
-            self._add_fault(offset, "", str(error))
+            self._add_fault(offset, "", str(error), error.newer if isinstance(error, UnknownFrameVersionError) else "")
             return
         if record.family != "metadata":
             self._add_fault(offset, record.type_name, "frame version 0 is that of KIP-631's text, which no image is made of")
             return
-        if record.fault is not None:
-            self._add_fault(offset, record.type_name, record.fault)
+        newer = record.newer
+        if isinstance(record.body, UnknownRecord):
+            self._add_fault(offset, record.type_name, record.fault or "", newer)
             return
-        if record.newer is not None:
-            self._note_newer(record, offset)
+        if newer:
+            # Kafka applies it too: what it knows of the record is where it always was.
+            fault = self._fault(offset, record.type_name, record.fault or f"{newer} is not known", newer)
+            self._unread.append(fault._replace(is_whole=not record.unknown_tags))
+        elif record.fault is not None:
+            self._add_fault(offset, record.type_name, record.fault)
         try:
             self._replay(record.body, offset)
         except ReplayError as error:
@@ -231,7 +236,7 @@ class ImageLoader:
                 self._add_fault(record.offset, "", f"control record: {error}")
                 continue
             if isinstance(control.body, bytes):
-                self._add_fault(record.offset, control.type_name, control.fault or "unknown control record")
+                self._add_fault(record.offset, control.type_name, control.fault or "", f"control record type {control.type}")
             else:
                 self._apply_control(control.type, control.body, record.offset, batch.header)
 
@@ -264,7 +269,7 @@ class ImageLoader:
             leader=self._leader,
             provenance=provenance,
             faults=(*self._base.faults, *self._faults),
-            newer=self.newer,
+            unread=(*self._base.unread, *self._unread),
         )
 
     def finish(self) -> MetadataImage:
@@ -274,21 +279,10 @@ class ImageLoader:
             self._add_fault(self._position.transaction_start, "BEGIN_TRANSACTION_RECORD", reason)
         return self.image()
 
-    def _note_newer(self, record: MetadataRecord, offset: int) -> None:
-        parts = record.newer
-        message = record.message
-        assert parts is not None and message is not None
-        known = message.versions[1] if parts.is_newer_version else None
-        new = Newer(record.type_name, record.version, known, parts.tags, parts.stops_kafka, offset)
-        old = self._newer.get(_kind(new))
-        self._newer[_kind(new)] = new if old is None else old._replace(record_count=old.record_count + 1)
+    def _add_fault(self, offset: int, record_type: str, reason: str, newer: str = "") -> None:
+        self._faults.append(self._fault(offset, record_type, reason, newer))
 
-    def _add_fault(self, offset: int, record_type: str, reason: str) -> None:
+    def _fault(self, offset: int, record_type: str, reason: str, newer: str) -> Fault:
         batch = self._batch
         assert batch is not None
-        self._faults.append(Fault(batch.file, offset, batch.position, record_type, reason))
-
-
-def _kind(newer: Newer) -> tuple[Any, ...]:
-    """What makes records one line of `MetadataImage.newer`."""
-    return newer[:5]
+        return Fault(batch.file, offset, batch.position, record_type, reason, newer)

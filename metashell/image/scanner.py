@@ -201,4 +201,4 @@ class BatchScanner:
 
 
 class _NeedsFoldingError(Exception):
-    """A change that fits or not depending on the partition's state, or of which the sink says something."""
+    """A change that fits or not depending on the partition's state."""

@@ -92,11 +92,11 @@ class RunMatcher:
             return False
         try:
             record = partition_reader(version)(buf, value + 3, end - 1)
-            if record.unknown_tags:
-                return False
             partition_from_record(record)
         except (DecodeError, ReplayError):
             return False
+        if record.unknown_tags:
+            return False  # A newer release wrote it, which is noted where it is decoded.
         self._learn(buf, at, value, end, size << 3 | delta_end - body)
         return True
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.codec.control import KRAFT_VERSION, read_control_record
 from metashell.codec.dispatch import METADATA_TYPES
-from metashell.codec.frame import FRAME_VERSION, NO_VALUE, MetadataRecord, metadata_message, read_metadata_record
+from metashell.codec.frame import FRAME_VERSION, NO_VALUE, MetadataRecord, metadata_message, read_metadata_record, refuse_newer_structs
 from metashell.codec.metadata_version import KRAFT_VERSION as KRAFT_VERSION_FEATURE
 from metashell.codec.record_walk import walk_records
 from metashell.codec.releases import unsupported_features
@@ -132,10 +132,12 @@ def _record_of(file: str, offset: int, value: bytes) -> MetadataRecord:
         raise UnknownRecordError(file, offset, str(error)) from None
     if record.family != "metadata":
         raise LogCorruptError(file, offset, f"{record.type_name}: not a record of this family")
-    if record.fault is not None:
+    if record.message is None:
         raise UnknownRecordError(file, offset, f"{record.type_name}: {record.fault}")
-    if record.newer is not None and record.newer.stops_kafka:
-        raise UnknownRecordError(file, offset, f"{record.type_name}: version {record.version} of its structs is not known")
+    try:
+        refuse_newer_structs(record.message, record.version, record.body)
+    except DecodeError as error:
+        raise UnknownRecordError(file, offset, f"{record.type_name}: {error}") from None
     if type(record.body).__name__ == "FeatureLevelRecord":
         _refuse_level(file, offset, record.body.name, record.body.feature_level)
     return record

@@ -7,7 +7,6 @@ import pytest
 from metashell.codec.frame import (
     RECORD_TYPE_NAMES,
     FrameError,
-    NewerParts,
     UnknownRecord,
     read_metadata_record,
     write_metadata_record,
@@ -31,29 +30,11 @@ def test_a_record_is_read_from_the_middle_of_a_buffer() -> None:
     assert read_metadata_record(b"\xff\xff" + TOPIC_BYTES + b"\x00", 2, 2 + len(TOPIC_BYTES)).body == TOPIC
 
 
-def test_a_version_above_the_newest_is_read_with_the_newest_layout_and_says_what_is_newer() -> None:
+def test_a_version_above_the_newest_is_read_with_the_newest_layout_and_marked() -> None:
     record = read_metadata_record(b"\x01\x02\x09" + TOPIC_BYTES[3:])
     assert record.body == TOPIC
     assert record.version == 9
-    assert record.fault is None
-    assert record.newer == NewerParts(True, (), False)
-
-
-def test_tagged_fields_that_are_not_known_are_told_by_their_numbers() -> None:
-    record = read_metadata_record(TOPIC_BYTES[:-1] + bytes.fromhex("02 09 00 0b 01 ff"))
-    assert record.body == message_type("metadata", "TopicRecord").cls("orders", bytes(range(16)), unknown_tags=((9, b""), (11, b"\xff")))
-    assert record.newer == NewerParts(False, (9, 11), False)
-
-
-def test_kafka_reads_no_struct_of_a_newer_version() -> None:
-    made = message_type("metadata", "ClientQuotaRecord")
-    entity = made.structs["EntityData"](entity_type="user", entity_name="a", unknown_tags=((3, b"x"),))
-    quota = made.cls(entity=(entity,), key="k", value=1.0)
-    raw = write_metadata_record(quota, 0)
-    assert read_metadata_record(raw).newer == NewerParts(False, (3,), False)
-    assert read_metadata_record(raw[:2] + b"\7" + raw[3:]).newer == NewerParts(True, (3,), True)
-    alone = write_metadata_record(made.cls(entity=(), key="k", value=1.0), 0)
-    assert read_metadata_record(alone[:2] + b"\7" + alone[3:]).newer == NewerParts(True, (), False)
+    assert record.fault == "TopicRecord version 9 is not known, read as version 0"
 
 
 def test_an_unknown_type_is_kept_as_bytes_and_written_back() -> None:
