@@ -401,8 +401,8 @@ class ControllerMachine:
             controller.commit(header.last_offset)
             self._size += len(batch.data)
             self._complete()
-        node = self.driver.node
-        if node.high_watermark is not None and state.committed_offset >= node.high_watermark - 1:
+        committed = self.driver.node.quorum_high_watermark
+        if committed is not None and state.committed_offset >= committed - 1:
             self.is_caught_up = True
         if not done.done():
             done.set_result(self._snapshot(batches[-1]))

@@ -19,7 +19,7 @@ from metashell.codec.metadata_version import KRAFT_VERSION as KRAFT_VERSION_FEAT
 from metashell.codec.record_walk import walk_records
 from metashell.codec.releases import unsupported_features
 from metashell.codec.usual_records import GAVE_UP, make_loop
-from metashell.errors import DecodeError, LogCorruptError
+from metashell.errors import DecodeError, LogCorruptError, UnknownRecordError
 from metashell.raft.snapshot_check import SnapshotCheck
 from metashell.server.own_batches import OwnBatch
 from metashell.server.state_machine import batches_in
@@ -33,15 +33,6 @@ if TYPE_CHECKING:
 PIECE_SIZE: Final = 1024 * 1024
 """Bytes of the log or of a snapshot that are read at once, unless one batch is larger."""
 LOG_NAME: Final = "metadata log"
-
-_ADVICE = "a newer release can start on this directory: leave it as it is, do not format it again or delete its log"
-
-
-class UnknownRecordError(LogCorruptError):
-    """Something that a newer release wrote, or may have written; the bytes are whole. The message says what helps."""
-
-    def __init__(self, file: str, offset: int, reason: str) -> None:
-        super().__init__(file, offset, f"{reason}; {_ADVICE}")
 
 
 class SnapshotGoneError(Exception):
@@ -115,6 +106,8 @@ def snapshot_batches(log: ReplicatedLog, id: OffsetAndEpoch) -> Iterator[RecordB
         size = log.snapshot_size(id)
         piece = log.read_snapshot(id, position, PIECE_SIZE)
         batches = check.feed(piece)
+        if check.fault is not None and check.is_newer:
+            raise UnknownRecordError(name, check.next_offset, check.fault)
         if check.fault is not None or not piece:
             raise LogCorruptError(name, check.next_offset, check.fault or f"ends at byte {position}, {size} bytes were expected")
         position += len(piece)
