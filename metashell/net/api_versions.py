@@ -5,12 +5,12 @@ Source: KIP-35, KIP-511, KIP-584, KIP-1022; org.apache.kafka.common.requests.Api
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from metashell.codec.api_keys import API_VERSIONS
+from metashell.codec.api_versions import is_valid_api_versions
 from metashell.codec.dispatch import REQUESTS
 from metashell.codec.error_codes import INVALID_REQUEST, UNSUPPORTED_VERSION
 from metashell.codec.messages import ApiVersionsResponse
@@ -23,8 +23,6 @@ FEATURES_FROM_ZERO: Final = 4
 """The version from which a client can read a supported feature whose lowest level is 0 (KAFKA-17011)."""
 API_KEYS_MAX: Final = 1024
 """Entries of an ApiVersions answer that are looked at; Kafka has fewer than a hundred keys."""
-
-_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
 def supported_ranges(keys: Iterable[int] | None = None) -> dict[int, tuple[int, int]]:
@@ -104,10 +102,10 @@ KRAFT_FEATURES: Final = NodeFeatures({"kraft.version": (0, 1)})
 def answer_api_versions(request: Any, version: int, ranges: ApiRanges, features: NodeFeatures = KRAFT_FEATURES) -> Any:
     """The response to an ApiVersionsRequest of a version that `ranges` has.
 
-    A name or version of the client's software that is not as KIP-511 says is answered with INVALID_REQUEST. Features whose lowest
+    One that is not valid is answered with INVALID_REQUEST and no ranges. Features whose lowest
     level is 0 are sent from version 4 on only, because older clients cannot read them.
     """
-    if version >= 3 and not (_SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)):
+    if not is_valid_api_versions(request, version):
         return ApiVersionsResponse(error_code=INVALID_REQUEST)
     supported = {name: levels for name, levels in features.supported.items() if levels[0] > 0 or version >= FEATURES_FROM_ZERO}
     return ApiVersionsResponse(
