@@ -39,9 +39,8 @@ from metashell.log.segment_index import SegmentIndex
 from metashell.log.snapshot import first_snapshot_fault
 from metashell.log.text_checkpoints import format_leader_epochs, format_topic_id, read_leader_epochs
 from metashell.log.text_files import read_text_file
-from metashell.values import METADATA_TOPIC_ID, OffsetAndEpoch, Recovering
+from metashell.values import BOOTSTRAP_SNAPSHOT_ID, METADATA_TOPIC_ID, OffsetAndEpoch, Recovering
 
-_BOOTSTRAP = OffsetAndEpoch(0, 0)
 
 
 @dataclass(slots=True)
@@ -217,7 +216,7 @@ class Opening:
                 fault = first_snapshot_fault(file)
             if fault is None:
                 break
-            if id == _BOOTSTRAP:
+            if id == BOOTSTRAP_SNAPSHOT_ID:
                 reason = f"{fault.reason}; it names the first voters: copy that file from another controller of the cluster"
                 raise LogCorruptError(path, max(fault.position, 0), reason)
             rotten[id] = Repair(checkpoint_name(id), max(fault.position, 0), fault.reason)
