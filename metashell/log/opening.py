@@ -42,7 +42,6 @@ from metashell.log.text_files import read_text_file
 from metashell.values import BOOTSTRAP_SNAPSHOT_ID, METADATA_TOPIC_ID, OffsetAndEpoch, Recovering
 
 
-
 @dataclass(slots=True)
 class Opened:
     """A recovered log: its segments are open, the last one active, and all of it is durable."""

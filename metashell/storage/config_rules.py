@@ -102,7 +102,9 @@ def _check_early_start(values: ConfigValues, listeners: Listeners) -> None:
 def _check_logs(values: ConfigValues) -> None:
     number = values.number
     if number("node.id") != number("broker.id"):
-        raise ConfigError("`node.id` and `broker.id` must be set to the same value. `broker.id` is deprecated, please use `node.id` instead.")
+        raise ConfigError(
+            "`node.id` and `broker.id` must be set to the same value. `broker.id` is deprecated, please use `node.id` instead."
+        )
     _require(_milliseconds(values, ("log.roll.ms", 1), ("log.roll.hours", _HOUR)) >= 1, "log.roll.ms must be greater than or equal to 1")
     jitter = _milliseconds(values, ("log.roll.jitter.ms", 1), ("log.roll.jitter.hours", _HOUR))
     _require(jitter >= 0, "log.roll.jitter.ms must be greater than or equal to 0")
