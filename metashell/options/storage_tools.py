@@ -79,8 +79,8 @@ FORMAT = _own(
     description="""
         Writes meta.properties into each directory of the configuration that has none yet. The metadata directory of a controller also gets
         the first records of the cluster and the first voters of a dynamic quorum, as 4.4 or as 4.3 lays them out (--layout): a server
-        before 4.4 starts on 4.4's layout without the records. A directory whose server is running is refused. Either all directories are formatted or none is; if the machine stops in between, `info` shows what is missing and the
-        same command completes it.
+        before 4.4 starts on 4.4's layout without the records. A directory whose server is running is refused. Either all directories
+        are formatted or none is; if the machine stops in between, `info` shows what is missing and the same command completes it.
         """,
     examples=(
         ("metashell storage format -c server.properties -t $(metashell storage random-uuid) -s", "a quorum of one controller"),

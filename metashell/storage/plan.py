@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from metashell.storage.config import NodeConfig
 
 Layout = Literal["4.4", "4.3"]
-"""Where the first records of a cluster lie, named by the release that brought it. `4.4`: in the bootstrap snapshot of the metadata directory,
-of controllers only. Servers before 4.4 ignore them there. `4.3`: in a bootstrap.checkpoint of each directory, which every server reads; the
-bootstrap snapshot then only names voters."""
+"""Where the first records of a cluster lie, named by the newest release that writes them there. `4.4`: in the bootstrap snapshot of a
+controller's metadata directory, where servers before 4.4 ignore them. `4.3`: in a bootstrap.checkpoint of each directory, which all servers
+read; the bootstrap snapshot then only names voters."""
 FIRST_CHECKPOINT: Final = f"{METADATA_DIRECTORY}/{BOOTSTRAP_SNAPSHOT}"
 
 DATA, METADATA = "data directory", "metadata directory"
