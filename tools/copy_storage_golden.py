@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.golden_cases import NEWEST, full_root, json_lines
+from tests.golden_cases import PREVIOUS as NEWEST
+from tests.golden_cases import full_root, json_lines
 
 TARGET = Path(__file__).resolve().parents[1] / "tests" / "golden" / "storage"
 CLUSTERS = ("main", "default", "wire")
