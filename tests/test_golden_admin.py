@@ -11,7 +11,7 @@ import re
 import socketserver
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from struct import unpack
@@ -20,9 +20,11 @@ from typing import Any, Final
 import pytest
 
 from metashell.codec.api_keys import API_VERSIONS
+from metashell.codec.messages import DescribeClusterResponse
 from metashell.embedded import EmbeddedQuorum
 from metashell.net.api_versions import answer_unknown_api_versions
 from metashell.net.frames import decode_request_header, decode_response, encode_response
+from tests.admin.peers import peer
 from tests.golden_cases import (
     NEWEST,
     PREVIOUS,
@@ -220,3 +222,40 @@ def test_what_is_said_of_features_is_what_kafka_said_at_the_same_metadata_versio
             assert outcome.status == case.status, (case.id, outcome)
             expected, actual = settled(case.stdout.decode()), settled(outcome.stdout.decode())
             assert actual == expected, f"{case.id}\n{small_diff(expected.encode(), actual.encode())}"
+
+
+# ---- api-versions
+
+API_VERSIONS_CASES = [case for case in cases_of(NEWEST, "main") if "api-versions" in case.argv and "-h" not in case.argv]
+NODE_LINE: Final = re.compile(r"localhost:(\d+) \(id: (\d+) rack: (\S+) isFenced: false\) -> \(")
+API_LINE: Final = re.compile(r"\t\w+\((\d+)\): (\d+)(?: to (\d+))?")
+
+
+@pytest.mark.parametrize("case", API_VERSIONS_CASES, ids=lambda case: case.id)
+def test_the_versions_of_apis_are_printed_as_kafka_prints_those_of_its_nodes(case: Case, tmp_path: Path) -> None:
+    expected = case.stdout.decode()
+    nodes: list[tuple[re.Match[str], dict[int, tuple[int, int]]]] = []
+    for line in expected.splitlines():
+        if node := NODE_LINE.match(line):
+            nodes.append((node, {}))
+        elif api := API_LINE.match(line):
+            nodes[-1][1][int(api[1])] = (int(api[2]), int(api[3] or api[2]))
+    answer = DescribeClusterResponse(cluster_id="c", endpoint_type=2 if "--bootstrap-controller" in case.argv else 1)
+    with ExitStack() as stack:
+        ports = {}
+        for node, apis in nodes:
+            ports[node[1]] = str(stack.enter_context(peer(lambda _: answer, apis)).address.port)
+            rack = None if node[3] == "null" else node[3]
+            made = DescribeClusterResponse.DescribeClusterBroker(
+                broker_id=int(node[2]), host="localhost", port=int(ports[node[1]]), rack=rack
+            )
+            answer.brokers = (*answer.brokers, made)
+        argv = [re.sub(r"^localhost:(\d+)$", lambda found: f"localhost:{ports[found[1]]}", word) for word in case.argv]
+        outcome = run(case, tmp_path, tuple(argv))
+    for before, now in ports.items():
+        expected = expected.replace(f"localhost:{before}", f"localhost:{now}")
+    assert (outcome.status, outcome.stdout.decode(), outcome.stderr) == (0, expected, "")
+
+
+def test_both_kinds_of_nodes_told_the_versions_of_their_apis() -> None:
+    assert len(API_VERSIONS_CASES) == 2
