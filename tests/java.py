@@ -20,6 +20,8 @@ from metashell.codec.releases import NEWEST_RELEASE, RELEASES
 
 KAFKA: Final = NEWEST_RELEASE.patch
 """The release that judges, where a test does not name another."""
+BEFORE: Final = RELEASES[-2].patch
+"""The release before it."""
 TRIED: Final = tuple(release.patch for release in RELEASES if release.patch)
 _T: Final = "org.apache.kafka.tools"
 TOOLS: Final = {

@@ -18,7 +18,7 @@ from metashell.image import load_image
 from metashell.log.directory_source import open_directory
 from metashell.raft.messages import ReplicaState
 from metashell.values import uuid_text
-from tests.java import jars, java, kafka, kafka_command
+from tests.java import BEFORE, KAFKA, jars, java, kafka, kafka_command
 from tests.running import run_main
 from tools.interop.mixed_quorum import LIMIT_S, QUIET, MixedQuorum, ends_at
 from tools.interop.nodes import CommandOf, cluster, controller_settings, free_ports, write_config
@@ -26,7 +26,6 @@ from tools.interop.nodes import CommandOf, cluster, controller_settings, free_po
 pytestmark = pytest.mark.slow
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
-NEWEST = "4.3.1"
 OURS = 3
 LOG4J = """log4j.rootLogger=WARN, out
 log4j.appender.out=org.apache.log4j.ConsoleAppender
@@ -76,7 +75,7 @@ def quorum_of(tmp_path: Path) -> Iterator[Made]:
     with cluster(lambda *words: list(words), tmp_path) as place:
 
         def make(versions: Sequence[str], settings: dict[str, object], words_of: Callable[[int], list[str]]) -> MixedQuorum:
-            for version in {*versions, NEWEST}:
+            for version in {*versions, KAFKA}:
                 jars(version)
             ids = [*range(1, len(versions) + 1), OURS]
             commands = {id: server_command(version, tmp_path) for id, version in enumerate(versions, 1)}
@@ -93,7 +92,7 @@ def quorum_of(tmp_path: Path) -> Iterator[Made]:
         yield make
 
 
-@pytest.mark.parametrize("versions", [("4.3.1", "4.3.1"), ("4.3.1", "3.9.2")], ids="+".join)
+@pytest.mark.parametrize("versions", [(KAFKA, BEFORE), (KAFKA, "3.9.2")], ids="+".join)
 def test_a_static_quorum_survives_the_death_of_each_voter(quorum_of: Made, versions: Sequence[str]) -> None:
     quorum = quorum_of(versions, STATIC, lambda id: release_words(versions))
     quorum.start(1, 2, OURS)
@@ -132,13 +131,13 @@ def initial_words(id: int) -> list[str]:
 
 def ask_tool(quorum: MixedQuorum, id: int, *words: str) -> str:
     """What Kafka's kafka-metadata-quorum prints, asked through one node."""
-    done = kafka(NEWEST, QUORUM_TOOL, "--bootstrap-controller", f"localhost:{quorum.ports[id]}", *words)
+    done = kafka(KAFKA, QUORUM_TOOL, "--bootstrap-controller", f"localhost:{quorum.ports[id]}", *words)
     text = done.stdout.decode() + done.stderr.decode()
     assert done.returncode == 0, text
     return text
 
 
-@pytest.mark.parametrize("versions", [("4.3.1", "4.3.1"), ("3.9.2", "3.9.2")], ids="+".join)
+@pytest.mark.parametrize("versions", [(KAFKA, KAFKA), ("3.9.2", "3.9.2")], ids="+".join)
 def test_kafkas_tool_adds_ours_to_a_dynamic_quorum_which_survives_each_death_and_removes_it(
     quorum_of: Made, versions: Sequence[str]
 ) -> None:
@@ -172,13 +171,13 @@ def test_kafkas_tool_adds_ours_to_a_dynamic_quorum_which_survives_each_death_and
 
 
 def test_a_static_quorum_with_ours_becomes_dynamic(quorum_of: Made) -> None:
-    quorum = quorum_of((NEWEST, NEWEST), STATIC, lambda id: [])
+    quorum = quorum_of((KAFKA, KAFKA), STATIC, lambda id: [])
     quorum.start(1, 2, OURS)
     quorum.commit("static")
     quorum.wait_until_caught_up(1, 2, OURS)
     upgrade = ("--bootstrap-controller", f"localhost:{quorum.ports[1]}", "upgrade", "--feature", "kraft.version=1")
     # It is refused until all voters, ours among them, have told the leader that they support it.
-    quorum.place.wait_until("kraft.version is 1", lambda: kafka(NEWEST, FEATURE_TOOL, *upgrade).returncode == 0, LIMIT_S)
+    quorum.place.wait_until("kraft.version is 1", lambda: kafka(KAFKA, FEATURE_TOOL, *upgrade).returncode == 0, LIMIT_S)
     described = quorum.wait_for("voters have directories", lambda described: all(any(state.directory_id) for state in described.voters))
     assert {state.id for state in described.voters} == {1, 2, OURS}
     assert quorum.end(described.leader_id) == -signal.SIGKILL
@@ -194,13 +193,13 @@ def dumped_by_kafka(quorum: MixedQuorum, id: int) -> str:
     """What Kafka's dump-log prints of all segments and snapshots of a node."""
     folder = quorum.directory(id) / "__cluster_metadata-0"
     files = sorted(str(path) for path in folder.iterdir() if path.suffix in (".log", ".checkpoint"))
-    done = kafka(NEWEST, "dump-log", "--cluster-metadata-decoder", "--files", ",".join(files))
+    done = kafka(KAFKA, "dump-log", "--cluster-metadata-decoder", "--files", ",".join(files))
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
 
 
 def test_ours_catches_up_from_a_snapshot_and_kafka_and_ours_take_over_each_others_directory(quorum_of: Made) -> None:
-    quorum = quorum_of((NEWEST, NEWEST), {**STATIC, **SMALL}, lambda id: [])
+    quorum = quorum_of((KAFKA, KAFKA), {**STATIC, **SMALL}, lambda id: [])
     quorum.start(1, 2, OURS)
     quorum.commit("before")
     quorum.wait_until_caught_up(1, 2, OURS)
@@ -247,7 +246,7 @@ def test_ours_catches_up_from_a_snapshot_and_kafka_and_ours_take_over_each_other
 
 
 def test_ours_leads_kafkas_controllers_and_kafkas_tool_replaces_the_disk_of_one(quorum_of: Made) -> None:
-    quorum = quorum_of((NEWEST, NEWEST), {**DYNAMIC, **SMALL, **PATIENT}, initial_words)
+    quorum = quorum_of((KAFKA, KAFKA), {**DYNAMIC, **SMALL, **PATIENT}, initial_words)
     quorum.start(1, 2, OURS)
     quorum.wait_for("ours observes", lambda described: any(state.id == OURS for state in described.observers))
     ask_tool(quorum, 1, "--command-config", str(quorum.config(OURS)), "add-controller")

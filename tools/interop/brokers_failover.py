@@ -1,12 +1,12 @@
 """How soon brokers have an active controller again after kill -9 of the last, and whether short timeouts depose one that lives.
 
-    python -m tools.interop.brokers_failover [--controllers ours|4.3.1] [--kills 10]
-    python -m tools.interop.brokers_failover [--controllers ours|4.3.1] --unprovoked SECONDS [--fetch-timeout-ms 300]
+    python -m tools.interop.brokers_failover [--controllers ours|VERSION] [--kills 10]
+    python -m tools.interop.brokers_failover [--controllers ours|VERSION] --unprovoked SECONDS [--fetch-timeout-ms 300]
 
-Three controllers and a broker of 4.3.1, at Kafka's default settings. `elected`: from the kill until another controller's quorum-state names
-it leader. `answered`: until a CreateTopics that was sent to the broker at once is answered with success. Of Kafka's controllers one shares
-its process with the broker; where that one leads, it is stopped for a while first, so that another one does. Where none is killed, the
-other two share one too.
+Three controllers and a broker of the newest release, at Kafka's default settings. `elected`: from the kill until another controller's
+quorum-state names it leader. `answered`: until a CreateTopics that was sent to the broker at once is answered with success. Of Kafka's
+controllers one shares its process with the broker; where that one leads, it is stopped for a while first, so that another one
+does. Where none is killed, the other two share one too.
 
 --unprovoked: with the shorter fetch timeout a producer writes, topics come and go, and nothing is killed: the elections are counted.
 """
@@ -49,7 +49,7 @@ def plan(controllers: str, settings: dict[str, object], together: Sequence[Seque
     return Plan(
         controllers=controllers,
         brokers={BROKER: KAFKA},
-        release="4.3",
+        release="4.4",
         settings=copies | settings,
         is_dynamic=False,
         together=() if controllers == OURS else together,

@@ -1,11 +1,11 @@
 """What happens to brokers on a quorum while clients write and read, and what must hold at the end.
 
-    python -m tools.interop.brokers_story [--controllers ours|4.3.1] [--story mixed|newest|small|all] [--rounds N] [--seconds S] [--dir D]
+    python -m tools.interop.brokers_story [--controllers ours|VERSION] [--story mixed|newest|small|all] [--rounds N] [--seconds S] [--dir D]
 
-`mixed`: two brokers of 4.3.1 and one of 3.9.2 at metadata.version 3.9. Each controller and each broker is killed with -9, one broker is
-told to stop. `newest`: two brokers of 4.3.1 at their newest metadata.version, with a KIP-848 group, two log directories each of which one
-fails, and a reassignment with a throttle. `small`: logs are so short that controllers and brokers which return need
-a snapshot. With --controllers 4.3.1 the same is done to three of Kafka's controllers.
+`mixed`: two brokers of the newest release and one of 3.9.2 at metadata.version 3.9. Each controller and each broker is killed with -9,
+one broker is told to stop. `newest`: two brokers of the newest release at its metadata.version, with a KIP-848 group, two log directories
+each of which one fails, and a reassignment with a throttle. `small`: logs are so short that controllers and brokers which return need a
+snapshot. With --controllers VERSION the same is done to three of Kafka's controllers.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def newest_plan(controllers: str) -> Plan:
     return Plan(
         controllers=controllers,
         brokers={11: KAFKA, 12: KAFKA},
-        release="4.3",
+        release="4.4",
         settings=QUICK | copies | {"transaction.state.log.min.isr": 1},
         directories={11: 2},
         is_dynamic=False,
