@@ -23,6 +23,9 @@ TOOLS: Final = {
     "storage": "kafka.tools.StorageTool",
     "dump-log": "org.apache.kafka.tools.DumpLogSegments",
     "shell": "org.apache.kafka.shell.MetadataShell",
+    "cluster": "org.apache.kafka.tools.ClusterTool",
+    "quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
+    "features": "org.apache.kafka.tools.FeatureCommand",
     "topics": "org.apache.kafka.tools.TopicCommand",
     "configs": "org.apache.kafka.tools.ConfigCommand",
 }

@@ -38,8 +38,6 @@ NO_ERROR += ("failed due to unsupported version error",)
 # What Kafka's nodes say of their own registration that was under way when a leader was killed; they send it again.
 NO_ERROR += ("channel manager timed out before sending the request",)
 """What log4j says of having no file of settings, requests that came before the leader was ready, and what is said of `SMALL`."""
-QUORUM_TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
-FEATURE_TOOL = "org.apache.kafka.tools.FeatureCommand"
 STATIC = {"controller.quorum.voters": "1@localhost:{port_1},2@localhost:{port_2},3@localhost:{port_3}"}
 DYNAMIC = {"controller.quorum.bootstrap.servers": "localhost:{port_1},localhost:{port_2}"}
 DIRECTORY_IDS = {1: "iSWq0OPXTqOZ8aVrKmWO1A", 2: "mL1w5SXrSHKHKX4dPKoQTw"}
@@ -131,7 +129,7 @@ def initial_words(id: int) -> list[str]:
 
 def ask_tool(quorum: MixedQuorum, id: int, *words: str) -> str:
     """What Kafka's kafka-metadata-quorum prints, asked through one node."""
-    done = kafka(KAFKA, QUORUM_TOOL, "--bootstrap-controller", f"localhost:{quorum.ports[id]}", *words)
+    done = kafka(KAFKA, "quorum", "--bootstrap-controller", f"localhost:{quorum.ports[id]}", *words)
     text = done.stdout.decode() + done.stderr.decode()
     assert done.returncode == 0, text
     return text
@@ -177,7 +175,7 @@ def test_a_static_quorum_with_ours_becomes_dynamic(quorum_of: Made) -> None:
     quorum.wait_until_caught_up(1, 2, OURS)
     upgrade = ("--bootstrap-controller", f"localhost:{quorum.ports[1]}", "upgrade", "--feature", "kraft.version=1")
     # It is refused until all voters, ours among them, have told the leader that they support it.
-    quorum.place.wait_until("kraft.version is 1", lambda: kafka(KAFKA, FEATURE_TOOL, *upgrade).returncode == 0, LIMIT_S)
+    quorum.place.wait_until("kraft.version is 1", lambda: kafka(KAFKA, "features", *upgrade).returncode == 0, LIMIT_S)
     described = quorum.wait_for("voters have directories", lambda described: all(any(state.directory_id) for state in described.voters))
     assert {state.id for state in described.voters} == {1, 2, OURS}
     assert quorum.end(described.leader_id) == -signal.SIGKILL
