@@ -30,7 +30,7 @@ from metashell.groups.error_answers import error_body
 from metashell.image import MetadataImage
 from metashell.net.accepted_connection import ServerRequest
 from metashell.net.addresses import Address
-from metashell.net.api_versions import ALL_RANGES, NodeFeatures
+from metashell.net.api_versions import ALL_RANGES, NodeFeatures, NodeIdentity
 from metashell.net.limits import ConnectionLimits
 from metashell.net.listener import Listener, serve
 from metashell.net.listener_options import ListenerOptions
@@ -122,6 +122,7 @@ class GroupServer:
             host=host,
             port=port,
             features=self._features,
+            identity=NodeIdentity(self._cluster.id, self._cluster.node_id),
             # One request of a connection at a time, as Kafka does: what comes behind a join waits for it.
             limits=ConnectionLimits(requests_max=1, frame_limits={}, notices_end=True),
             allow_plaintext=self.config.allow_plaintext,
