@@ -29,7 +29,7 @@ FLUSH_S: Final = 90.0
 READ_S: Final = 120.0
 COPY_S: Final = 0.5
 """How long a transaction gathers messages."""
-DECIDE_S: Final = 0.2
+DECIDE_S: Final = 0.05
 DECIDED_MS: Final = 10_000
 
 
