@@ -39,6 +39,12 @@ def metadata_version_name(level: int) -> str:
     return _NAMES[level - 1] if OLDEST_LEVEL <= level <= NEWEST_LEVEL else str(level)
 
 
+def level_name(feature: str, level: int) -> str:
+    """The level of a feature for a person: `metadata.version 33 (4.4-IV2)`, `share.version 2`."""
+    is_named = feature == METADATA_VERSION and OLDEST_LEVEL <= level <= NEWEST_LEVEL
+    return f"{feature} {level} ({metadata_version_name(level)})" if is_named else f"{feature} {level}"
+
+
 class RecordVersions(NamedTuple):
     """The versions of the records whose version depends on the level; every other record is version 0."""
 

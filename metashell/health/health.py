@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, REGISTER_CONTROLLER_LEVEL
+from metashell.codec.metadata_version import REGISTER_CONTROLLER_LEVEL
 from metashell.health.min_isr import MinIsr
 from metashell.health.partitions import BITS, REASSIGNING, PartitionJudge
 from metashell.health.runs import PartitionSurvey
@@ -243,11 +243,7 @@ class Health:
 
     def _unsupported(self) -> Iterator[str]:
         image = self.image
-        levels = dict(image.features.levels)
-        if image.features.metadata_version is not None:
-            levels[METADATA_VERSION] = image.features.metadata_version
-        if image.features.kraft_version:
-            levels[KRAFT_VERSION] = image.features.kraft_version
+        levels = image.features.finalized
         for id, broker in sorted(image.cluster.brokers.items()):
             yield from _missing_support(f"broker {id}", broker.supported_features, levels)
         for id, controller in sorted(image.cluster.controllers.items()):
