@@ -1,14 +1,15 @@
 """What happens to brokers on a quorum while clients write and read, and what must hold at the end.
 
     python -m tools.interop.brokers_story [--controllers ours|VERSION|VERSION,VERSION,VERSION] [--release RELEASE]
-        [--story mixed|newest|small|rolling|all] [--rounds N] [--seconds S] [--dir D]
+        [--story mixed|newest|small|rolling|deaths|all] [--rounds N] [--seconds S] [--dir D]
 
 `mixed`: two brokers of the newest release and one of 3.9.2 at metadata.version 3.9. Each controller and each broker is killed with -9,
 one broker is told to stop. `newest`: two brokers of the newest release at its metadata.version, with a KIP-848 group, two log directories
 each of which one fails, and a reassignment with a throttle. `small`: logs are so short that controllers and brokers which return need a
 snapshot. `rolling`: one controller of ours, two controllers and two brokers of the release before, which are replaced one by one by the
-newest; then the features are upgraded. With --controllers VERSION the same is done to three of Kafka's controllers, with a list of three
-(`ours,4.4.0,4.3.1`) to a mixed quorum; --release is the metadata.version of the directories where it is not the story's own.
+newest; then the features are upgraded. `deaths`: the nodes of `small` die, each controller once and then all at random. With --controllers
+VERSION the same is done to three of Kafka's controllers, with a list of three (`ours,4.4.0,4.3.1`) to a mixed quorum; --release is the
+metadata.version of the directories where it is not the story's own.
 """
 
 from __future__ import annotations
@@ -101,15 +102,20 @@ def tell_mixed(story: Story, chance: random.Random, rounds: int, until: float) -
     story.check_log()
 
 
-def tell_newest(story: Story, chance: random.Random, rounds: int, until: float) -> None:
-    """See the module."""
-    cluster = story.cluster
-    story.protocol = "consumer"
+def begin(story: Story) -> None:
+    """Start all nodes, and traffic on two brokers."""
     story.start_nodes(11, 12)
     for name in (story.topic, "copied"):
         story.create(name, PARTITIONS, 2)
     story.start_traffic()
     story.progress()
+
+
+def tell_newest(story: Story, chance: random.Random, rounds: int, until: float) -> None:
+    """See the module."""
+    cluster = story.cluster
+    story.protocol = "consumer"
+    begin(story)
     moves: dict[tuple[str, int], tuple[Sequence[int], Sequence[str]]]
     moves = {(story.topic, number): ((11, 12), (str(cluster.directory(11, 1)), "any")) for number in range(PARTITIONS)}
     story.create("moved", 2, 1)
@@ -146,11 +152,7 @@ def small_plan(controllers: Mapping[int, str]) -> Plan:
 
 def tell_small(story: Story, chance: random.Random, rounds: int, until: float) -> None:
     """See the module."""
-    story.start_nodes(11, 12)
-    for name in (story.topic, "copied"):
-        story.create(name, PARTITIONS, 2)
-    story.start_traffic()
-    story.progress()
+    begin(story)
     if not story.cluster.is_together(*CONTROLLERS):
         for id in CONTROLLERS:
             story.outrun_controller(id)
@@ -170,11 +172,7 @@ def rolling_plan(controllers: Mapping[int, str]) -> Plan:
 def tell_rolling(story: Story, chance: random.Random, rounds: int, until: float) -> None:
     """See the module."""
     cluster = story.cluster
-    story.start_nodes(11, 12)
-    for name in (story.topic, "copied"):
-        story.create(name, PARTITIONS, 2)
-    story.start_traffic()
-    story.progress()
+    begin(story)
     for id in CONTROLLERS:
         if cluster.versions[id] == BEFORE:
             story.refuse_upgrade("4.4")
@@ -192,11 +190,21 @@ def tell_rolling(story: Story, chance: random.Random, rounds: int, until: float)
     story.compare_logs()
 
 
+def tell_deaths(story: Story, chance: random.Random, rounds: int, until: float) -> None:
+    """See the module."""
+    begin(story)
+    story.kill_each_controller()
+    story.some_deaths(chance, rounds, until)
+    story.end_traffic()
+    story.compare_logs()
+
+
 STORIES: Final = {
     "mixed": (mixed_plan, tell_mixed),
     "newest": (newest_plan, tell_newest),
     "small": (small_plan, tell_small),
     "rolling": (rolling_plan, tell_rolling),
+    "deaths": (small_plan, tell_deaths),
 }
 
 
