@@ -74,7 +74,6 @@ class ControllerServer:
         """Open the directory and the listeners; the port of each listener, by name. Errors: MetashellError, OSError."""
         config = self.config
         formatted = self._formatted = formatted_for(config)
-        bootstrap = bootstrap_records(config.directory)
         log = self._log = await asyncio.to_thread(open_log, config)
         try:
             for repair in log.repairs:
@@ -82,6 +81,7 @@ class ControllerServer:
             await asyncio.to_thread(check_log, log)
             ids = sorted(static_voters(config)) if static_voter_ids is None else sorted(static_voter_ids)
             store = ElectionStore(log.directory, ids)
+            bootstrap = bootstrap_records(config.directory, log)
             controller = QuorumController(settings_of(config, formatted.cluster_id), self._random, bootstrap)
             limits = SnapshotLimits(
                 config.number("metadata.log.max.record.bytes.between.snapshots"), config.number("metadata.log.max.snapshot.interval.ms")

@@ -1,4 +1,4 @@
-"""Records of `__remote_log_metadata` as dump-log of 4.3.1 prints them: the text of Java's objects, not JSON.
+"""Records of `__remote_log_metadata` as dump-log of 4.4.0 prints them: the text of Java's objects, not JSON.
 
 Source: RemoteLogMetadataSerde and the toString methods of org.apache.kafka.server.log.remote.storage; tools.md 1.11.
 """
