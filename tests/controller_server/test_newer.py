@@ -34,7 +34,7 @@ from tools.interop.nodes import controller_settings, free_ports, write_config
 KAFKA = {one["row"]: one for one in servers() if one["release"] == "4.4.0"}
 ENDS = [row for row in ROWS if KAFKA[row]["did"] == "ends"]
 SERVES = [row for row in ROWS if KAFKA[row]["did"] == "serves"]
-NOT_NEWER = {"frame version 0", "no value"}
+NOT_NEWER = {"frame version 0", "no value", "metadata.version 6"}
 """What no newer release wrote."""
 FOUND_LATER = {"known version with field"}
 """What no release writes, and what is found when it is decoded, as other damage: the first look goes by types and versions."""
@@ -45,7 +45,8 @@ REASONS = {
     "unknown feature": "offset 3: future.version 1 is not supported: the feature is unknown; no release up to 4.4 supports it",
     "share.version 3": "offset 3: share.version 3 is not supported: 0 to 2 are; no release up to 4.4 supports it",
     "metadata.version 34": "offset 3: metadata.version 34 (4.5-IV0) is not supported: 7 to 33 are; no release up to 4.4 supports it",
-    "metadata.version 6": "offset 3: metadata.version 6 (3.3-IV2) is not supported: 7 to 33 are; Kafka 3.3 to 3.9 support it",
+    "metadata.version 6": "offset 3: metadata.version 6 (3.3-IV2) is not supported: 7 to 33 are; Kafka 3.3 to 3.9 support it. "
+    "Start one of these on this directory and upgrade the feature first",
     "kraft.version 2": "offset 3: kraft.version 2 is not supported: 0 to 1 are; no release up to 4.4 supports it",
     "unknown control record": "offset 3: unknown control record type 9",
     "frame version 2": "offset 3: Could not deserialize metadata record due to unknown frame version 2",
