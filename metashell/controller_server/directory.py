@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from metashell.codec.checked_batches import checked_batches
 from metashell.controller_server.config import ControllerConfig
-from metashell.controller_server.records import records_of
 from metashell.errors import MetashellError
 from metashell.image.loss import VersionedRecord
 from metashell.log.first_records import first_records_file
 from metashell.log.meta_properties import META_PROPERTIES
 from metashell.log.metadata_log import MetadataLog
 from metashell.log.names import BOOTSTRAP_CHECKPOINT, METADATA_DIRECTORY
+from metashell.server.records import records_of
 from metashell.storage.ensemble import load_ensemble, verify_ensemble
 from metashell.values import BOOTSTRAP_SNAPSHOT_ID
 
