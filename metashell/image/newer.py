@@ -6,7 +6,6 @@ records that nobody here can read, and the finalized levels beyond the table of 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -14,6 +13,7 @@ from metashell.codec.dispatch import METADATA_TYPES
 from metashell.codec.frame import RECORD_TYPE_NAMES
 from metashell.codec.metadata_version import level_name
 from metashell.codec.releases import NEWEST_RELEASE, unsupported_features
+from metashell.forms import counted
 from metashell.image.delta import area_of
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ _NAME_OF_TYPE: Final = {name: METADATA_TYPES[type] for type, name in RECORD_TYPE
 class Newer(NamedTuple):
     """One thing that is newer than what is known.
 
-    Shape: `count` records have it, the first at `offset` of `file`; a level has 0 and -1. `missing` says what may lack something for that
+    Shape: `records` have it, the first at `offset` of `file`; a level has 0 and -1. `missing` says what may lack something for that
     reason, empty where all of it was applied.
     """
 
     what: str
-    count: int = 0
+    records: int = 0
     offset: int = -1
     file: str = ""
     missing: str = ""
@@ -52,10 +52,10 @@ class Newer(NamedTuple):
     @property
     def text(self) -> str:
         """`record type 30 (12 records, the first at offset 812): any answer may lack what it says`."""
-        if not self.count:
+        if not self.records:
             return f"{self.what}: all that is known was applied"
-        inside = f" of {os.path.basename(self.file)}" if self.file.endswith(".checkpoint") else ""
-        place = f"{self.count} records, the first at" if self.count > 1 else "1 record, at"
+        inside = f" of {self.file.rpartition('/')[2]}" if self.file.endswith(".checkpoint") else ""
+        place = f"{self.records} records, the first at" if self.records > 1 else "1 record, at"
         effect = f"{self.missing} may lack what it says" if self.missing else "all of it was applied"
         return f"{self.what} ({place} offset {self.offset}{inside}): {effect}"
 
@@ -63,6 +63,11 @@ class Newer(NamedTuple):
 def newer_parts(image: MetadataImage) -> list[Newer]:
     """Everything in an image that is newer than what is known: records first, then levels."""
     return [*_records(image), *newer_levels(image.features.finalized)]
+
+
+def is_newer(image: MetadataImage) -> bool:
+    """Whether anything in an image is newer than what is known, for who asks at every key."""
+    return bool(image.unread or any(fault.newer for fault in image.faults) or newer_levels(image.features.finalized))
 
 
 def newer_levels(levels: Mapping[str, int]) -> list[Newer]:
@@ -81,6 +86,15 @@ def damage_of(image: MetadataImage) -> list[Fault]:
     return [fault for fault in image.faults if not fault.newer]
 
 
+def trouble_lines(image: MetadataImage) -> Iterator[str]:
+    """One line for what is damaged, and one for what is newer than what is known."""
+    damage = damage_of(image)
+    if damage:
+        yield f"{damage[0]} ({counted(len(damage), 'fault')})"
+    if line := newer_line(newer_parts(image)):
+        yield line
+
+
 def newer_line(parts: Iterable[Newer]) -> str:
     """One line for a person; empty where nothing is newer."""
     words = "; ".join(part.text for part in parts)
@@ -92,7 +106,7 @@ def newer_values(parts: Iterable[Newer]) -> list[dict[str, Any]]:
     return [
         {
             "what": part.what,
-            "count": part.count,
+            "records": part.records,
             "offset": None if part.offset < 0 else part.offset,
             "missing": part.missing or None,
         }
@@ -108,7 +122,9 @@ def _records(image: MetadataImage) -> Iterator[Newer]:
         missing = "" if fault.is_whole else _about(fault.record_type)
         key = fault.newer, missing
         known = found.get(key)
-        found[key] = Newer(fault.newer, 1, fault.offset, fault.file, missing) if known is None else known._replace(count=known.count + 1)
+        found[key] = (
+            Newer(fault.newer, 1, fault.offset, fault.file, missing) if known is None else known._replace(records=known.records + 1)
+        )
     yield from found.values()
 
 

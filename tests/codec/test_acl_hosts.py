@@ -101,7 +101,9 @@ def _row(chance: random.Random) -> tuple[str, str]:
     if chance.random() < 0.5:
         number = chance.choice([0, 1, chance.getrandbits(32), (1 << 32) - 1])
         return f"{IPv4Address(number)}/{chance.randint(0, 33)}", str(IPv4Address(number ^ 1 << chance.randint(0, 31)))
-    number = chance.choice([0, 1, chance.getrandbits(128), (1 << 128) - 1, chance.getrandbits(40), 0xFFFF_0000_0000 + chance.getrandbits(32)])
+    number = chance.choice(
+        [0, 1, chance.getrandbits(128), (1 << 128) - 1, chance.getrandbits(40), 0xFFFF_0000_0000 + chance.getrandbits(32)]
+    )
     text = str(IPv6Address(number))
     host = f"{chance.choice([text, text.upper(), f'[{text}]', IPv6Address(number).exploded])}/{chance.randint(0, 129)}"
     return host, IPv6Address(number ^ 1 << chance.randint(0, 127)).exploded

@@ -60,7 +60,7 @@ def test_damage_is_not_newer_and_both_are_told_apart() -> None:
 
     image = load_image(ListSource(log=[batch_of_values([topic_value(5)[:-3], *NEWER["record"]], 10)]))
     assert [fault.offset for fault in damage_of(image)] == [10]
-    assert newer_values(newer_parts(image)) == [{"what": "record type 63", "count": 2, "offset": 11, "missing": "any answer"}]
+    assert newer_values(newer_parts(image)) == [{"what": "record type 63", "records": 2, "offset": 11, "missing": "any answer"}]
 
 
 def test_a_tag_of_a_partition_is_found_among_partitions_that_are_taken_as_bytes() -> None:

@@ -154,7 +154,8 @@ def test_directories_that_kafka_formats_are_read_by_us(version: str, tmp_path: P
     assert CLUSTER_ID in outcome.stdout.decode()
     again = format_directory(config, "-s", status=1)
     assert "is already formatted" in again
-    with open_source(str(log_dir / "bootstrap.checkpoint")) as source:
+    bootstrap = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint" if version == KAFKA else "bootstrap.checkpoint"
+    with open_source(str(log_dir / bootstrap)) as source:
         image = load_image(source)
     assert image.features.metadata_version == {KAFKA: 33, "3.9.2": 21}[version]
     assert not image.faults

@@ -19,7 +19,7 @@ import signal
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Final
@@ -29,7 +29,7 @@ from metashell.client.errors import ConnectError
 from metashell.codec.messages import CreateTopicsRequest, DeleteTopicsRequest
 from metashell.net.addresses import Address
 from tests.java import KAFKA
-from tools.interop.brokers import CONTROLLERS, OURS, BrokerCluster, Plan, broker_cluster
+from tools.interop.brokers import CONTROLLERS, OURS, BrokerCluster, Plan, broker_cluster, controllers_of
 from tools.interop.brokers_story import folder_of
 from tools.interop.brokers_traffic import Writer
 from tools.interop.nodes import NodeFailedError
@@ -43,7 +43,7 @@ TOPIC_EXISTS: Final = 36
 TOPIC: Final = "traffic"
 
 
-def plan(controllers: str, settings: dict[str, object], together: Sequence[Sequence[int]]) -> Plan:
+def plan(controllers: Mapping[int, str], settings: dict[str, object], together: Sequence[Sequence[int]]) -> Plan:
     """One copy of everything, since there is one broker; `together` share a process where the controllers are Kafka's."""
     copies = {"offsets.topic.replication.factor": 1, "transaction.state.log.replication.factor": 1, "transaction.state.log.min.isr": 1}
     return Plan(
@@ -52,7 +52,7 @@ def plan(controllers: str, settings: dict[str, object], together: Sequence[Seque
         release="4.4",
         settings=copies | settings,
         is_dynamic=False,
-        together=() if controllers == OURS else together,
+        together=() if OURS in controllers.values() else together,
     )
 
 
@@ -190,7 +190,7 @@ def main(argv: Sequence[str]) -> int:
         together.append(CONTROLLERS[:-1])
     with (
         folder_of(arguments.dir, "failover") as folder,
-        broker_cluster(plan(arguments.controllers, settings, together), folder) as cluster,
+        broker_cluster(plan(controllers_of(arguments.controllers), settings, together), folder) as cluster,
     ):
         start(cluster)
         print(f"controllers: {arguments.controllers}; load {os.getloadavg()}", flush=True)

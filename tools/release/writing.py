@@ -13,7 +13,7 @@ from typing import Final
 from metashell.codec.error_messages import MESSAGES
 from metashell.codec.metadata_version import NEWEST_LEVEL
 from tools import gen_config_definitions, gen_config_keys
-from tools.release.facts import KNOWN, Difference, Facts
+from tools.release.facts import Difference, Facts
 from tools.release.merging import NotMergedError, merged
 from tools.release.tree import ROOT, SCHEMAS
 
@@ -33,7 +33,6 @@ def write(release: Facts, found: list[Difference]) -> Iterator[str]:
     settings = [one for one in found if one.area == "settings"]
     if settings:
         gen_config_definitions.main(release.source)
-        _write_known(SCHEMAS / "broker-configs.txt", release)
         gen_config_keys.main(release.source)
         yield f"wrote settings: {len(settings)} of them"
     for module in _GENERATORS:
@@ -103,13 +102,3 @@ def _write_levels(found: list[Difference]) -> Iterator[str]:
 
 def _level_name(line: str) -> str:
     return line.partition(":")[0].removesuffix(" (unreleased)")
-
-
-def _write_known(path: Path, release: Facts) -> None:
-    """Add the keys of the release to the list of those that are known, and mark passwords; no key ever leaves it."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    marks = {key.partition(" ")[2]: mark for key, mark in release.settings.items() if key.startswith(f"{KNOWN} ")}
-    known = {line.partition(" ")[0]: line for line in lines if not line.startswith("#")}
-    known |= {key: f"{key} password" if mark == "password" else key for key, mark in marks.items()}
-    heads = [line for line in lines if line.startswith("#")]
-    path.write_text("".join(f"{line}\n" for line in (*heads, *(known[key] for key in sorted(known)))), encoding="utf-8")
