@@ -16,7 +16,9 @@ kafka-cluster list-endpoints --bootstrap-controller {controller} --include-fence
 kafka-cluster unregister --bootstrap-server {broker} --id 999
 kafka-cluster unregister --bootstrap-controller {controller} -i 999
 kafka-cluster unregister --bootstrap-controller {controller} --id=-3
-kafka-cluster unreg -C {controller} --id 2147483647
+kafka-cluster unregister -C {controller} --id 2147483647
+kafka-cluster unregister-controller --bootstrap-controller {controller} --id 99
+kafka-cluster unregister-controller --bootstrap-server {broker} -i 1
 kafka-metadata-quorum --bootstrap-server {broker} describe --status
 kafka-metadata-quorum --bootstrap-controller {controller} describe --status
 kafka-metadata-quorum --bootstrap-server {broker} describe --replication
