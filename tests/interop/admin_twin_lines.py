@@ -23,6 +23,8 @@ kafka-cluster unregister-controller -C {controller} --id=-3
 kafka-cluster unregister-controller -C {controller} --id 11
 kafka-cluster api-versions --bootstrap-server {broker}
 kafka-cluster api -C {controller}
+kafka-cluster unregister-controller --bootstrap-controller {controller} --id 99
+kafka-cluster unregister-controller --bootstrap-server {broker} -i 1
 kafka-metadata-quorum --bootstrap-server {broker} describe --status
 kafka-metadata-quorum --bootstrap-controller {controller} describe --status
 kafka-metadata-quorum --bootstrap-server {broker} describe --replication
