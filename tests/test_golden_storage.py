@@ -20,7 +20,7 @@ SECRETIVE = re.compile(r"^scram-bad-")
 EXCEPTION = re.compile(r"^(?:Exception in thread \"main\" )?[\w.$]+(?:Exception|Error): (.*)", re.MULTILINE)
 JAVA_IO = "java.nio.file."
 OFFLINE = [case for case in cases() if "cluster" not in case]
-CLUSTERS = ("main", "default", "wire")
+CLUSTERS = ("main",)
 
 
 @pytest.fixture(autouse=True)

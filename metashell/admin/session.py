@@ -75,10 +75,13 @@ class Unanswered(Exception):
         self._cause = cause
 
     def note(self, address: Address, failures: dict[Address, str], silent: set[Address] | None = None) -> None:
-        """Write down why, and who is not worth another try because it keeps silent. Errors: ConnectError for refused credentials."""
+        """Write down why, and who is not worth another try because it keeps silent.
+
+        Errors: ConnectError for refused credentials, and where another node or cluster is than the one that was meant.
+        """
         failures[address] = str(self)
-        if self._cause.authentication:
-            raise ConnectError(list(failures.items()), authentication=True)
+        if self._cause.authentication or self._cause.another_node:
+            raise ConnectError(list(failures.items()), authentication=self._cause.authentication)
         if self._cause.timed_out and silent is not None:
             silent.add(address)
 
@@ -304,7 +307,7 @@ class Session:
         nodes = [node for node in answer.brokers if node.host and 0 < node.port <= PORT_MAX]
         found = (Node(node.broker_id, Address(node.host, node.port), node.rack, node.is_fenced) for node in nodes)
         self._nodes = tuple(sorted(found, key=lambda node: node.id))
-        self._client.learn((node.id, *node.address) for node in self._nodes)
+        self._client.learn(((node.id, *node.address) for node in self._nodes), answer.cluster_id)
         if self._kind is Kind.CONTROLLERS:
             self.active = next((node.address for node in self._nodes if node.id == answer.controller_id), None)
 

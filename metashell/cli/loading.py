@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from metashell.settings import Settings
     from metashell.shell.context import Context, KeyGuide
 
-KAFKA_VERSION = "4.3.1"
-KAFKA_COMMIT_ID = "26b251a451ce941d"
-"""The release that Kafka's names behave as, and the commit that its shell shows in /local."""
+KAFKA_COMMIT_ID = "1156b2752aaa28ea"
+"""The commit of the newest release, which Kafka's shell shows in /local."""
 
 
 class Loaded(NamedTuple):
@@ -175,12 +174,13 @@ def make_context(
     that they choose, or else text.
     """
     from metashell import __version__
+    from metashell.codec.releases import NEWEST_RELEASE
     from metashell.forms import standard_output
     from metashell.nodes import LocalInfo, build_root
     from metashell.shell.context import Context
 
     ours = LocalInfo(version=__version__)
-    local = ours if voice == "own" else LocalInfo(version=KAFKA_VERSION, commit_id=KAFKA_COMMIT_ID)
+    local = ours if voice == "own" else LocalInfo(version=NEWEST_RELEASE.patch, commit_id=KAFKA_COMMIT_ID)
     display = standard_output(no_color=no_color)
     if not width:
         display.width = None

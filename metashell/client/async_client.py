@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from metashell.client.errors import ConnectError
 from metashell.errors import UsageError
 from metashell.net.addresses import Address, AddressMap
+from metashell.net.api_versions import NodeIdentity
 from metashell.net.client_connection import ClientConnection
 from metashell.net.frames import FRAME_LIMIT
 from metashell.net.reuse import reusable
@@ -39,7 +40,7 @@ class AsyncClient:
 
     `bootstrap` are the addresses that are tried in turn for a request to any node; `nodes` (id to address) are those that can be asked
     by id and may be added to at any time. `deadline_ms` bounds a whole call with all its retries. `attempts_max` bounds how often each
-    address is tried, 0 for as often as there is time.
+    address is tried, 0 for as often as there is time. `checks_cluster`: a broker that is another one than was learned is an error at once.
     """
 
     def __init__(
@@ -54,12 +55,14 @@ class AsyncClient:
         backoff_max_ms: int = BACKOFF_MAX_MS,
         attempts_max: int = 3,
         address_map: AddressMap | None = None,
+        checks_cluster: bool = True,
         ranges: ApiRanges | None = None,
         frame_limit: int = FRAME_LIMIT,
         chance: random.Random | None = None,
     ) -> None:
         self.bootstrap = list(bootstrap)
         self.nodes: dict[int, Address] = {}
+        self.cluster_id = ""
         self._security = security
         self._client_id = client_id
         self._deadline_s = deadline_ms / 1000
@@ -67,6 +70,7 @@ class AsyncClient:
         self._backoff_s = backoff_ms / 1000
         self._backoff_max_s = backoff_max_ms / 1000
         self._attempts_max = attempts_max
+        self._checks_cluster = checks_cluster
         self._map = address_map or AddressMap()
         self._ranges = ranges
         self._frame_limit = frame_limit
@@ -100,7 +104,7 @@ class AsyncClient:
                 except ConnectionFailedError as error:
                     failures[address] = str(error)
                     refused = refused or error.authentication
-                    hopeless = hopeless or refused or error.unsupported
+                    hopeless = hopeless or refused or error.unsupported or error.another_node
                 except TimeoutError:
                     failures.setdefault(address, f"no answer within {self._deadline_s:g} s")
             round_number += 1
@@ -125,8 +129,9 @@ class AsyncClient:
             raise UsageError(f"node {node}: its address is not known (known are: {known})", str(node))
         return self.nodes[node]
 
-    def learn(self, nodes: Iterable[tuple[int, str, int]]) -> None:
-        """Remember where nodes are: (id, host, port), as responses give them."""
+    def learn(self, nodes: Iterable[tuple[int, str, int]], cluster_id: str = "") -> None:
+        """Remember where nodes are, (id, host, port) as responses give them, and of which cluster."""
+        self.cluster_id = cluster_id or self.cluster_id
         for node, host, port in nodes:
             self.nodes[node] = Address(host, port)
 
@@ -141,7 +146,11 @@ class AsyncClient:
 
     async def _connect(self, address: Address) -> Connection:
         core = ClientConnection(
-            client_id=self._client_id, sasl=self._security.sasl_client(), ranges=self._ranges, frame_limit=self._frame_limit
+            client_id=self._client_id,
+            sasl=self._security.sasl_client(),
+            ranges=self._ranges,
+            frame_limit=self._frame_limit,
+            identity=self._identity_at(address),
         )
         if self._security.tls is not None and self._tls is None:
             from metashell.net.tls import client_context
@@ -150,6 +159,13 @@ class AsyncClient:
         target = self._map.resolve(address)
         # The name in a certificate is that of the node, not of a tunnel to it.
         return await connect(target, core=core, tls=self._tls, server_hostname=address.host, timeout_s=self._connect_timeout_s)
+
+    def _identity_at(self, address: Address) -> NodeIdentity | None:
+        """Who has to be at an address; None where that is not known, or several nodes are."""
+        if not (self.cluster_id and self._checks_cluster):
+            return None
+        ids = [node for node, known in self.nodes.items() if known == address]
+        return NodeIdentity(self.cluster_id, ids[0]) if len(ids) == 1 else None
 
     def _out_of_time(self, failures: dict[Address, str], addresses: Sequence[Address], refused: bool) -> ConnectError:
         reasons = failures or dict.fromkeys(addresses, f"no answer within {self._deadline_s:g} s")

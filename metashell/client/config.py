@@ -20,6 +20,7 @@ _INTEGERS: Final = {
     "retry.backoff.ms": ("backoff_ms", 100),
     "retry.backoff.max.ms": ("backoff_max_ms", 1_000),
 }
+_CHECK: Final = "metadata.cluster.check.enable"
 _INTEGER_MAX: Final = (1 << 31) - 1
 
 
@@ -34,10 +35,12 @@ class ClientConfig:
     connect_timeout_ms: int = 10_000
     backoff_ms: int = 100
     backoff_max_ms: int = 1_000
+    checks_cluster: bool = True
+    """metadata.cluster.check.enable."""
 
     def options(self) -> dict[str, Any]:
         """The keyword arguments for `Client` and `AsyncClient`, without the addresses."""
-        names = ("security", "client_id", "deadline_ms", "connect_timeout_ms", "backoff_ms", "backoff_max_ms")
+        names = ("security", "client_id", "deadline_ms", "connect_timeout_ms", "backoff_ms", "backoff_max_ms", "checks_cluster")
         return {name: getattr(self, name) for name in names}
 
 
@@ -56,8 +59,17 @@ def client_config(
         security=security_config(values, listener),
         client_id=values.get("client.id", "").strip() or "metashell",
         bootstrap=tuple(parse_addresses(bootstrap)) if bootstrap else (),
+        checks_cluster=_checks_cluster(values),
         **numbers,
     )
+
+
+def _checks_cluster(values: Mapping[str, str]) -> bool:
+    """Whether a client says whom it means. Kafka's does not either where nothing makes it look for its cluster anew."""
+    text = values.get(_CHECK, "true").strip().lower()
+    if text not in ("true", "false"):
+        raise UsageError(f"{_CHECK}: {text[:40]} is not true or false", _CHECK)
+    return text == "true" and values.get("metadata.recovery.strategy", "rebootstrap").strip().lower() != "none"
 
 
 def _number(values: Mapping[str, str], key: str, default: int) -> int:

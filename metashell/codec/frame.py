@@ -125,6 +125,20 @@ class MetadataRecord:
         return [] if isinstance(self.body, UnknownRecord) else list(unknown_tags(self.body))
 
 
+def refuse_newer_structs(message: MessageType, version: int, body: Any) -> None:
+    """Errors: DecodeError for a struct in a message of a version above the newest: that alone Kafka does not read as the newest."""
+    if version > message.versions[1] and _holds_structs(body):
+        raise DecodeError(f"version {version} of a struct is not known")
+
+
+def _holds_structs(body: Any) -> bool:
+    for name in body.__slots__:
+        value = getattr(body, name)
+        if hasattr(value[0] if isinstance(value, tuple) and value else value, "unknown_tags"):
+            return True
+    return False
+
+
 def unknown_tags(body: Any) -> Iterator[int]:
     """The numbers of the tagged fields that a message's schema does not have, of the structs in it too."""
     for tag, _ in body.unknown_tags:

@@ -32,6 +32,8 @@ CORDONED_DIRECTORIES_LEVEL: Final = 30
 ACL_RANGES_LEVEL: Final = 32
 """From here on the host of an ACL may be a CIDR range."""
 UNREGISTER_CONTROLLER_LEVEL: Final = 33
+BOOTSTRAP_SNAPSHOT_LEVEL: Final = 31
+"""The first level of 4.4: servers that know it find the first records of a cluster in its bootstrap snapshot."""
 
 
 def metadata_version_name(level: int) -> str:

@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 from metashell.codec.checked_batches import checked_batches
 from metashell.controller_server.config import ControllerConfig
-from metashell.controller_server.records import records_of
 from metashell.errors import MetashellError
 from metashell.image.loss import VersionedRecord
 from metashell.log.meta_properties import META_PROPERTIES
 from metashell.log.metadata_log import MetadataLog
-from metashell.log.names import BOOTSTRAP_CHECKPOINT, METADATA_DIRECTORY
+from metashell.log.names import BOOTSTRAP_CHECKPOINT, BOOTSTRAP_SNAPSHOT, METADATA_DIRECTORY
+from metashell.server.records import records_of
 from metashell.storage.ensemble import load_ensemble, verify_ensemble
+from metashell.values import BOOTSTRAP_SNAPSHOT_ID
 
 
 class Formatted(NamedTuple):
@@ -56,14 +57,24 @@ def formatted_for(config: ControllerConfig) -> Formatted:
     return Formatted(clusters[0], meta.directory_id)
 
 
-def bootstrap_records(directory: str) -> list[VersionedRecord]:
-    """The first records of a new cluster, as formatting left them; none where it left no file. Errors: LogCorruptError, OSError."""
+def bootstrap_records(directory: str, log: MetadataLog) -> list[VersionedRecord]:
+    """The first records of a new cluster, as formatting left them; none where it left none. Errors: LogCorruptError, OSError.
+
+    Those of the bootstrap snapshot come first: a bootstrap.checkpoint beside them is what an older format left.
+    """
+    if log.snapshots()[-1:] == [BOOTSTRAP_SNAPSHOT_ID]:
+        data = log.read_snapshot(BOOTSTRAP_SNAPSHOT_ID, 0, log.snapshot_size(BOOTSTRAP_SNAPSHOT_ID))
+        if records := _data_records(data, os.path.join(directory, METADATA_DIRECTORY, BOOTSTRAP_SNAPSHOT)):
+            return records
     path = os.path.join(directory, BOOTSTRAP_CHECKPOINT)
     try:
         with open(path, "rb") as file:
-            data = file.read()
+            return _data_records(file.read(), path)
     except FileNotFoundError:
         return []
+
+
+def _data_records(data: bytes, path: str) -> list[VersionedRecord]:
     return [record for batch in checked_batches(data, path) if not batch.header.is_control for record in records_of(batch)]
 
 

@@ -21,6 +21,7 @@ from metashell.group_server.offsets_log import TOPIC, OffsetsLog
 from metashell.groups.coordinator.shard import Shard
 
 TOPIC_IDS_SINCE: Final = 13
+_LEADER_EPOCHS_SINCE: Final = 4
 _LATEST: Final = -1
 _EARLIEST: Final = -2
 _EARLIEST_LOCAL: Final = -4
@@ -46,17 +47,17 @@ class Logs:
         groups = self._shard.coordinator.state.offsets.values()
         return 0, max(0, max((found.offset for offsets in groups if (found := offsets.get(key)) is not None), default=0))
 
-    def list_offsets(self, request: Any) -> messages.ListOffsetsResponse:
+    def list_offsets(self, request: Any, version: int) -> messages.ListOffsetsResponse:
         """The beginning or the end of each partition; no record has a timestamp."""
         made = messages.ListOffsetsResponse.ListOffsetsTopicResponse
         return messages.ListOffsetsResponse(
             topics=tuple(
-                made(name=topic.name, partitions=tuple(self._list_offset(topic.name, partition) for partition in topic.partitions))
+                made(name=topic.name, partitions=tuple(self._list_offset(topic.name, partition, version) for partition in topic.partitions))
                 for topic in request.topics
             )
         )
 
-    def _list_offset(self, name: str, partition: Any) -> Any:
+    def _list_offset(self, name: str, partition: Any, version: int) -> Any:
         made = messages.ListOffsetsResponse.ListOffsetsPartitionResponse
         index = partition.partition_index
         bounds = self.bounds(name, index)
@@ -65,7 +66,8 @@ class Logs:
             return made(partition_index=index, error_code=UNKNOWN_TOPIC_OR_PARTITION)
         start, end = bounds
         offset = {_LATEST: end, _EARLIEST: start, _EARLIEST_LOCAL: start}.get(partition.timestamp, -1)
-        return made(partition_index=index, timestamp=_NO_TIMESTAMP, offset=offset, leader_epoch=epoch if offset >= 0 else -1)
+        tells_epoch = offset >= 0 and version >= _LEADER_EPOCHS_SINCE
+        return made(partition_index=index, timestamp=_NO_TIMESTAMP, offset=offset, leader_epoch=epoch if tells_epoch else -1)
 
     def end_offsets_of_epochs(self, request: Any) -> messages.OffsetForLeaderEpochResponse:
         """Every epoch that is asked for ends where the log ends."""

@@ -15,8 +15,10 @@ from typing import Any, Final
 from metashell.codec import messages
 from metashell.codec.api_keys import DESCRIBE_CLUSTER, FETCH, INIT_PRODUCER_ID, LIST_OFFSETS, METADATA, OFFSET_FOR_LEADER_EPOCH
 from metashell.codec.config_types import GROUP_RESOURCE
+from metashell.codec.dispatch import REQUESTS
 from metashell.codec.error_codes import UNSUPPORTED_VERSION
 from metashell.errors import EncodeError, MetashellError
+from metashell.escape import terminal_line
 from metashell.group_server.cluster import Cluster
 from metashell.group_server.config import GroupServerConfig
 from metashell.group_server.image_topics import ImageTopics, changes
@@ -30,7 +32,7 @@ from metashell.groups.error_answers import error_body
 from metashell.image import MetadataImage
 from metashell.net.accepted_connection import ServerRequest
 from metashell.net.addresses import Address
-from metashell.net.api_versions import ALL_RANGES, NodeFeatures
+from metashell.net.api_versions import ALL_RANGES, NodeFeatures, NodeIdentity
 from metashell.net.limits import ConnectionLimits
 from metashell.net.listener import Listener, serve
 from metashell.net.listener_options import ListenerOptions
@@ -49,6 +51,8 @@ FORWARD_S: Final = 30.0
 FETCH_WAIT_MAX_S: Final = 60.0
 """How long a fetch may wait, whatever it asks for; one that waits for less than it wants to is answered with nothing, as at its end."""
 STOP_S: Final = 0.1
+UNFIT_MAX: Final = 100
+"""Lines about answers that do not fit."""
 
 Ask = Callable[[Any, int | None], Awaitable[Any]]
 """`(request, version) -> what the active controller answers`; version None for the newest that both have."""
@@ -92,11 +96,12 @@ class GroupServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._pauses: dict[int, asyncio.TimerHandle] = {}
         """Fetches that wait, by connection: each has one at most."""
+        self._unfit: set[str] = set()
         self._made: set[str] = set()
         """Topics that were asked for and that no image has so far."""
         self._answers: Mapping[int, Callable[[ServerRequest], None]] = {
             FETCH: self._fetch,
-            LIST_OFFSETS: lambda request: self._send(request, self._logs.list_offsets(request.message)),
+            LIST_OFFSETS: lambda request: self._send(request, self._logs.list_offsets(request.message, request.header.api_version)),
             METADATA: self._metadata,
             OFFSET_FOR_LEADER_EPOCH: lambda request: self._send(request, self._logs.end_offsets_of_epochs(request.message)),
             DESCRIBE_CLUSTER: self._plain(describe_cluster),
@@ -122,6 +127,7 @@ class GroupServer:
             host=host,
             port=port,
             features=self._features,
+            identity=NodeIdentity(self._cluster.id, self._cluster.node_id),
             # One request of a connection at a time, as Kafka does: what comes behind a join waits for it.
             limits=ConnectionLimits(requests_max=1, frame_limits={}, notices_end=True),
             allow_plaintext=self.config.allow_plaintext,
@@ -195,8 +201,17 @@ class GroupServer:
         try:
             request.respond(message)
         except EncodeError as error:
-            self._on_event(f"groups: an answer to api key {request.header.api_key} does not fit: {error}")
+            self._tell_unfit(request, error)
             request.close_connection(f"the answer does not fit: {error}")
+
+    def _tell_unfit(self, request: ServerRequest, error: EncodeError) -> None:
+        """Once for each client, API and cause: a client asks again and again."""
+        header = request.header
+        asked = f"{REQUESTS[header.api_key].removesuffix('Request')} version {header.api_version}"
+        line = f"groups: client {terminal_line(request.client_id)!r}: an answer to {asked} does not fit: {error}"
+        if line not in self._unfit and len(self._unfit) < UNFIT_MAX:
+            self._unfit.add(line)
+            self._on_event(line)
 
     def _plain(self, make: Callable[[Cluster, Any, int], Any]) -> Callable[[ServerRequest], None]:
         return lambda request: self._send(request, make(self._cluster, request.message, request.header.api_version))

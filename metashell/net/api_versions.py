@@ -1,30 +1,38 @@
 """Which version of each API two peers talk: ranges, their overlap, and what a server says about itself.
 
-Source: KIP-35, KIP-511, KIP-584, KIP-1022; org.apache.kafka.common.requests.ApiVersionsRequest, ApiVersionsResponse.
+Source: KIP-35, KIP-511, KIP-584, KIP-1022, KIP-1242; org.apache.kafka.common.requests.ApiVersionsRequest, ApiVersionsResponse.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from metashell.codec.api_keys import API_VERSIONS
+from metashell.codec.api_versions import is_valid_api_versions
 from metashell.codec.dispatch import REQUESTS
-from metashell.codec.error_codes import INVALID_REQUEST, UNSUPPORTED_VERSION
+from metashell.codec.error_codes import INVALID_REQUEST, REBOOTSTRAP_REQUIRED, UNSUPPORTED_VERSION
 from metashell.codec.messages import ApiVersionsResponse
 from metashell.net.frames import request_type
 
 ApiRanges = Mapping[int, tuple[int, int]]
 """Api key to the lowest and the highest version."""
 
+
+class NodeIdentity(NamedTuple):
+    """A node of a cluster: who a listener is, or who a client believes it to be."""
+
+    cluster_id: str
+    node_id: int
+
+
 FEATURES_FROM_ZERO: Final = 4
 """The version from which a client can read a supported feature whose lowest level is 0 (KAFKA-17011)."""
+IDENTITY_FROM: Final = 5
+"""The version from which a client says which node of which cluster it believes to ask."""
 API_KEYS_MAX: Final = 1024
 """Entries of an ApiVersions answer that are looked at; Kafka has fewer than a hundred keys."""
-
-_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
 def supported_ranges(keys: Iterable[int] | None = None) -> dict[int, tuple[int, int]]:
@@ -101,14 +109,19 @@ KRAFT_FEATURES: Final = NodeFeatures({"kraft.version": (0, 1)})
 """What a quorum's member says at least."""
 
 
-def answer_api_versions(request: Any, version: int, ranges: ApiRanges, features: NodeFeatures = KRAFT_FEATURES) -> Any:
+def answer_api_versions(
+    request: Any, version: int, ranges: ApiRanges, features: NodeFeatures = KRAFT_FEATURES, identity: NodeIdentity | None = None
+) -> Any:
     """The response to an ApiVersionsRequest of a version that `ranges` has.
 
-    A name or version of the client's software that is not as KIP-511 says is answered with INVALID_REQUEST. Features whose lowest
-    level is 0 are sent from version 4 on only, because older clients cannot read them.
+    One that is not valid is answered with INVALID_REQUEST and no ranges. A client that means another node than `identity` gets
+    REBOOTSTRAP_REQUIRED. Brokers compare; controllers, and whoever does not know yet who asks, do not: `identity` is None there. Features
+    whose lowest level is 0 are sent from version 4 on only, because older clients cannot read them.
     """
-    if version >= 3 and not (_SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)):
+    if not is_valid_api_versions(request, version):
         return ApiVersionsResponse(error_code=INVALID_REQUEST)
+    if version >= IDENTITY_FROM and request.cluster_id is not None and identity not in (None, (request.cluster_id, request.node_id)):
+        return ApiVersionsResponse(error_code=REBOOTSTRAP_REQUIRED)
     supported = {name: levels for name, levels in features.supported.items() if levels[0] > 0 or version >= FEATURES_FROM_ZERO}
     return ApiVersionsResponse(
         api_keys=_entries(ranges),

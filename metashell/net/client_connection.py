@@ -1,10 +1,11 @@
 """The core of a connection that we opened: bytes in and out, events for its owner.
 
 The handshake is ApiVersions (newest version first, again with the peer's own when it does not know that), then SASL if there is any
-(handshake version 1, SaslAuthenticate frames), then the connection is ready. Answers come in the order of the requests, so the
+(handshake version 1, SaslAuthenticate frames, and ApiVersions once more where the caller knows whom it means: before, a broker does not
+compare that), then the connection is ready. Answers come in the order of the requests, so the
 oldest open request is the one that an answer belongs to; any other correlation id ends the connection.
 
-Source: KIP-35, KIP-43, KIP-152; org.apache.kafka.clients.NetworkClient, SaslClientAuthenticator.
+Source: KIP-35, KIP-43, KIP-152, KIP-1242; org.apache.kafka.clients.NetworkClient, SaslClientAuthenticator.
 """
 
 from __future__ import annotations
@@ -17,11 +18,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metashell import __version__
 from metashell.codec.api_keys import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
-from metashell.codec.error_codes import UNSUPPORTED_VERSION, error_text
+from metashell.codec.error_codes import REBOOTSTRAP_REQUIRED, UNSUPPORTED_VERSION, error_text
 from metashell.codec.messages import ApiVersionsRequest, SaslAuthenticateRequest, SaslHandshakeRequest
 from metashell.errors import DecodeError
 from metashell.escape import terminal_line
-from metashell.net.api_versions import ALL_RANGES, ApiRanges, CommonVersions, NodeFeatures, features_of, ranges_of, supported_ranges
+from metashell.net.api_versions import (
+    ALL_RANGES,
+    IDENTITY_FROM,
+    ApiRanges,
+    CommonVersions,
+    NodeFeatures,
+    NodeIdentity,
+    features_of,
+    ranges_of,
+    supported_ranges,
+)
 from metashell.net.frames import (
     FRAME_LIMIT,
     HANDSHAKE_LIMIT,
@@ -64,10 +75,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The connection is over: why, in one line, and whether it was credentials that were refused. The last event."""
+    """The connection is over: why, in one line; whether credentials were refused, or the peer is not whom we mean. The last event."""
 
     reason: str
     authentication_failed: bool = False
+    is_another_node: bool = False
 
 
 class UnsupportedApiError(Exception):
@@ -88,7 +100,8 @@ class State(Enum):
 class ClientConnection:
     """See the module. `ranges` are the versions that we are willing to talk; `in_flight_max` bounds requests without answer.
 
-    `frame_limit` bounds a response's bytes once the connection is ready; before that it is 512 KiB.
+    `frame_limit` bounds a response's bytes once the connection is ready; before that it is 512 KiB. `identity` is whom we mean, None
+    where that is not known: a broker of 4.4 and later that is another one ends the connection.
     """
 
     def __init__(
@@ -99,6 +112,7 @@ class ClientConnection:
         ranges: ApiRanges | None = None,
         in_flight_max: int = IN_FLIGHT_MAX,
         frame_limit: int = FRAME_LIMIT,
+        identity: NodeIdentity | None = None,
     ) -> None:
         self.state = State.NEW
         self.versions: Mapping[int, int] = {}
@@ -112,6 +126,7 @@ class ClientConnection:
         self._ranges: ApiRanges = ALL_RANGES if ranges is None else {**ranges, **supported_ranges(_HANDSHAKE_KEYS)}
         self._in_flight_max = in_flight_max
         self._frame_limit = frame_limit
+        self._identity = identity
         self._frames = FrameReader(HANDSHAKE_LIMIT)
         self._open: deque[tuple[int, int, int]] = deque()  # correlation id, api key, version
         self._next_correlation_id = 0
@@ -171,13 +186,13 @@ class ClientConnection:
         waited = {State.VERSIONS: " during the handshake", State.SASL_HANDSHAKE: " during the SASL handshake", State.SASL: " during SASL"}
         self.close(reason or f"the peer closed the connection{waited.get(self.state, '')}{_hint(self.state)}")
 
-    def close(self, reason: str, *, authentication_failed: bool = False) -> None:
+    def close(self, reason: str, *, authentication_failed: bool = False, is_another_node: bool = False) -> None:
         """End the connection; the owner gets one `Closed`."""
         if self.state is not State.CLOSED:
             self.state = State.CLOSED
             self._out.clear()
             self._open.clear()
-            self._events.append(Closed(reason, authentication_failed))
+            self._events.append(Closed(reason, authentication_failed, is_another_node))
 
     def next_event(self) -> Ready | Answer | Closed | None:
         """What happened next, None when nothing else did."""
@@ -218,7 +233,10 @@ class ClientConnection:
             _STEPS[self.state](self, message)
 
     def _ask_versions(self, version: int) -> None:
-        self._send(ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__), version)
+        request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
+        if self._identity is not None and version >= IDENTITY_FROM:
+            request.cluster_id, request.node_id = self._identity
+        self._send(request, version)
 
     def _handle_versions(self, frame: bytes, version: int) -> None:
         if version > 0 and len(frame) >= 6 and int.from_bytes(frame[4:6], "big", signed=True) == UNSUPPORTED_VERSION:
@@ -230,12 +248,15 @@ class ClientConnection:
                 return self.close(f"no common version of ApiVersions: the peer has {low} to {high}")
             return self._ask_versions(second)
         _, message = decode_response(frame, API_VERSIONS, version)
+        if message.error_code == REBOOTSTRAP_REQUIRED and self._identity is not None:
+            cluster_id, node_id = self._identity
+            return self.close(f"it is not node {node_id} of cluster {cluster_id}, but another one", is_another_node=True)
         if message.error_code:
             return self.close(f"ApiVersions version {version} was answered with {error_text(message.error_code)}")
         self.peer_ranges = ranges_of(message)
         self.versions = CommonVersions(self._ranges, self.peer_ranges)
         self.features = features_of(message)
-        if self._sasl is None:
+        if self._sasl is None or self._sasl_rounds:
             self._become_ready()
         else:
             self.state = State.SASL_HANDSHAKE
@@ -268,7 +289,10 @@ class ClientConnection:
         except SaslError as error:
             self.close(f"authentication failed: {_told(str(error))}", authentication_failed=True)
             return
-        if token is None:
+        if token is None and self._identity is not None and self.versions.get(API_VERSIONS, 0) >= IDENTITY_FROM:
+            self.state = State.VERSIONS
+            self._ask_versions(self.versions[API_VERSIONS])
+        elif token is None:
             self._become_ready()
         elif self._sasl_rounds > SASL_ROUNDS_MAX:
             self.close(f"authentication failed: more than {SASL_ROUNDS_MAX} rounds", authentication_failed=True)

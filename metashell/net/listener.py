@@ -49,6 +49,7 @@ class Listener:
             options.ranges,
             mechanisms=options.mechanisms,
             features=options.features,
+            identity=options.identity,
             limits=options.limits,
             counters=self.counters,
             session_ms=options.session_ms,

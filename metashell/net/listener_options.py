@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metashell.errors import UsageError
 from metashell.net.addresses import host_text
-from metashell.net.api_versions import KRAFT_FEATURES, ApiRanges, NodeFeatures
+from metashell.net.api_versions import KRAFT_FEATURES, ApiRanges, NodeFeatures, NodeIdentity
 from metashell.net.frames import FRAME_LIMIT
 from metashell.net.limits import SMALL_LIMIT, ConnectionLimits
 from metashell.net.principal import subject_of
@@ -39,6 +39,7 @@ class ListenerOptions:
 
     `ranges` are the APIs that are served. `tls` and `mechanisms` (SASL mechanism to its server side) are the security; a listener
     with a `weakness` on an address that is not loopback needs `allow_plaintext`. `port` 0 lets the system choose.
+    `identity` is the broker that clients have to mean, None where that is not compared.
     `principal_of` names who has a certificate; `session_ms` is connections.max.reauth.ms by mechanism.
     `connections_max` is lower where the process may have fewer descriptors; `connections_max_of` has the bounds of single hosts.
     `held_max` bounds the bytes of unfinished requests and unsent answers of all connections: above it the one that holds most goes.
@@ -54,6 +55,7 @@ class ListenerOptions:
     principal_of: Callable[[bytes], str] = subject_principal
     session_ms: Mapping[str, int] = field(default_factory=dict)
     features: Callable[[], NodeFeatures] = lambda: KRAFT_FEATURES
+    identity: NodeIdentity | None = None
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
     connections_max: int = UNBOUNDED
     connections_max_per_host: int = UNBOUNDED

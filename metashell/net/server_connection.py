@@ -341,7 +341,10 @@ class ServerConnection:
             self._reply(header, ApiVersionsResponse(error_code=ILLEGAL_SASL_STATE))
             self._fail("the peer asked for versions between the rounds of its login")
         elif header.api_key == API_VERSIONS:
-            self._reply(header, answer_api_versions(message, header.api_version, self.terms.ranges, self.terms.features()))
+            # As with Kafka, a peer that is still to log in is not asked whom it means.
+            identity = self.terms.identity if self.principal else None
+            terms = self.terms
+            self._reply(header, answer_api_versions(message, header.api_version, terms.ranges, terms.features(), identity))
         elif header.api_key == SASL_HANDSHAKE:
             self._handshake(header, message)
         else:

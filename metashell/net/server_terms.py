@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.codec.api_keys import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
-from metashell.net.api_versions import KRAFT_FEATURES, ApiRanges, NodeFeatures
+from metashell.net.api_versions import KRAFT_FEATURES, ApiRanges, NodeFeatures, NodeIdentity, supported_ranges
 from metashell.net.limits import ConnectionLimits, Counters
 
 if TYPE_CHECKING:
@@ -21,12 +21,14 @@ class ServerTerms:
     """What all connections of a listener have in common; made by `server_terms`.
 
     `mechanisms` makes the server's side of a SASL mechanism by name; None is a listener without SASL.
+    `identity` is who a broker's clients have to mean; None compares nothing.
     `session_ms` is connections.max.reauth.ms by mechanism: what it does not have is not limited. `clock` gives seconds.
     """
 
     ranges: ApiRanges
     mechanisms: Mapping[str, Callable[[], SaslServer]] | None = None
     features: Callable[[], NodeFeatures] = lambda: KRAFT_FEATURES
+    identity: NodeIdentity | None = None
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
     counters: Counters = field(default_factory=Counters)
     session_ms: Mapping[str, int] = field(default_factory=dict)
@@ -44,4 +46,4 @@ class ServerTerms:
 def server_terms(ranges: ApiRanges, **terms: Any) -> ServerTerms:
     """The terms of a listener that serves `ranges` and the APIs of the handshake (without SASL they are answered with
     ILLEGAL_SASL_STATE, as Kafka does)."""
-    return ServerTerms(ranges={API_VERSIONS: (0, 4), **ranges, **SASL_RANGES}, **terms)
+    return ServerTerms(ranges={**supported_ranges((API_VERSIONS,)), **ranges, **SASL_RANGES}, **terms)

@@ -31,16 +31,24 @@ class ConnectionFailedError(MetashellError):
     """A connection could not be made or ended; the message is the reason without the address.
 
     `authentication`: the peer refused our credentials, or we refused its certificate. `unsupported`: it has no common version of what was
-    asked. Neither is worth another try. `timed_out`: there was no connection, or no answer, in time. `sent`: the request had been sent, so
-    the peer may have carried it out.
+    asked. `another_node`: it is not whom we mean. None of these is worth another try. `timed_out`: there was no connection, or no answer,
+    in time. `sent`: the request had been sent, so the peer may have carried it out.
     """
 
     def __init__(
-        self, reason: str, *, authentication: bool = False, unsupported: bool = False, timed_out: bool = False, sent: bool = False
+        self,
+        reason: str,
+        *,
+        authentication: bool = False,
+        unsupported: bool = False,
+        another_node: bool = False,
+        timed_out: bool = False,
+        sent: bool = False,
     ) -> None:
         super().__init__(reason)
         self.authentication = authentication
         self.unsupported = unsupported
+        self.another_node = another_node
         self.timed_out = timed_out
         self.sent = sent
 
@@ -207,7 +215,7 @@ class Connection(asyncio.Protocol):
 
 
 def _failure(event: ClientClosed, *, sent: bool = False) -> ConnectionFailedError:
-    return ConnectionFailedError(event.reason, authentication=event.authentication_failed, sent=sent)
+    return ConnectionFailedError(event.reason, authentication=event.authentication_failed, another_node=event.is_another_node, sent=sent)
 
 
 async def connect(

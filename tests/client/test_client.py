@@ -18,6 +18,7 @@ from metashell.codec.messages import DescribeClusterRequest, DescribeClusterResp
 from metashell.errors import UsageError
 from metashell.net.accepted_connection import ServerRequest
 from metashell.net.addresses import Address, AddressMap
+from metashell.net.api_versions import NodeIdentity
 from metashell.net.mechanisms import StaticCredentials, server_mechanisms
 from metashell.net.security import SecurityConfig
 from tests.net.loops import answer, listening, run
@@ -163,6 +164,31 @@ def test_a_node_is_asked_by_its_id_and_through_the_map() -> None:
             assert (await client.request(ASK, node=3)).cluster_id == "User:ANONYMOUS"
             assert (await client.request(ASK, node=address)).cluster_id == "User:ANONYMOUS"
             await client.close()
+
+    run(work)
+
+
+@pytest.mark.parametrize("is_secured", [False, True])
+def test_a_node_of_another_cluster_is_one_line_at_once(is_secured: bool) -> None:
+    async def work() -> None:
+        mechanisms = server_mechanisms(["PLAIN"], StaticCredentials({"alice": "a"})) if is_secured else None
+        login = {"protocol": "SASL_PLAINTEXT", "mechanism": "PLAIN", "username": "alice", "password": "a"} if is_secured else {}
+        options = {"security": SecurityConfig(**login), "attempts_max": 0, **QUICK}
+        async with listening(mechanisms=mechanisms, identity=NodeIdentity("here", 3)) as (listener, address):
+            for cluster_id, node_id in (("there", 3), ("here", 4)):
+                client = AsyncClient([], **options)
+                client.learn([(node_id, *address)], cluster_id)
+                with pytest.raises(ConnectError) as caught:
+                    await client.request(ASK, node=node_id)
+                assert str(caught.value) == f"{address}: it is not node {node_id} of cluster {cluster_id}, but another one"
+                await client.close()
+            assert listener.counters.accepted == 2
+            # Who is right, who knows no cluster, who does not want to know, and an address that stands for several.
+            for nodes, cluster_id, checks in (([3], "here", True), ([4], "", True), ([4], "there", False), ([4, 5], "there", True)):
+                client = AsyncClient([], checks_cluster=checks, **options)
+                client.learn([(node, *address) for node in nodes], cluster_id)
+                assert (await client.request(ASK, node=nodes[0])).cluster_id
+                await client.close()
 
     run(work)
 

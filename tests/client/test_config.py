@@ -30,6 +30,20 @@ def test_a_file_says_where_to_connect_how_and_for_how_long() -> None:
     assert read("bootstrap.controllers=c:3").bootstrap == (Address("c", 3),)
 
 
+@pytest.mark.parametrize(
+    ("text", "checks"),
+    [
+        ("", True),
+        ("metadata.cluster.check.enable=TRUE", True),
+        ("metadata.cluster.check.enable=false", False),
+        ("metadata.recovery.strategy=NONE", False),
+        ("metadata.recovery.strategy=rebootstrap", True),
+    ],
+)
+def test_a_client_says_whom_it_means_unless_its_file_forbids_it(text: str, checks: bool) -> None:
+    assert read(text).options()["checks_cluster"] is checks
+
+
 def test_secrets_come_from_the_environment_where_the_file_says_so() -> None:
     text = (
         "config.providers=env\nconfig.providers.env.class=org.apache.kafka.common.config.provider.EnvVarConfigProvider\n"
@@ -57,6 +71,7 @@ def test_a_servers_file_connects_as_its_listener() -> None:
         ("default.api.timeout.ms=soon", "default.api.timeout.ms: soon is not a number of milliseconds"),
         ("retry.backoff.ms=-1", "retry.backoff.ms: -1 is not a number of milliseconds"),
         ("retry.backoff.ms=99999999999999999", "retry.backoff.ms: 99999999999999999 is not a number of milliseconds"),
+        ("metadata.cluster.check.enable=maybe", "metadata.cluster.check.enable: maybe is not true or false"),
         ("bootstrap.servers=nowhere", "'nowhere' is not HOST:PORT"),
         ("security.protocol=TLS", "security.protocol: TLS is none of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
     ],

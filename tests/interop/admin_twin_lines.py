@@ -104,7 +104,7 @@ kafka-features --bootstrap-server {broker} disable --feature nope.version
 kafka-features --bootstrap-server {broker} disable --feature nope.version --feature group.version
 kafka-features --bootstrap-server {broker} disable --feature group.version --feature group.version
 kafka-features --bootstrap-server {broker} disable
-kafka-features --bootstrap-server {broker} upgrade --release-version 4.3 --dry-run
+kafka-features --bootstrap-server {broker} upgrade --release-version 4.4 --dry-run
 kafka-features --bootstrap-server {broker} downgrade --release-version 3.9 --dry-run
 kafka-features --bootstrap-server {broker} upgrade --release-version 4.0 --feature group.version=1
 kafka-features --bootstrap-server {broker} upgrade --release-version 4.0 --metadata 4.0

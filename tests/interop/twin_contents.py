@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from hypothesis import strategies as st
 
 from metashell.controller.configs.keys import ConfigKey, config_keys
@@ -27,7 +29,7 @@ KINDS: tuple[tuple[Format, dict[str, str]], ...] = (
     (Format("3.9-IV0", is_static=True), {}),
     (Format("3.3-IV3", is_static=True), {}),
     (Format("3.7-IV1", is_static=True), {}),
-    (Format("4.2-IV1"), {"min.insync.replicas": "2", "default.replication.factor": "2", "num.partitions": "2"}),
+    (Format("4.3-IV0"), {"min.insync.replicas": "2", "default.replication.factor": "2", "num.partitions": "2"}),
     (Format(), {"unclean.leader.election.enable": "true", "delete.topic.enable": "false"}),
     (Format("3.6-IV2", is_static=True), {}),
     (Format("4.1-IV1"), {"allow.everyone.if.no.acl.found": "true"}),
@@ -114,9 +116,10 @@ ENTITY = st.sampled_from(
 )
 QUOTA = st.tuples(
     st.sampled_from(["producer_byte_rate", "consumer_byte_rate", "request_percentage", "connection_creation_rate", "nope"]),
-    st.sampled_from([1.0, 2.5, 0.0, -1.0, 100.0]),
+    st.sampled_from([1.0, 2.5, 0.0, -1.0, 100.0, math.inf, -math.inf]),
     st.sampled_from([False, False, True]),
 )
+HOSTS = ["*", "127.0.0.1", "10.0.0.1", "*", "127.0.0.0/8", "10.0.0.0/33", "::1/128", "0.0.0.0/0", "x/8"]
 USER = st.tuples(st.sampled_from(["a", "b", ""]), st.sampled_from([1, 2, 0, 3]))
 FEATURES = [
     "metadata.version",

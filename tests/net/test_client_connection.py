@@ -21,7 +21,7 @@ from metashell.net.client_connection import SASL_ROUNDS_MAX, TEXT_MAX, Answer, C
 from metashell.net.frames import FrameReader, RequestHeader, decode_request, encode_response, frame
 from tests.net.wires import client_events, sasl_client, server_of, talk
 
-VERSIONS = {3: (0, 12), 17: (0, 1), 18: (0, 4), 36: (0, 2), 60: (0, 1)}
+VERSIONS = {3: (0, 12), 17: (0, 1), 18: (0, 5), 36: (0, 2), 60: (0, 1)}
 
 
 def requests_of(client: ClientConnection) -> list[tuple[RequestHeader, Any]]:
@@ -61,11 +61,11 @@ def the_end(client: ClientConnection) -> Closed:
     return event
 
 
-@pytest.mark.parametrize("newest", [0, 1, 2, 3])
+@pytest.mark.parametrize("newest", [0, 1, 2, 3, 4])
 def test_an_older_server_is_asked_again_in_a_version_that_it_knows(newest: int) -> None:
     client = started()
     ((header, _),) = requests_of(client)
-    assert header.api_version == 4
+    assert header.api_version == 5
     refusal = versions_answer({18: (0, newest)}, error_code=35)
     client.receive_data(encode_response(18, 0, header.correlation_id, refusal))
     ((again, _),) = requests_of(client)
@@ -92,14 +92,14 @@ def test_a_server_that_refuses_every_version_is_left() -> None:
     asked = 0
     while client.state is State.VERSIONS:
         asked += 1
-        answer_in_version_zero(client, versions_answer({18: (0, 4)}, error_code=35))
-    assert asked == 5
+        answer_in_version_zero(client, versions_answer({18: (0, 5)}, error_code=35))
+    assert asked == 6
 
 
 def test_another_error_of_api_versions_is_the_end() -> None:
     client = started()
     (event,) = answer(client, versions_answer({}, error_code=42))
-    assert event == Closed("ApiVersions version 4 was answered with INVALID_REQUEST (42)")
+    assert event == Closed("ApiVersions version 5 was answered with INVALID_REQUEST (42)")
 
 
 def test_requests_are_answered_in_their_order_and_in_the_version_that_was_agreed() -> None:
@@ -228,4 +228,4 @@ def test_ranges_can_be_narrower_than_what_schemas_have() -> None:
     client.start()
     (event,), _ = talk(client, server_of({3: (0, 9), 60: (0, 1)}))
     assert isinstance(event, Ready)
-    assert event.versions == {17: 1, 18: 4, 36: 2, 60: 0}
+    assert event.versions == {17: 1, 18: 5, 36: 2, 60: 0}

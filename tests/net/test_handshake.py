@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from metashell.codec.messages import DescribeClusterRequest, DescribeClusterResponse
+from metashell.net.api_versions import NodeIdentity
 from metashell.net.client_connection import Answer, ClientConnection, Ready, State
 from metashell.net.client_connection import Closed as ClientClosed
 from metashell.net.frames import FrameReader, frame
 from metashell.net.sasl import SaslClient
 from metashell.net.server_connection import Authenticated, Closed, Received
-from tests.net.wires import MECHANISMS, PASSWORDS, RANGES, client_events, sasl_client, sasl_server, server_events, server_of, talk
+from tests.net.wires import (
+    MECHANISMS,
+    PASSWORDS,
+    RANGES,
+    client_events,
+    sasl_client,
+    sasl_server,
+    sasl_terms,
+    server_events,
+    server_of,
+    talk,
+)
 
 
-def started(sasl: SaslClient | None = None) -> ClientConnection:
-    client = ClientConnection(sasl=sasl, client_id="test")
+def started(sasl: SaslClient | None = None, identity: NodeIdentity | None = None) -> ClientConnection:
+    client = ClientConnection(sasl=sasl, client_id="test", identity=identity)
     client.start()
     return client
 
@@ -27,6 +41,27 @@ def test_without_sasl_the_handshake_is_one_exchange() -> None:
     assert {key: ready.versions[key] for key in RANGES} == {key: high for key, (_, high) in RANGES.items()}
     assert ready.features.supported == {"kraft.version": (0, 1)}
     assert of_server == [] and server.principal == "User:ANONYMOUS"
+
+
+@pytest.mark.parametrize("mechanism", ["", *MECHANISMS])
+def test_a_client_that_means_another_node_learns_it_once_it_may_ask(mechanism: str) -> None:
+    def met(identity: NodeIdentity | None, meant: NodeIdentity | None) -> list[Any]:
+        client = started(sasl_client(mechanism) if mechanism else None, meant)
+        server = sasl_server(identity=identity) if mechanism else server_of(RANGES, identity=identity)
+        return talk(client, server)[0]
+
+    here, there = NodeIdentity("here", 1), NodeIdentity("there", 1)
+    for identity, meant in ((here, here), (here, None), (None, there)):
+        assert [type(event) for event in met(identity, meant)] == [Ready]
+    for meant in (there, NodeIdentity("here", 2)):
+        text = f"it is not node {meant.node_id} of cluster {meant.cluster_id}, but another one"
+        assert met(here, meant) == [ClientClosed(text, is_another_node=True)]
+
+
+def test_a_server_of_before_4_4_is_not_asked_twice() -> None:
+    client = started(sasl_client("PLAIN"), NodeIdentity("here", 1))
+    server = server_of({**RANGES, 18: (0, 4)}, identity=NodeIdentity("there", 1), **sasl_terms())
+    assert [type(event) for event in talk(client, server)[0]] == [Ready]
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -147,14 +147,14 @@ def test_peers_that_only_ask_for_versions_are_bounded_too() -> None:
     assert not server.wants_read and server.output_size < 2200
 
 
-@pytest.mark.parametrize("version", [5, 99, 32767, -1])
+@pytest.mark.parametrize("version", [6, 99, 32767, -1])
 def test_an_unknown_version_of_api_versions_is_answered_in_version_zero(version: int) -> None:
     server = sasl_server()
     server.receive_data(frame(struct.pack(">hhih", 18, version, 7, -1) + b"whatever comes then"))
     assert server_events(server) == []
     ((number, message),) = answers(server, (18, 0))
     assert (number, message.error_code) == (7, 35)
-    assert [(entry.api_key, entry.min_version, entry.max_version) for entry in message.api_keys] == [(18, 0, 4)]
+    assert [(entry.api_key, entry.min_version, entry.max_version) for entry in message.api_keys] == [(18, 0, 5)]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from metashell.net.api_versions import ApiRanges, supported_ranges
@@ -10,7 +9,7 @@ from metashell.net.client_connection import ClientConnection
 from metashell.net.limits import ConnectionLimits
 from metashell.net.mechanisms import StaticCredentials, server_mechanisms
 from metashell.net.plain import PlainClient
-from metashell.net.sasl import SaslClient, SaslServer
+from metashell.net.sasl import SaslClient
 from metashell.net.scram import ScramClient
 from metashell.net.server_connection import ANONYMOUS, ServerConnection
 from metashell.net.server_terms import server_terms
@@ -27,9 +26,12 @@ def sasl_client(mechanism: str, username: str = "alice", password: str = "alice-
     return ScramClient(mechanism, username, password, nonce="client-nonce")
 
 
-def sasl_server(limits: ConnectionLimits | None = None, names: tuple[str, ...] = MECHANISMS) -> ServerConnection:
-    made: Mapping[str, Callable[[], SaslServer]] = server_mechanisms(names, CREDENTIALS)
-    return server_of(RANGES, mechanisms=made, limits=limits or ConnectionLimits())
+def sasl_terms(names: tuple[str, ...] = MECHANISMS) -> dict[str, Any]:
+    return {"mechanisms": server_mechanisms(names, CREDENTIALS)}
+
+
+def sasl_server(limits: ConnectionLimits | None = None, names: tuple[str, ...] = MECHANISMS, **terms: Any) -> ServerConnection:
+    return server_of(RANGES, limits=limits or ConnectionLimits(), **sasl_terms(names), **terms)
 
 
 def server_of(ranges: ApiRanges = RANGES, principal: str = ANONYMOUS, **terms: Any) -> ServerConnection:

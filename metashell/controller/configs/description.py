@@ -240,9 +240,10 @@ def _group(state: State, name: str) -> list[Described]:
     own: Mapping[str, str] = state.stable.configs.get((GROUP_RESOURCE, name), {})
     listed = []
     for key in config_keys("group").values():
-        overall = f"group.{key.name}"
-        if overall in config_keys("broker"):
-            synonyms = _broker_synonyms(state, overall)
+        if key.is_internal and key.name not in own:
+            continue
+        if key.synonyms:
+            synonyms = _broker_synonyms(state, key.synonyms[0][0])
         else:
             synonyms = [Synonym(key.name, key.default, DEFAULT_SOURCE)]
         if key.name in own:

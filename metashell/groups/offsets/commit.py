@@ -5,7 +5,7 @@ Source: kafka.server.KafkaApis, org.apache.kafka.coordinator.group.OffsetMetadat
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from metashell.codec import messages
@@ -32,6 +32,8 @@ from metashell.values import ZERO_UUID
 _NEVER_MS: Final = (1 << 63) - 1
 _TOPIC_IDS_FROM: Final = 10
 _MISSING_GROUP_NAMED_FROM: Final = 9
+_TXN_TOPIC_IDS_FROM: Final = 6
+"""From the same version on a producer is told of stale epochs and missing groups."""
 
 
 class _Row(NamedTuple):
@@ -47,7 +49,7 @@ def commit(context: Context, request: Request, now_ms: int) -> Decision:
     """Decide an OffsetCommit. One member's fault refuses all partitions; a partition's own only that one."""
     body = request.body
     kind = messages.OffsetCommitResponse
-    topics = [_rows(context.state.topics, topic, request.version) for topic in body.topics]
+    topics = [_rows(context.state.topics, topic, request.version >= _TOPIC_IDS_FROM) for topic in body.topics]
     claim = CommitClaim(body.member_id, body.group_instance_id, body.generation_id_or_member_epoch, False, request.version)
     expire_ms = -1 if body.retention_time_ms < 0 else min(now_ms + body.retention_time_ms, _NEVER_MS)
     records, codes = _decide(context, body.group_id, claim, topics, now_ms, expire_ms)
@@ -64,17 +66,18 @@ def commit(context: Context, request: Request, now_ms: int) -> Decision:
     return Decision(records, [Answer(request.ticket, answer)])
 
 
-def commit_in_transaction(context: Context, request: Request, now_ms: int) -> Decision:
-    """Decide a TxnOffsetCommit whose transaction is in order."""
+def commit_in_transaction(context: Context, request: Request, now_ms: int, enter: Callable[[], None]) -> Decision:
+    """Decide a TxnOffsetCommit. `enter` takes the group into the transaction, and raises GroupError where that is not in order."""
     body = request.body
     kind = messages.TxnOffsetCommitResponse
-    topics = [_rows(context.state.topics, topic, 0) for topic in body.topics]
-    claim = CommitClaim(body.member_id, body.group_instance_id, body.generation_id, True, request.version)
-    records, codes = _decide(context, body.group_id, claim, topics, now_ms, -1)
+    topics = [_rows(context.state.topics, topic, request.version >= _TXN_TOPIC_IDS_FROM) for topic in body.topics]
+    claim = CommitClaim(body.member_id, body.group_instance_id, body.generation_id_or_member_epoch, True, request.version)
+    records, codes = _decide(context, body.group_id, claim, topics, now_ms, -1, enter)
     answer = kind(
         topics=tuple(
             kind.TxnOffsetCommitResponseTopic(
                 name=topic.name,
+                topic_id=topic.topic_id,
                 partitions=tuple(kind.TxnOffsetCommitResponsePartition(partition_index=index, error_code=code) for index, code in rows),
             )
             for topic, rows in zip(body.topics, _answered(topics, codes), strict=True)
@@ -83,9 +86,9 @@ def commit_in_transaction(context: Context, request: Request, now_ms: int) -> De
     return Decision(records, [Answer(request.ticket, answer)], producer=Producer(body.producer_id, body.producer_epoch))
 
 
-def _rows(topics: Topics, asked: Any, version: int) -> list[_Row]:
+def _rows(topics: Topics, asked: Any, is_by_id: bool) -> list[_Row]:
     """The partitions of a topic, each with what a broker finds wrong with it by its metadata."""
-    if version >= _TOPIC_IDS_FROM:
+    if is_by_id:
         known, unknown = topics.with_id(asked.topic_id), UNKNOWN_TOPIC_ID
     else:
         known, unknown = topics.named(asked.name), UNKNOWN_TOPIC_OR_PARTITION
@@ -99,21 +102,29 @@ def _rows(topics: Topics, asked: Any, version: int) -> list[_Row]:
 
 
 def _decide(
-    context: Context, group_id: str, claim: CommitClaim, topics: list[list[_Row]], now_ms: int, expire_ms: int
+    context: Context,
+    group_id: str,
+    claim: CommitClaim,
+    topics: list[list[_Row]],
+    now_ms: int,
+    expire_ms: int,
+    enter: Callable[[], None] = lambda: None,
 ) -> tuple[list[Record], dict[int, int]]:
     """The records, and the codes of partitions that the group was asked about, by the identity of their row."""
     rows = [row for topic in topics for row in topic if row.fault == NONE]
     if not rows:
         return [], {}
     try:
+        enter()
         group = _admit(context, group_id, claim)
         if group is not None and group.looks_at_partitions(claim):
             for row in rows:
                 if not _is_too_large(context, row):
                     group.check_commit(claim, row.topic, row.topic_id, row.partition.partition_index)
     except GroupError as error:
-        # A producer does not know epochs of members: it has a generation, as consumers of the classic protocol.
-        code = ILLEGAL_GENERATION if claim.is_transactional and error.code == STALE_MEMBER_EPOCH else error.code
+        # An older producer does not know epochs of members: it has a generation, as consumers of the classic protocol.
+        is_older = claim.is_transactional and claim.version < _TXN_TOPIC_IDS_FROM
+        code = ILLEGAL_GENERATION if is_older and error.code == STALE_MEMBER_EPOCH else error.code
         return [], {id(row): code for row in rows}
     if group is not None and not claim.is_transactional:
         group.committed(claim.member_id, context.timers, now_ms)
@@ -126,9 +137,7 @@ def _decide(
             codes[id(row)] = OFFSET_METADATA_TOO_LARGE
             continue
         codes[id(row)] = NONE
-        # What a producer commits carries no topic id: TxnOffsetCommit has names only.
-        topic_id = ZERO_UUID if claim.is_transactional else row.topic_id
-        committed = Committed(asked.committed_offset, asked.committed_leader_epoch, metadata, now_ms, expire_ms, topic_id, -1)
+        committed = Committed(asked.committed_offset, asked.committed_leader_epoch, metadata, now_ms, expire_ms, row.topic_id, -1)
         records.append(commit_record(group_id, row.topic, asked.partition_index, committed))
     if group is None and not records:
         # Kafka has the group from now on, though nothing in the log says so; with records it comes by their replay.
@@ -145,8 +154,8 @@ def _admit(context: Context, group_id: str | None, claim: CommitClaim) -> Group 
         # Who has no generation is an administrator, or a consumer that assigns partitions to itself.
         if claim.epoch < 0:
             return None
-        names_it = claim.version >= _MISSING_GROUP_NAMED_FROM and not claim.is_transactional
-        raise GroupError(GROUP_ID_NOT_FOUND if names_it else ILLEGAL_GENERATION)
+        named_from = _TXN_TOPIC_IDS_FROM if claim.is_transactional else _MISSING_GROUP_NAMED_FROM
+        raise GroupError(GROUP_ID_NOT_FOUND if claim.version >= named_from else ILLEGAL_GENERATION)
     group.check_commit(claim)
     return group
 

@@ -94,7 +94,8 @@ def end_txn(context: Context, request: Request, now_ms: int) -> Decision:
 
 def txn_offset_commit(context: Context, request: Request, now_ms: int) -> Decision:
     """Commit offsets within a transaction. From version 5 on this takes the group into it."""
-    try:
+
+    def enter() -> None:
         transaction = _transaction(context, request, INVALID_PRODUCER_EPOCH)
         if request.version >= _ADDS_ITSELF_FROM:
             transaction.is_open = True
@@ -102,9 +103,8 @@ def txn_offset_commit(context: Context, request: Request, now_ms: int) -> Decisi
             transaction.groups.add(request.body.group_id)
         elif request.body.group_id not in transaction.groups:
             raise GroupError(TRANSACTION_ABORTABLE if request.version >= _ABORTABLE_NAMED_FROM else INVALID_TXN_STATE)
-    except GroupError as error:
-        return Decision(answers=[refused(request, error)])
-    return commit_in_transaction(context, request, now_ms)
+
+    return commit_in_transaction(context, request, now_ms, enter)
 
 
 def _transaction(context: Context, request: Request, fenced: int, is_retry_of_end: bool = False) -> Transaction:

@@ -1,6 +1,6 @@
 """Which versions of the raft APIs we have, and which flat message belongs to which API.
 
-Source: the schemas of Kafka 4.3; KIP-595, KIP-853, KIP-996, KIP-1166, KIP-1186.
+Source: the schemas of Kafka 4.4; KIP-595, KIP-853, KIP-996, KIP-1166, KIP-1186.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _KEYS: Final[Mapping[type[object], int]] = {found: key for classes in (REQUEST_C
 OURS: Final[VersionRanges] = MappingProxyType(
     {
         FETCH: (4, 18),
-        API_VERSIONS: (0, 4),
+        API_VERSIONS: (0, 5),
         VOTE: (0, 2),
         BEGIN_QUORUM_EPOCH: (0, 1),
         END_QUORUM_EPOCH: (0, 1),

@@ -35,17 +35,18 @@ def commit(driven: Driven, group: str, offsets: dict[Key, int], version: int = 9
 
 
 def commit_in_transaction(
-    driven: Driven, name: str, producer: tuple[int, int], group: str, offsets: dict[Key, int], **about: Any
+    driven: Driven, name: str, producer: tuple[int, int], group: str, offsets: dict[Key, int], version: int = 5, **about: Any
 ) -> list[int]:
     kind = messages.TxnOffsetCommitRequest
     topics = tuple(
         kind.TxnOffsetCommitRequestTopic(
-            name=topic, partitions=(kind.TxnOffsetCommitRequestPartition(partition_index=partition, committed_offset=offset),)
+            **({"name": topic} if version < 6 else {"topic_id": known.id if (known := TOPICS.named(topic)) else b"?" * 16}),
+            partitions=(kind.TxnOffsetCommitRequestPartition(partition_index=partition, committed_offset=offset),),
         )
         for (topic, partition), offset in offsets.items()
     )
     body = kind(transactional_id=name, producer_id=producer[0], producer_epoch=producer[1], group_id=group, topics=topics, **about)
-    answer = driven.answers[driven.ask(TXN_OFFSET_COMMIT, 5, body)]
+    answer = driven.answers[driven.ask(TXN_OFFSET_COMMIT, version, body)]
     return [row.error_code for topic in answer.topics for row in topic.partitions]
 
 

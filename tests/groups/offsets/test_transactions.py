@@ -8,17 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metashell.codec.api_keys import END_TXN
+from metashell.codec.api_keys import CONSUMER_GROUP_HEARTBEAT, END_TXN
 from metashell.codec.error_codes import (
     CONCURRENT_TRANSACTIONS,
+    GROUP_ID_NOT_FOUND,
+    ILLEGAL_GENERATION,
     INVALID_PRODUCER_EPOCH,
     INVALID_PRODUCER_ID_MAPPING,
     INVALID_TXN_STATE,
+    NONE,
     NOT_COORDINATOR,
     NOT_LEADER_OR_FOLLOWER,
     PRODUCER_FENCED,
+    STALE_MEMBER_EPOCH,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
 )
-from metashell.codec.messages import EndTxnRequest, InitProducerIdRequest
+from metashell.codec.messages import ConsumerGroupHeartbeatRequest, EndTxnRequest, InitProducerIdRequest
 from metashell.group_server.offsets_log import batch_bytes
 from tests.groups.driven import Driven
 from tests.groups.folding import fold, logged
@@ -173,3 +179,31 @@ def test_an_id_that_nobody_used_for_a_week_is_forgotten() -> None:
         driven.wait(86_400_000)
         begin(driven, "q")
     assert set(driven.shard.coordinator.context.transactions.by_id) == {"q"}
+
+
+def test_a_producer_is_told_more_from_version_six_on() -> None:
+    """The answers of 4.4.0, to a group that is not there and to a member of a consumer group that has another epoch."""
+    driven = Driven(topics=TOPICS)
+    producer = begin(driven, "p")
+    member = ConsumerGroupHeartbeatRequest(
+        group_id="c", member_id="m", rebalance_timeout_ms=1000, subscribed_topic_names=("t1",), topic_partitions=()
+    )
+    epoch = driven.answers[driven.ask(CONSUMER_GROUP_HEARTBEAT, 1, member)].member_epoch
+
+    def code(version: int, group: str, epoch: int) -> list[int]:
+        about = {"generation_id_or_member_epoch": epoch, "member_id": "m"}
+        return commit_in_transaction(driven, "p", producer, group, {("t1", 0): 1}, version, **about)
+
+    for version, missing, stale in ((5, ILLEGAL_GENERATION, ILLEGAL_GENERATION), (6, GROUP_ID_NOT_FOUND, STALE_MEMBER_EPOCH)):
+        assert code(version, "nope", 3) == [missing]
+        assert code(version, "c", epoch - 1) == code(version, "c", epoch + 1) == [stale]
+        assert code(version, "c", epoch) == [NONE]
+
+
+def test_topics_that_are_not_there_are_refused_before_the_producer_is_looked_at() -> None:
+    driven = Driven(topics=TOPICS)
+    stranger = (77, 0)
+    for version, unknown in ((5, UNKNOWN_TOPIC_OR_PARTITION), (6, UNKNOWN_TOPIC_ID)):
+        codes = commit_in_transaction(driven, "p", stranger, "g", {("t1", 0): 1, ("nope", 0): 1, ("t1", 9): 1}, version)
+        assert sorted(codes) == sorted([INVALID_PRODUCER_ID_MAPPING, unknown, UNKNOWN_TOPIC_OR_PARTITION])
+        assert commit_in_transaction(driven, "p", stranger, "g", {("nope", 0): 1}, version) == [unknown]
