@@ -78,7 +78,14 @@ def dumped(root: Path, cases: list[Case]) -> Iterator[tuple[Case, dict[str, Any]
 
 def answered(root: Path, case: Case) -> dict[str, Any]:
     """What a tool answers in a process of its own."""
-    done = subprocess.run(kafka_command(NEWEST, case.tool, *case.argv), cwd=root, env={**os.environ, "COLUMNS": "80"}, capture_output=True, check=False, timeout=60)
+    done = subprocess.run(
+        kafka_command(NEWEST, case.tool, *case.argv),
+        cwd=root,
+        env={**os.environ, "COLUMNS": "80"},
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
     return row(done.returncode, done.stdout, done.stderr)
 
 
