@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from metashell.cli.kafka_storage import main as kafka_storage
 from metashell.cli.server import main as server
 from metashell.codec.batches import RecordBatch
+from metashell.codec.frame import write_metadata_record
+from metashell.codec.messages import ConfigRecord
 from metashell.controller_server.config import load_config
 from metashell.controller_server.server import ControllerServer
 from metashell.errors import MetashellError, UnknownRecordError
@@ -23,7 +26,7 @@ from metashell.server.image_machine import ImageMachine, loaded_snapshot
 from metashell.server.records import LOG_NAME, check_log, log_batches, records_of, snapshot_batches
 from metashell.values import OffsetAndEpoch
 from tests.running import run_main
-from tests.server.quorum import eventually, run
+from tests.server.quorum import CLUSTER_ID, LIMIT_S, Quorum, eventually, run
 from tests.unknown_rows import CONTROL_ROWS, DATA_ROWS, FIRST_OFFSET, ROWS, level, make_directory, servers
 from tests.verify.making import topic_value
 from tools.interop.nodes import controller_settings, free_ports, write_config
@@ -31,7 +34,7 @@ from tools.interop.nodes import controller_settings, free_ports, write_config
 KAFKA = {one["row"]: one for one in servers() if one["release"] == "4.4.0"}
 ENDS = [row for row in ROWS if KAFKA[row]["did"] == "ends"]
 SERVES = [row for row in ROWS if KAFKA[row]["did"] == "serves"]
-NOT_NEWER = {"frame version 0", "no value"}
+NOT_NEWER = {"frame version 0", "no value", "metadata.version 6"}
 """What no newer release wrote."""
 FOUND_LATER = {"known version with field"}
 """What no release writes, and what is found when it is decoded, as other damage: the first look goes by types and versions."""
@@ -42,7 +45,8 @@ REASONS = {
     "unknown feature": "offset 3: future.version 1 is not supported: the feature is unknown; no release up to 4.4 supports it",
     "share.version 3": "offset 3: share.version 3 is not supported: 0 to 2 are; no release up to 4.4 supports it",
     "metadata.version 34": "offset 3: metadata.version 34 (4.5-IV0) is not supported: 7 to 33 are; no release up to 4.4 supports it",
-    "metadata.version 6": "offset 3: metadata.version 6 (3.3-IV2) is not supported: 7 to 33 are; Kafka 3.3 to 3.9 support it",
+    "metadata.version 6": "offset 3: metadata.version 6 (3.3-IV2) is not supported: 7 to 33 are; Kafka 3.3 to 3.9 support it. "
+    "Start one of these on this directory and upgrade the feature first",
     "kraft.version 2": "offset 3: kraft.version 2 is not supported: 0 to 1 are; no release up to 4.4 supports it",
     "unknown control record": "offset 3: unknown control record type 9",
     "frame version 2": "offset 3: Could not deserialize metadata record due to unknown frame version 2",
@@ -151,6 +155,34 @@ def test_a_snapshot_is_taken_or_refused_as_a_log_is(row: str) -> None:
         else:
             with pytest.raises(MetashellError, match="snapshot 9-1: offset"):
                 take()
+
+
+def test_an_observer_with_an_empty_directory_ends_before_it_registers(tmp_path: Path) -> None:
+    settings = (ConfigRecord(resource_type=4, resource_name="", name=f"k{number}", value="v" * 30_000) for number in range(20))
+    padding = [write_metadata_record(setting, 0) for setting in settings]
+
+    async def main() -> None:
+        async with Quorum(tmp_path, 1) as quorum:
+            leader = await quorum.leader()
+            await leader.running.append([level("metadata.version", 30)])
+            for _ in range(6):
+                await leader.running.append(padding)
+            await leader.running.append([level("share.version", 3)])
+            quorum_of = {"controller.quorum.bootstrap.servers": f"127.0.0.1:{leader.port}"}
+            config = write_config(tmp_path / "2.properties", controller_settings(2, free_ports(1)[0], tmp_path / "log", quorum_of))
+            words = ["format", "-t", CLUSTER_ID, "-c", str(config), "--no-initial-controllers"]
+            assert run_main(kafka_storage, words, cwd=tmp_path).status == 0
+            controller = ControllerServer(load_config(str(config)))
+            await controller.start()
+            await asyncio.wait([controller.failure], timeout=LIMIT_S)
+            error = controller.failure.result()
+            assert isinstance(error, UnknownRecordError) and "share.version 3 is not supported: 0 to 2 are" in str(error)
+            assert controller.registration.sent == 0
+            assert controller.image.features.metadata_version == 30
+            with pytest.raises(UnknownRecordError):
+                await ControllerServer(load_config(str(config))).start()
+
+    run(main)
 
 
 def test_the_rows_are_those_that_real_servers_were_started_on() -> None:
