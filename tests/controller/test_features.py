@@ -16,7 +16,7 @@ FAILED = "The update failed for all features since the following feature had an 
     [
         (
             1,
-            f"{REFUSED} 1 for feature share.version. share.version could not be set to 1 because it depends on metadata.version=7 (3.3-IV3)",
+            f"{FAILED} share.version. share.version could not be set to 1 because it depends on metadata.version=7 (3.3-IV3)",
         ),
         (0, f"{FAILED} metadata.version. Local controller {NODE} only supports versions 7-33"),
     ],
