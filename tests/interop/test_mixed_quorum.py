@@ -331,7 +331,8 @@ def test_ours_leads_kafkas_controllers_and_kafkas_tool_replaces_the_disk_of_one(
     def is_new(state: ReplicaState) -> bool:
         return state.id == 1 and uuid_text(state.directory_id) != old
 
-    ask_tool(quorum, OURS, "remove-controller", "--controller-id", "1", "--controller-directory-id", old)
+    removed = ("remove-controller", "--controller-id", "1", "--controller-directory-id", old, "--unregister")
+    assert "Unregistered KRaft controller 1\n" in ask_tool(quorum, OURS, *removed)
     quorum.wait_for("1 is removed", lambda described: {state.id for state in described.voters} == {2, OURS})
     quorum.end(1)
     rmtree(quorum.directory(1))
