@@ -45,6 +45,19 @@ class LogCorruptError(MetashellError):
         return type(self), (self.file, self.offset, self.reason)
 
 
+class UnknownRecordError(LogCorruptError):
+    """Something in whole bytes that is newer than this release, on which it must not run. The message says what helps."""
+
+    def __init__(self, file: str, offset: int, reason: str) -> None:
+        super().__init__(file, offset, f"{reason}. {_NEWER_RELEASE}")
+
+    def __reduce__(self) -> tuple[type[LogCorruptError], tuple[str, int, str]]:
+        return type(self), (self.file, self.offset, self.reason.removesuffix(f". {_NEWER_RELEASE}"))
+
+
+_NEWER_RELEASE = "Start a newer release on this directory as it is: do not format it again, and do not delete its log"
+
+
 class UsageError(MetashellError):
     """The operator's mistake: one line, no traceback; `argument` is the word at fault."""
 

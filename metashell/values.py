@@ -102,6 +102,11 @@ class OffsetAndEpoch:
         return f"OffsetAndEpoch(offset={self.offset}, epoch={self.epoch})"
 
 
+BOOTSTRAP_SNAPSHOT_ID = OffsetAndEpoch(0, 0)
+"""The snapshot that formatting leaves. It is no state at offset 0: it names the first voters and holds the records that the first leader
+writes into the log. Source: org.apache.kafka.snapshot.Snapshots.BOOTSTRAP_SNAPSHOT_ID."""
+
+
 class ReplicaKey:
     """A member of a quorum: its node id and, where known, the id of its metadata directory."""
 

@@ -10,24 +10,38 @@ import os
 import re
 import shutil
 import subprocess
+import zipfile
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-KAFKA: Final = "4.3.1"
+from metashell.codec.releases import NEWEST_RELEASE, RELEASES
+
+KAFKA: Final = NEWEST_RELEASE.patch
+"""The release that judges, where a test does not name another."""
+BEFORE: Final = RELEASES[-2].patch
+"""The release before it."""
+TRIED: Final = tuple(release.patch for release in RELEASES if release.patch)
+_T: Final = "org.apache.kafka.tools"
 TOOLS: Final = {
-    "server": "kafka.Kafka",
-    "storage": "kafka.tools.StorageTool",
-    "dump-log": "org.apache.kafka.tools.DumpLogSegments",
-    "shell": "org.apache.kafka.shell.MetadataShell",
-    "topics": "org.apache.kafka.tools.TopicCommand",
-    "configs": "kafka.admin.ConfigCommand",
+    "server": ("kafka.Kafka",),
+    "storage": ("kafka.tools.StorageTool",),
+    "cluster": (f"{_T}.ClusterTool", "kafka.tools.ClusterTool"),
+    "quorum": (f"{_T}.MetadataQuorumCommand", "kafka.admin.MetadataQuorumCommand"),
+    "features": (f"{_T}.FeatureCommand", "kafka.admin.FeatureCommand"),
+    "dump-log": (f"{_T}.DumpLogSegments", "kafka.tools.DumpLogSegments"),
+    "shell": ("org.apache.kafka.shell.MetadataShell",),
+    "topics": (f"{_T}.TopicCommand", "kafka.admin.TopicCommand"),
+    "configs": (f"{_T}.ConfigCommand", "kafka.admin.ConfigCommand"),
 }
+"""The class of each tool, first where the newest release has it, then where older ones had it."""
 # The log lines of the tools are no part of their output.
 _QUIET = ("-Dlog4j2.level=OFF", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off")
 _SMALL = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m")
-_PARTS = ("kafka_2.13", "kafka-tools", "kafka-shell")
+_PARTS = ("kafka_2.13", "kafka-tools")
+# Maven lacks kafka-shell of these: the shell of the release before runs on their jars, and takes what they moved from its own.
+_SHELL_OF = {"4.4.0": "4.3.1"}
 _OLDEST_JAVA = 17
 _FETCH_TIMEOUT_S = 600
 _RUN_TIMEOUT_S = 120
@@ -41,7 +55,12 @@ def kafka(version: str, tool: str, *args: str, stdin: bytes = b"") -> subprocess
 
 def kafka_command(version: str, tool: str, *args: str) -> list[str]:
     """The command line that runs a tool, for tests that start it themselves."""
-    return [java(), *_SMALL, *_QUIET, "-cp", f"{jars(version)}/*", TOOLS.get(tool, tool), *args]
+    path = f"{jars(version)}/*"
+    if tool == "shell" and version in _SHELL_OF:
+        path = ":".join(
+            (path, *(str(jar) for jar in sorted(jars(_SHELL_OF[version]).glob("*.jar")) if jar.name.startswith(("kafka", "jline"))))
+        )
+    return [java(), *_SMALL, *_QUIET, "-cp", path, _tool_class(version, tool), *args]
 
 
 def run_program(source: Path, *args: str, version: str = KAFKA, stdin: bytes = b"") -> bytes:
@@ -55,6 +74,21 @@ def run_program(source: Path, *args: str, version: str = KAFKA, stdin: bytes = b
 def program_command(source: Path, *args: str, version: str = KAFKA) -> list[str]:
     """The command line that runs such a program, for tests that talk to it."""
     return [java(), *_SMALL, "-cp", f"{jars(version)}/*", str(source), *args]
+
+
+@functools.cache
+def _tool_class(version: str, tool: str) -> str:
+    names = TOOLS.get(tool, (tool,))
+    if len(names) == 1:
+        return names[0]
+    found = {name for jar in jars(version).glob("kafka*.jar") for name in names if f"{name.replace('.', '/')}.class" in _entries(jar)}
+    return next((name for name in names if name in found), names[0])
+
+
+@functools.cache
+def _entries(jar: Path) -> frozenset[str]:
+    with zipfile.ZipFile(jar) as archive:
+        return frozenset(archive.namelist())
 
 
 @functools.cache
@@ -103,7 +137,7 @@ def _pom(version: str) -> str:
     def dependency(artifact: str, group: str = "org.apache.kafka", number: str = version) -> str:
         return f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{number}</version></dependency>"
 
-    parts = "".join(dependency(part) for part in _PARTS)
+    parts = "".join(dependency(part) for part in (*_PARTS, *(() if version in _SHELL_OF else ("kafka-shell",))))
     if version.startswith("3."):
         parts += dependency("slf4j-reload4j", "org.slf4j", "1.7.36")
     else:

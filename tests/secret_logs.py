@@ -20,6 +20,7 @@ from metashell.codec.compression import CODEC_NAMES
 from metashell.codec.control import SNAPSHOT_FOOTER, SNAPSHOT_HEADER
 from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.codec.crc32c import crc32c
+from metashell.codec.dispatch import METADATA_TYPES
 from metashell.codec.frame import write_metadata_record
 from metashell.codec.messages import GroupMetadataKey, GroupMetadataValue
 from metashell.codec.primitives import encode_uvarint
@@ -167,7 +168,7 @@ def undecodable(value: bytes) -> Iterator[bytes]:
         yield value[:2] + version + body
         yield value[:2] + version + body + b"!"
     if frame == b"\1":
-        for type_id in (29, 99, 300, 32767):
+        for type_id in (max(METADATA_TYPES) + 1, 99, 300, 32767):
             yield frame + encode_uvarint(type_id) + b"\0" + body
             yield frame + encode_uvarint(type_id) + b"\2" + body
 

@@ -16,7 +16,7 @@ import pytest
 
 from metashell.cli import dump_log, kafka_metadata_shell, kafka_shell
 from tests import plain_walk as plain
-from tests.golden_cases import NEWEST, OLDER_VERSIONS, golden_root
+from tests.golden_cases import PREVIOUS, VERSIONS, golden_root
 from tests.running import Outcome, run_main
 
 pytestmark = pytest.mark.golden
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.golden
 ROOT = golden_root()
 FILES = [
     path
-    for version in (NEWEST, *OLDER_VERSIONS)
+    for version in VERSIONS
     for path in sorted((ROOT / version / "damage" / "data").glob("*/*"))
     if ".log" in path.name or ".checkpoint" in path.name or path.name == "log"
 ]
@@ -123,7 +123,7 @@ def test_the_shell_shows_what_the_intact_batches_say(path: Path, tmp_path: Path)
         assert outcome.stdout == again.stdout
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if NEWEST in path.parts], ids=label)
+@pytest.mark.parametrize("path", [path for path in FILES if PREVIOUS in path.parts], ids=label)
 def test_the_shell_of_kafkas_name_never_hangs_and_ends_with_status_0(path: Path) -> None:
     outcome = run_main(kafka_metadata_shell.main, ["--snapshot", str(path), "find", "/local"], cwd=path.parent, limit_s=20)
     assert (outcome.status, outcome.stdout) == (0, b"/local\n/local/commitId\n/local/version\n")

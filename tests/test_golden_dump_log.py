@@ -1,4 +1,4 @@
-"""kafka-dump-log prints what dump-log of Kafka 4.3.1 printed, for every stored case on logs and checkpoints."""
+"""kafka-dump-log prints what dump-log of Kafka 4.4.0 printed, for every stored case on logs and checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kafka-dump-log prints what dump-log of Kafka 4.3.1 prints for files that no real cluster left: legacy messages, remote-log
+"""kafka-dump-log prints what dump-log of Kafka 4.4.0 prints for files that no real cluster left: legacy messages, remote-log
 metadata, transaction indexes, damaged keys and values of coordinators, indexes that do not fit their log."""
 
 from __future__ import annotations

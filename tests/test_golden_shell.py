@@ -1,4 +1,4 @@
-"""kafka-metadata-shell prints what the shell of Kafka 4.3.1 printed, for every stored case that binds."""
+"""kafka-metadata-shell prints what the shell of Kafka 4.4.0 printed, for every stored case that binds."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """What a real controller answered and wrote, packed for the tests.
 
-    python -m tools.copy_controller_golden FOLDER
+    python -m tools.copy_controller_golden FOLDER...
 
-FOLDER has one NAME.jsonl.gz a scenario: a header, and a row for each request with its bytes, the answer's bytes and the records that it
-wrote, made from Kafka 4.3.1 by the script beside it. The JSON forms of requests and answers are left out: codec makes them from the bytes.
+A folder has one NAME.jsonl.gz a scenario: a header, and a row for each request with its bytes, the answer's bytes and the records that it
+wrote, made from a real Kafka by the script beside it. Of a name that several folders have, the last one counts. The JSON forms of requests
+and answers are left out: codec makes them from the bytes; and the rows that only repeat what the header says of the start.
 Makes tests/golden/controller/scenarios.jsonl.xz; each line is a scenario.
 """
 
@@ -17,16 +18,19 @@ from pathlib import Path
 from typing import Any
 
 OUT = Path(__file__).resolve().parents[1] / "tests" / "golden" / "controller" / "scenarios.jsonl.xz"
-HEADER = ("scenario", "spec", "metadata_version", "cluster_id", "node_id", "config", "quorum", "start_offset", "port", "startup")
+HEADER = ("scenario", "kafka", "spec", "metadata_version", "cluster_id", "node_id", "config", "quorum", "start_offset", "port", "startup")
 ROW = ("n", "api", "version", "offset", "request_hex", "response_hex", "records", "time_ms")
-SOMETIMES = ("inner", "placement", "varies", "died", "closed", "pause_ms", "response_version", "note")
+SOMETIMES = ("inner", "placement", "varies", "died", "closed", "pause_ms", "response_version", "source", "note")
 
 
 def packed(path: Path) -> str:
     """One scenario as a line."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         header, *rows = (json.loads(line) for line in file)
-    return json.dumps({**{name: header[name] for name in HEADER}, "rows": [packed_row(row) for row in rows]}, separators=(",", ":"))
+    return json.dumps(
+        {**{name: header[name] for name in HEADER}, "rows": [packed_row(row) for row in rows if row["api"] != "startup"]},
+        separators=(",", ":"),
+    )
 
 
 def packed_row(row: dict[str, Any]) -> dict[str, Any]:
@@ -35,17 +39,18 @@ def packed_row(row: dict[str, Any]) -> dict[str, Any]:
     if row["api"] in ("wait", "restart"):
         kept["request"] = row["request"]
     if "inner" in kept:
-        kept["inner"] = {name: row["inner"][name] for name in ("api", "version", "principal")}
+        kept["inner"] = {name: row["inner"][name] for name in ("api", "version", "principal", "address") if name in row["inner"]}
     return kept
 
 
-def main(folder: Path) -> int:
-    """Pack every scenario of a folder."""
-    lines = [packed(path) for path in sorted(folder.glob("*.jsonl.gz"))]
+def main(folders: list[str]) -> int:
+    """Pack every scenario of the folders."""
+    paths = {path.name: path for folder in folders for path in Path(folder).glob("*.jsonl.gz")}
+    lines = [packed(paths[name]) for name in sorted(paths)]
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_bytes(lzma.compress("".join(line + "\n" for line in lines).encode(), preset=9 | lzma.PRESET_EXTREME))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(sys.argv[1:]))

@@ -39,6 +39,12 @@ class Part:
 
 PARTS = (
     Part(
+        "4.4.0/main",
+        ("stopped/node-1", "stopped/node-2", "stopped/node-4", "killed/node-1", "live-1/node-1", "live-2/node-5"),
+        ("files", "online"),
+        "as 4.3.1/main with Kafka 4.4.0, up to 4.4-IV2, controllers unregistered; its shell is that of 4.3.1 on jars of 4.4.0",
+    ),
+    Part(
         "4.3.1/main",
         ("stopped/node-1", "stopped/node-2", "stopped/node-4", "killed/node-1", "live-1/node-1", "live-2/node-5"),
         ("files", "online"),

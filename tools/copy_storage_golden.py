@@ -1,4 +1,4 @@
-"""Pack the storage tool's golden cases of 4.3.1, with the files before and after, into tests/golden/storage/cases.jsonl.xz.
+"""Pack the storage tool's golden cases of 4.4.0, with the files before and after, into tests/golden/storage/cases.jsonl.xz.
 
 python -m tools.copy_storage_golden          make it anew from $METASHELL_GOLDEN or ../shared/golden
 python -m tools.copy_storage_golden --check  status 1 if what is committed is not what would be made
@@ -13,10 +13,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.golden_cases import NEWEST, full_root, json_lines
+from tests.golden_cases import full_root, json_lines
 
 TARGET = Path(__file__).resolve().parents[1] / "tests" / "golden" / "storage"
-CLUSTERS = ("main", "default", "wire")
+NEWEST = "4.4.0"
+CLUSTERS = ("main",)
 KEPT = ("id", "argv", "exit", "stdout", "stderr", "trace", "varies", "files")
 SOURCE = f"""Command lines of kafka-storage {NEWEST}, what it answered, and the files before and after each of them.
 cases.jsonl.xz: packed from storage/ and from the storage cases of {NEWEST}/*/online.jsonl of the golden set by

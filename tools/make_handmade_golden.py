@@ -1,4 +1,4 @@
-"""Make the files that no saved directory has, and ask the real dump-log of Kafka 4.3.1 about them.
+"""Make the files that no saved directory has, and ask the real dump-log of Kafka 4.4.0 about them.
 
     python -m tools.make_handmade_golden
 
@@ -21,10 +21,10 @@ from tests.java import kafka_command
 from tools.handmade_files import FILES, LOG
 
 TARGET = Path(__file__).resolve().parents[1] / "tests" / "golden" / "handmade"
-KAFKA = "4.3.1"
+KAFKA = "4.4.0"
 AT_ONCE = 2
 SOURCE = (
-    "Files made by tools/handmade_files.py, and what dump-log of Apache Kafka 4.3.1 prints for them.\n"
+    "Files made by tools/handmade_files.py, and what dump-log of Apache Kafka 4.4.0 prints for them.\n"
     "Made by `python -m tools.make_handmade_golden`; the logs of magic 0 and 1 are those of ../legacy.\n"
 )
 DECODERS = {

@@ -1,14 +1,14 @@
-"""What a cluster consists of, and how a broker is taken off its books."""
+"""What a cluster consists of, and how a broker or a controller is taken off its books."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metashell.admin.errors import check_answer
 from metashell.admin.nodes import BROKER_ENDPOINTS, CONTROLLER_ENDPOINTS, Kind, Node
-from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED
-from metashell.codec.messages import DescribeClusterRequest, UnregisterBrokerRequest
+from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED, CONTROLLER_ID_NOT_REGISTERED
+from metashell.codec.messages import DescribeClusterRequest, UnregisterBrokerRequest, UnregisterControllerRequest
 from metashell.net.addresses import Address
 
 if TYPE_CHECKING:
@@ -44,8 +44,18 @@ def describe_cluster(admin: Admin, *, fenced: bool = False) -> ClusterDescriptio
 
 def unregister_broker(admin: Admin, broker_id: int) -> None:
     """Remove a broker's registration; partitions keep naming it as a replica. Errors: AdminError; see `Admin`."""
-    answer = admin.ask_active(UnregisterBrokerRequest(broker_id=broker_id))
-    if admin.again and answer.error_code == BROKER_ID_NOT_REGISTERED:
+    _unregister(admin, UnregisterBrokerRequest(broker_id=broker_id), BROKER_ID_NOT_REGISTERED, f"broker {broker_id}")
+
+
+def unregister_controller(admin: Admin, controller_id: int) -> None:
+    """Remove a controller's registration: a voter still votes, and one that runs registers again. Errors: AdminError; see `Admin`."""
+    request = UnregisterControllerRequest(controller_id=controller_id)
+    _unregister(admin, request, CONTROLLER_ID_NOT_REGISTERED, f"controller {controller_id}")
+
+
+def _unregister(admin: Admin, request: Any, not_registered: int, thing: str) -> None:
+    answer = admin.ask_active(request)
+    if admin.again and answer.error_code == not_registered:
         # It was asked twice, and is gone.
         return
-    check_answer(answer.error_code, answer.error_message, f"broker {broker_id}")
+    check_answer(answer.error_code, answer.error_message, thing)

@@ -1,6 +1,6 @@
 """What is known of a request before it is sent: its API's name and age, and whether it may be sent twice.
 
-Source: the request schemas of Kafka 4.3.1 and the releases in which each API or listener was added to them; KIP-919 (controllers).
+Source: the request schemas of Kafka 4.4.0 and the releases in which each API or listener was added to them; KIP-919 (controllers).
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ SINCE: Final[dict[int, Since]] = {
     80: Since("3.9", "3.9"),
     81: Since("3.9", "3.9"),
     89: Since("4.1"),
+    94: Since("4.4", "4.4"),
 }
 """By api key."""
 

@@ -1,6 +1,6 @@
 """Which right a question or a change needs, by api key: what to ask an administrator for when it is missing.
 
-Source: kafka.server.KafkaApis, ControllerApis of 4.3.1; the table of operations in Kafka's documentation of its authorizer.
+Source: kafka.server.KafkaApis, ControllerApis of 4.4.0; the table of operations in Kafka's documentation of its authorizer.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ _NEEDED: Final = {
     80: _ON_CLUSTER.format("ALTER"),
     81: _ON_CLUSTER.format("ALTER"),
     89: "DESCRIBE on the group, and on its topics",
+    94: _ON_CLUSTER.format("ALTER"),
 }
 """DescribeCluster needs one at controllers only, and that is the only place where it can be refused."""
 

@@ -93,11 +93,12 @@ def _situation(work: Work) -> Situation:
         raise UsageError("--snapshot and the address of a cluster exclude each other", "--snapshot")
     from metashell.cli.loading import load, report_faults
     from metashell.codec.compression import MAX_DECOMPRESSED
+    from metashell.image.newer import lacks_some
     from metashell.placement.of_image import situation_of
 
     loaded = load(path, certain_only=False, max_decompressed=MAX_DECOMPRESSED)
     report_faults(work.name, loaded, verbose=False)
-    if loaded.image.faults:
+    if lacks_some(loaded.image):
         work.fail()
     return situation_of(loaded.image)
 

@@ -12,14 +12,16 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.admin.admin import Admin
+    from metashell.admin.api_versions import ApiSupport
     from metashell.admin.cluster import ClusterDescription
+    from metashell.admin.nodes import Node
     from metashell.errors import MetashellError
 
 NAME = "kafka-cluster"
 _DEPRECATED = "Option --config has been deprecated and will be removed in a future version. Use --command-config instead."
 _BOTH = "--config and --command-config cannot be specified together."
 _NO_ID = "No cluster ID found. The Kafka version is probably too old."
-_NO_API = "The target cluster does not support the broker unregistration API."
+_NO_API = "The target cluster does not support the {} unregistration API."
 _NO_METADATA = "The node does not support METADATA"
 _FENCED = "The option --include-fenced-brokers is only supported with --bootstrap-server option"
 
@@ -77,14 +79,31 @@ def _cluster_id(admin: Admin, values: SimpleNamespace) -> int:
 
 def _unregister(admin: Admin, values: SimpleNamespace) -> int:
     from metashell.admin.cluster import unregister_broker
-    from metashell.admin.errors import UnsupportedError, WrongListenerError
+
+    return _unregistered("broker", unregister_broker, admin, values)
+
+
+def _unregister_controller(admin: Admin, values: SimpleNamespace) -> int:
+    from metashell.admin.cluster import unregister_controller
+
+    return _unregistered("controller", unregister_controller, admin, values)
+
+
+def _unregistered(kind: str, unregister: Callable[[Admin, int], None], admin: Admin, values: SimpleNamespace) -> int:
+    from metashell.admin.errors import AdminError, UnsupportedError, WrongListenerError
+    from metashell.codec.error_codes import UNSUPPORTED_VERSION
 
     try:
-        unregister_broker(admin, values.id)
+        unregister(admin, values.id)
     except (UnsupportedError, WrongListenerError) as error:
-        return _unsupported(error, _NO_API, values)
-    text = f"Broker {values.id} is no longer registered."
-    return _show(values, [text], {"type": "broker", "broker_id": values.id, "result": "unregistered"})
+        return _unsupported(error, _NO_API.format(kind), values)
+    except AdminError as error:
+        # The active controller says so while the metadata.version is too low.
+        if error.code != UNSUPPORTED_VERSION:
+            raise
+        return _unsupported(error, _NO_API.format(kind), values)
+    text = f"{kind.capitalize()} {values.id} is no longer registered."
+    return _show(values, [text], {"type": kind, f"{kind}_id": values.id, "result": "unregistered"})
 
 
 def _list_endpoints(admin: Admin, values: SimpleNamespace) -> int:
@@ -95,12 +114,15 @@ def _list_endpoints(admin: Admin, values: SimpleNamespace) -> int:
         found = describe_cluster(admin, fenced=values.include_fenced_brokers)
     except (UnsupportedError, WrongListenerError) as error:
         return _unsupported(error, getattr(error, "java", _NO_METADATA), values)
-    return _show(values, _endpoint_table(found), {"type": "endpoints", "endpoints": _endpoint_objects(found)})
+    endpoints = [_node_object(found.kind.noun, node) for node in sorted(found.nodes)]
+    return _show(values, _endpoint_table(found), {"type": "endpoints", "endpoints": endpoints})
 
 
 def _unsupported(error: MetashellError, text: str, values: SimpleNamespace) -> int:
-    """Kafka's tool takes a controller that is asked as a broker for an old cluster, and ends well; what it is, stderr says."""
-    if values.output != "kafka" or values.bootstrap_controller:
+    """Kafka's tool ends well, and takes a controller that is asked as a broker for an old cluster; what it is, stderr says."""
+    from metashell.admin.errors import WrongListenerError
+
+    if values.output != "kafka" or (values.bootstrap_controller and isinstance(error, WrongListenerError)):
         raise error
     sys.stdout.write(f"{text}\n")
     complain(NAME, str(error))
@@ -117,19 +139,15 @@ def _show(values: SimpleNamespace, lines: Iterable[str], found: dict[str, object
     return STATUS_OK
 
 
-def _endpoint_objects(found: ClusterDescription) -> list[dict[str, object]]:
-    kind = found.kind.noun
-    return [
-        {
-            "type": kind,
-            "id": node.id,
-            "host": node.address.host,
-            "port": node.address.port,
-            "rack": node.rack,
-            "state": ("fenced" if node.is_fenced else "unfenced") if kind == "broker" else None,
-        }
-        for node in sorted(found.nodes)
-    ]
+def _node_object(kind: str, node: Node) -> dict[str, object]:
+    return {
+        "type": kind,
+        "id": node.id,
+        "host": node.address.host,
+        "port": node.address.port,
+        "rack": node.rack,
+        "state": ("fenced" if node.is_fenced else "unfenced") if kind == "broker" else None,
+    }
 
 
 def _endpoint_table(found: ClusterDescription) -> list[str]:
@@ -151,10 +169,61 @@ def _endpoint_table(found: ClusterDescription) -> list[str]:
     ]
 
 
+# ---- api-versions
+
+
+def _api_versions(admin: Admin, values: SimpleNamespace) -> int:
+    from metashell.admin.api_versions import describe_api_versions
+
+    found = describe_api_versions(admin)
+    nodes = [{**_node_object(admin.kind.noun, node), **_apis_object(apis)} for node, apis in found]
+    return _show(values, (line for node, apis in found for line in _api_lines(node, apis)), {"type": "api_versions", "nodes": nodes})
+
+
+def _api_lines(node: Node, apis: list[ApiSupport] | MetashellError) -> list[str]:
+    """What NodeApiVersions.toString says of a node."""
+    from metashell.admin.errors import AdminError
+    from metashell.cli.kafka_admin import exception_text
+
+    head = f"{node.address} (id: {node.id} rack: {node.rack or 'null'} isFenced: {str(node.is_fenced).lower()}) -> "
+    if not isinstance(apis, list):
+        return [f"{head}ERROR: {exception_text(apis) if isinstance(apis, AdminError) else apis}"]
+    return [f"{head}(", *",\n".join(f"\t{_api_text(api)}" for api in apis).split("\n"), ")"]
+
+
+def _api_text(api: ApiSupport) -> str:
+    text = f"{api.name or 'UNKNOWN'}({api.key}): "
+    if api.versions is None:
+        return f"{text}UNSUPPORTED"
+    low, high = api.versions
+    text += f"{low}" if low == high else f"{low} to {high}"
+    if api.usable is not None:
+        return f"{text} [usable: {api.usable}]"
+    return f"{text} [unusable: node too {'old' if api.is_too_old else 'new'}]" if api.name else text
+
+
+def _apis_object(apis: list[ApiSupport] | MetashellError) -> dict[str, object]:
+    if not isinstance(apis, list):
+        return {"apis": None, "error": str(apis)}
+    rows = [
+        {
+            "key": api.key,
+            "name": api.name,
+            "min": api.versions and api.versions[0],
+            "max": api.versions and api.versions[1],
+            "usable": api.usable,
+        }
+        for api in apis
+    ]
+    return {"apis": rows, "error": None}
+
+
 _COMMANDS: dict[str, Callable[[Admin, SimpleNamespace], int]] = {
     "cluster-id": _cluster_id,
     "unregister": _unregister,
+    "unregister-controller": _unregister_controller,
     "list-endpoints": _list_endpoints,
+    "api-versions": _api_versions,
 }
 
 main = kafka_tool(NAME, run)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from metashell.dump.options import DumpOptions
 
 NAME = "kafka-dump-log"
-KAFKA_VERSION = "4.3.1"
 
 
 def run(words: list[str]) -> int:
@@ -27,7 +26,9 @@ def run(words: list[str]) -> int:
         _print_help()
         return STATUS_FAILED
     if values.version:
-        sys.stdout.write(f"{KAFKA_VERSION}\n")
+        from metashell.codec.releases import NEWEST_RELEASE
+
+        sys.stdout.write(f"{NEWEST_RELEASE.patch}\n")
         return STATUS_OK
     if values.files is None:
         raise UsageError('Missing required argument "[files]"', "--files")

@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
     from metashell.admin.admin import Admin
     from metashell.admin.quorum import QuorumDescription, Replica
+    from metashell.errors import MetashellError
+    from metashell.values import ReplicaKey
 
 NAME = "kafka-metadata-quorum"
 _HEADS = ("NodeId", "DirectoryId", "LogEndOffset", "Lag", "LastFetchTimestamp", "LastCaughtUpTimestamp", "Status")
 _NO_FILE = "You must supply the configuration file of the controller you are adding when using add-controller."
+_UNREGISTER_LATER = "{}. To unregister the controller from the cluster, run `kafka-cluster.sh unregister-controller --id {}`."
 
 
 def run(words: list[str]) -> int:
@@ -43,7 +46,7 @@ def _perform(command: str, values: SimpleNamespace) -> int:
 
     config = values.command_config
     if config is not None and not os.path.exists(config):
-        raise TerseError(f"Properties file {config} does not exists!")
+        raise TerseError(f"Properties file {config} does not exist.")
     with open_admin(NAME, config, values.bootstrap_server, values.bootstrap_controller) as admin:
         return _COMMANDS[command](admin, values)
 
@@ -237,23 +240,69 @@ def _add_controller(admin: Admin, values: SimpleNamespace) -> int:
 
 
 def _remove_controller(admin: Admin, values: SimpleNamespace) -> int:
-    from metashell.admin.quorum import remove_voter
     from metashell.cli.kafka_admin import TerseError
     from metashell.values import ReplicaKey, uuid_from_text, uuid_text
 
-    if values.controller_id < 0:
-        raise TerseError(f"Invalid negative --controller-id: {values.controller_id}")
+    id = values.controller_id
+    if id < 0:
+        raise TerseError(f"Invalid negative --controller-id: {id}")
     try:
         directory_id = uuid_from_text(values.controller_directory_id)
     except ValueError as error:
         raise TerseError(f"Failed to parse --controller-directory-id: {_uuid_fault(values.controller_directory_id) or error}") from None
     if not values.dry_run:
-        remove_voter(admin, ReplicaKey(values.controller_id, directory_id))
-    done = "DRY RUN of removing " if values.dry_run else "Removed "
-    text = f"{done} KRaft controller {values.controller_id} with directory id {uuid_text(directory_id)}"
-    result = "would be removed" if values.dry_run else "removed"
-    found = {"type": "controller", "id": values.controller_id, "directory_id": uuid_text(directory_id), "result": result}
-    return _show([text], found, values)
+        _remove_voter(admin, ReplicaKey(id, directory_id), unregisters=values.unregister)
+    done, result = ("DRY RUN of removing", "would be removed") if values.dry_run else ("Removed", "removed")
+    lines = [f"{done} KRaft controller {id} with directory id {uuid_text(directory_id)}"]
+    found = {"type": "controller", "id": id, "directory_id": uuid_text(directory_id), "result": result}
+    try:
+        if values.unregister:
+            found["registration"] = "failed"
+            if not values.dry_run:
+                _unregister_controller(admin, id)
+            done, found["registration"] = (
+                ("DRY RUN of unregistering", "would be unregistered") if values.dry_run else ("Unregistered", "unregistered")
+            )
+            lines.append(f"{done} KRaft controller {id}")
+    finally:
+        # The voter is removed, whatever becomes of its registration.
+        _show(lines, found, values)
+    return STATUS_OK
+
+
+def _remove_voter(admin: Admin, voter: ReplicaKey, *, unregisters: bool) -> None:
+    """Errors: TerseError, where the registration is left for the reason that there is no such voter; AdminError; MetashellError."""
+    from metashell.admin.errors import AdminError, UnsupportedError
+    from metashell.admin.quorum import remove_voter
+    from metashell.cli.kafka_admin import TerseError
+    from metashell.codec.error_codes import UNSUPPORTED_VERSION, VOTER_NOT_FOUND
+
+    try:
+        remove_voter(admin, voter)
+    except (AdminError, UnsupportedError) as error:
+        if not unregisters or (isinstance(error, AdminError) and error.code not in (UNSUPPORTED_VERSION, VOTER_NOT_FOUND)):
+            raise
+        text = f"Failed to remove KRaft voter {voter.id}: {_words(error)}"
+        raise TerseError(_UNREGISTER_LATER.format(text, voter.id)) from None
+
+
+def _unregister_controller(admin: Admin, id: int) -> None:
+    """Errors: TerseError."""
+    from metashell.admin.cluster import unregister_controller
+    from metashell.cli.kafka_admin import TerseError
+    from metashell.errors import MetashellError
+
+    try:
+        unregister_controller(admin, id)
+    except MetashellError as error:
+        raise TerseError(_UNREGISTER_LATER.format(f"Failed to unregister controller {id}: {_words(error)}", id)) from None
+
+
+def _words(error: MetashellError) -> str:
+    """The message of the exception that stands for an error."""
+    from metashell.admin.errors import AdminError, UnsupportedError
+
+    return error.words if isinstance(error, AdminError) else error.java if isinstance(error, UnsupportedError) else str(error)
 
 
 def _uuid_fault(text: str) -> str:

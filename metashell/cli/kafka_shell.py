@@ -46,6 +46,7 @@ def _run_on_source(values: SimpleNamespace) -> int:
     from metashell.cli.earlier import READS_LOG_ONLY, compares_with_quorum, other_past, past_of_path
     from metashell.cli.loading import load, report_faults, run_commands
     from metashell.errors import UsageError
+    from metashell.image.newer import lacks_some
     from metashell.progress import shown_while
 
     if values.at is not None and values.certain_only:
@@ -84,7 +85,7 @@ def _run_on_source(values: SimpleNamespace) -> int:
     if values.at is not None:
         _show_moment(context, values.at)
     status = run_commands(context, values.command, keep_going=values.keep_going)
-    return max(status, STATUS_FAILED if context.image.faults else STATUS_OK)
+    return max(status, STATUS_FAILED if lacks_some(context.image) else STATUS_OK)
 
 
 def _run_on_past(values: SimpleNamespace) -> int:
@@ -92,6 +93,7 @@ def _run_on_past(values: SimpleNamespace) -> int:
     from metashell.cli.earlier import check_path, image_of_moment, other_past, past_of_path
     from metashell.cli.loading import Loaded, report_faults, run_commands
     from metashell.image import EMPTY_IMAGE
+    from metashell.image.newer import lacks_some
 
     path = _path(values)
     check_path(path)
@@ -106,7 +108,7 @@ def _run_on_past(values: SimpleNamespace) -> int:
         context.at = image.provenance.end_offset
         context.present = EMPTY_IMAGE
     status = run_commands(context, values.command, keep_going=values.keep_going)
-    return max(status, STATUS_FAILED if image.faults else STATUS_OK)
+    return max(status, STATUS_FAILED if lacks_some(image) else STATUS_OK)
 
 
 def _show_moment(context: Context, text: str) -> None:
@@ -152,6 +154,7 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
     from metashell.cli.earlier import KeptQuorum, other_past
     from metashell.cli.loading import Loaded, report_faults, run_commands
     from metashell.errors import UsageError
+    from metashell.image.newer import lacks_some
     from metashell.live.attach import attach
     from metashell.progress import shown_while
 
@@ -181,7 +184,7 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
             status = run_commands(context, values.command, keep_going=values.keep_going)
         finally:
             groups.close()
-        return max(status, STATUS_FAILED if context.image.faults else STATUS_OK)
+        return max(status, STATUS_FAILED if lacks_some(context.image) else STATUS_OK)
 
 
 def _lagging(values: SimpleNamespace, limit_ms: int) -> list[str]:

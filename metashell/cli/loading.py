@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from metashell.settings import Settings
     from metashell.shell.context import Context, KeyGuide
 
-KAFKA_VERSION = "4.3.1"
-KAFKA_COMMIT_ID = "26b251a451ce941d"
-"""The release that Kafka's names behave as, and the commit that its shell shows in /local."""
+KAFKA_COMMIT_ID = "1156b2752aaa28ea"
+"""The commit of the newest release, which Kafka's shell shows in /local."""
 
 
 class Loaded(NamedTuple):
@@ -97,19 +96,26 @@ def refuse_nothing(path: str, source: FileSource | DirectorySource, image: Metad
 
 
 def report_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
-    """Report the first fault and the number of all in one line on stderr; with `verbose` all faults and torn tails."""
+    """Report the first fault and the number of all in one line on stderr, and in another what is newer than known.
+
+    With `verbose` all faults and torn tails are reported.
+    """
+    from metashell.image.newer import damage_of, newer_line, newer_parts
+
     provenance = loaded.image.provenance
     if verbose:
         certain = provenance.certain_to
         reach = "none of it certain" if certain is None else f"certain to offset {certain}"
         complain(name, f"{loaded.path}: {loaded.kind}, {reach}, end offset {provenance.end_offset}")
-        for fault in (*loaded.image.faults, *loaded.image.torn_tails):
+        for fault in (*loaded.image.faults, *loaded.image.unread, *loaded.image.torn_tails):
             complain(name, str(fault))
-    elif faults := loaded.image.faults:
+    elif faults := damage_of(loaded.image):
         notes = [f"1 of {len(faults)} faults; -v shows all"] if len(faults) > 1 else []
         if starts_late(loaded):
             notes.append("a later segment lacks what came before it: open its directory instead")
         complain(name, f"{faults[0]} ({'; '.join(notes)})" if notes else str(faults[0]))
+    if newer := newer_parts(loaded.image):
+        complain(name, newer_line(newer))
 
 
 def starts_late(loaded: Loaded) -> bool:
@@ -168,12 +174,13 @@ def make_context(
     that they choose, or else text.
     """
     from metashell import __version__
+    from metashell.codec.releases import NEWEST_RELEASE
     from metashell.forms import standard_output
     from metashell.nodes import LocalInfo, build_root
     from metashell.shell.context import Context
 
     ours = LocalInfo(version=__version__)
-    local = ours if voice == "own" else LocalInfo(version=KAFKA_VERSION, commit_id=KAFKA_COMMIT_ID)
+    local = ours if voice == "own" else LocalInfo(version=NEWEST_RELEASE.patch, commit_id=KAFKA_COMMIT_ID)
     display = standard_output(no_color=no_color)
     if not width:
         display.width = None

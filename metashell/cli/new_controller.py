@@ -1,6 +1,6 @@
 """The controller that a server.properties describes, for those who want to make it a voter.
 
-Source: org.apache.kafka.tools.MetadataQuorumCommand of 4.3.1, whose words the errors have.
+Source: org.apache.kafka.tools.MetadataQuorumCommand of 4.4.0, whose words the errors have.
 """
 
 from __future__ import annotations

@@ -37,6 +37,7 @@ def run(words: list[str]) -> int:
 def _rehearse(values: SimpleNamespace) -> int:
     from metashell.cli.rehearsing import check_parts, subject_of
     from metashell.forms import standard_output
+    from metashell.image.newer import lacks_some
 
     show = check_parts(values.show, values.output)
     plan, steps = _asked(values.words)
@@ -47,7 +48,7 @@ def _rehearse(values: SimpleNamespace) -> int:
         status = _run_steps(values, display, subject, plan, steps, assumptions, show)
     else:
         status = _answer_standing(values, display, subject, assumptions)
-    return max(status, STATUS_FAILED if subject.image.faults else STATUS_OK)
+    return max(status, STATUS_FAILED if lacks_some(subject.image) else STATUS_OK)
 
 
 # ---- the command line

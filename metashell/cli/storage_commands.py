@@ -134,6 +134,12 @@ def _warn(tool: str, plan: FormatPlan) -> None:
     """Warn about what works now and fails later."""
     if plan.finishes:
         complain(tool, f"finishing an interrupted format; already done: {', '.join(plan.formatted)}")
+    if plan.needs_newer_server and any(directory.holds_partition for directory in plan.directories):
+        complain(
+            tool,
+            f"warning: servers before 4.4 start on this layout without its records, also at metadata.version {plan.release}; "
+            "`metashell storage format --layout 4.3` writes what they read",
+        )
     if os.geteuid() != 0:
         return
     for directory in plan.directories:
@@ -198,6 +204,7 @@ def _request(values: SimpleNamespace) -> FormatRequest:
         quorum=quorum,
         initial_controllers=values.initial_controllers or "",
         ignore_formatted=values.ignore_formatted,
+        layout=values.layout,
     )
 
 

@@ -8,6 +8,7 @@ Source: org.apache.kafka.server.common.serialization.AbstractApiMessageSerde, Me
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from metashell.codec.dispatch import KIP631_TYPES, METADATA_TYPES
@@ -30,6 +31,17 @@ _UNSUPPORTED_VERSION = "org.apache.kafka.common.errors.UnsupportedVersionExcepti
 
 class FrameError(DecodeError):
     """A value that is no metadata record; the text is what Kafka's tools print about it."""
+
+
+class UnknownFrameVersionError(FrameError):
+    """A frame of a version that is not known."""
+
+    def __init__(self, version: int, offset: int) -> None:
+        text = (
+            f"Could not deserialize metadata record due to unknown frame version {version}(only frame version {FRAME_VERSION} is supported)"
+        )
+        super().__init__(text, offset=offset)
+        self.newer = f"frame version {version}"
 
 
 class UnknownRecord:
@@ -97,6 +109,46 @@ class MetadataRecord:
         """The message that `body` is of; None for an UnknownRecord."""
         return None if isinstance(self.body, UnknownRecord) else metadata_message(self.type_id, self.family)
 
+    @property
+    def newer(self) -> str:
+        """The name of what is newer than what is known: the type of the record, its version or a tagged field; empty for nothing."""
+        message = metadata_message(self.type_id, self.family)
+        if message is None:
+            return f"record type {self.type_id}"
+        if self.version > message.versions[1]:
+            return f"{self.type_name} version {self.version}"
+        return f"{self.type_name} tag {self.unknown_tags[0]}" if self.unknown_tags else ""
+
+    @property
+    def unknown_tags(self) -> list[int]:
+        """The numbers of the tagged fields that are not known and so were not read."""
+        return [] if isinstance(self.body, UnknownRecord) else list(unknown_tags(self.body))
+
+
+def refuse_newer_structs(message: MessageType, version: int, body: Any) -> None:
+    """Errors: DecodeError for a struct in a message of a version above the newest: that alone Kafka does not read as the newest."""
+    if version > message.versions[1] and _holds_structs(body):
+        raise DecodeError(f"version {version} of a struct is not known")
+
+
+def _holds_structs(body: Any) -> bool:
+    for name in body.__slots__:
+        value = getattr(body, name)
+        if hasattr(value[0] if isinstance(value, tuple) and value else value, "unknown_tags"):
+            return True
+    return False
+
+
+def unknown_tags(body: Any) -> Iterator[int]:
+    """The numbers of the tagged fields that a message's schema does not have, of the structs in it too."""
+    for tag, _ in body.unknown_tags:
+        yield tag
+    for name in body.__slots__:
+        value = getattr(body, name)
+        for item in value if isinstance(value, tuple) else (value,):
+            if hasattr(item, "unknown_tags"):
+                yield from unknown_tags(item)
+
 
 def record_type_name(type_id: int, family: str = "metadata") -> str:
     """Kafka's upper-case name of a record type, or `UNKNOWN_RECORD_<type>`."""
@@ -119,10 +171,7 @@ def read_frame(buf: bytes, start: int, end: int) -> Frame:
         return Frame(FRAME_VERSION, buf[start + 1], buf[start + 2], start + 3)
     frame_version, pos = _frame_int16(buf, start, end, "frame version")
     if frame_version not in (FRAME_VERSION, KIP631_FRAME_VERSION):
-        raise FrameError(
-            f"Could not deserialize metadata record due to unknown frame version {frame_version}(only frame version 1 is supported)",
-            offset=start,
-        )
+        raise UnknownFrameVersionError(frame_version, start)
     type_id, pos = _frame_int16(buf, pos, end, "type")
     version, pos = _frame_int16(buf, pos, end, "version")
     return Frame(frame_version, type_id, version, pos)

@@ -32,11 +32,19 @@ CORDONED_DIRECTORIES_LEVEL: Final = 30
 ACL_RANGES_LEVEL: Final = 32
 """From here on the host of an ACL may be a CIDR range."""
 UNREGISTER_CONTROLLER_LEVEL: Final = 33
+BOOTSTRAP_SNAPSHOT_LEVEL: Final = 31
+"""The first level of 4.4: servers that know it find the first records of a cluster in its bootstrap snapshot."""
 
 
 def metadata_version_name(level: int) -> str:
     """The name of a level, `4.0-IV3`; of one that has no name here, its number."""
     return _NAMES[level - 1] if OLDEST_LEVEL <= level <= NEWEST_LEVEL else str(level)
+
+
+def level_name(feature: str, level: int) -> str:
+    """The level of a feature for a person: `metadata.version 33 (4.4-IV2)`, `share.version 2`."""
+    is_named = feature == METADATA_VERSION and OLDEST_LEVEL <= level <= NEWEST_LEVEL
+    return f"{feature} {level} ({metadata_version_name(level)})" if is_named else f"{feature} {level}"
 
 
 class RecordVersions(NamedTuple):

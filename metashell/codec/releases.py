@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, NEWEST_LEVEL, OLDEST_LEVEL, metadata_version_name
+from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, NEWEST_LEVEL, OLDEST_LEVEL, level_name, metadata_version_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,7 +91,6 @@ class Unsupported(NamedTuple):
     @property
     def text(self) -> str:
         """One clause for a person: `metadata.version 33 (4.4-IV2) is not supported: 7 to 30 are; Kafka 4.4 supports it`."""
-        name = f" ({metadata_version_name(self.level)})" if self.feature == METADATA_VERSION and self.level <= NEWEST_LEVEL else ""
         supported = "the feature is unknown" if self.supported is None else f"{self.supported[0]} to {self.supported[1]} are"
         if not self.releases:
             who = f"no release up to {NEWEST_RELEASE.name} supports it"
@@ -99,7 +98,7 @@ class Unsupported(NamedTuple):
             who = f"Kafka {self.releases[0]} and later support it" if len(self.releases) > 1 else f"Kafka {self.releases[0]} supports it"
         else:
             who = f"Kafka {self.releases[0]} to {self.releases[-1]} support it"
-        return f"{self.feature} {self.level}{name} is not supported: {supported}; {who}"
+        return f"{level_name(self.feature, self.level)} is not supported: {supported}; {who}"
 
 
 def unsupported_features(levels: Mapping[str, int], release: Release = NEWEST_RELEASE) -> list[Unsupported]:

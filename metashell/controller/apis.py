@@ -1,7 +1,7 @@
 """Every API that a controller lists: its name, its versions, and whether brokers forward it for their clients.
 
 Raft and the server answer some of them; a broker's descriptions of users and tokens are listed too, as Kafka lists them.
-Source: the request schemas of Kafka 4.3.1 with the listener `controller`, ApiKeys.forwardable; controller.md 32.1.
+Source: the request schemas of Kafka 4.4.0 with the listener `controller`, ApiKeys.forwardable; controller.md 32.1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Api(NamedTuple):
 APIS: Final[dict[int, Api]] = {
     1: Api("Fetch", 4, 18),
     17: Api("SaslHandshake", 0, 1),
-    18: Api("ApiVersions", 0, 4),
+    18: Api("ApiVersions", 0, 5),
     19: Api("CreateTopics", 2, 7, is_forwarded=True),
     20: Api("DeleteTopics", 1, 6, is_forwarded=True),
     29: Api("DescribeAcls", 1, 3),
@@ -63,5 +63,6 @@ APIS: Final[dict[int, Api]] = {
     80: Api("AddRaftVoter", 0, 1, is_forwarded=True),
     81: Api("RemoveRaftVoter", 0, 0, is_forwarded=True),
     82: Api("UpdateRaftVoter", 0, 0),
+    94: Api("UnregisterController", 0, 0, is_forwarded=True),
 }
 """By api key."""

@@ -105,4 +105,5 @@ ROUTES: Final[dict[int, Route]] = {
     80: Route(_ask_raft, top_level("AddRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
     81: Route(_ask_raft, top_level("RemoveRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
     73: Route(directories.assign, directories.refuse, _ACTION),
+    94: Route(controllers.unregister, top_level("UnregisterController"), _ALTER),
 }

@@ -10,13 +10,15 @@ from typing import NamedTuple
 
 from metashell.codec.checked_batches import checked_batches
 from metashell.controller_server.config import ControllerConfig
-from metashell.controller_server.records import records_of
 from metashell.errors import MetashellError
 from metashell.image.loss import VersionedRecord
+from metashell.log.first_records import first_records_file
 from metashell.log.meta_properties import META_PROPERTIES
 from metashell.log.metadata_log import MetadataLog
 from metashell.log.names import BOOTSTRAP_CHECKPOINT, METADATA_DIRECTORY
+from metashell.server.records import records_of
 from metashell.storage.ensemble import load_ensemble, verify_ensemble
+from metashell.values import BOOTSTRAP_SNAPSHOT_ID
 
 
 class Formatted(NamedTuple):
@@ -56,9 +58,11 @@ def formatted_for(config: ControllerConfig) -> Formatted:
     return Formatted(clusters[0], meta.directory_id)
 
 
-def bootstrap_records(directory: str) -> list[VersionedRecord]:
-    """The first records of a new cluster, as formatting left them; none where it left no file. Errors: LogCorruptError, OSError."""
-    path = os.path.join(directory, BOOTSTRAP_CHECKPOINT)
+def bootstrap_records(directory: str, log: MetadataLog) -> list[VersionedRecord]:
+    """The first records of a new cluster, as formatting left them; none where it left none. Errors: LogCorruptError, OSError."""
+    # Behind a newer snapshot nobody looks into the bootstrap snapshot any more.
+    is_new = log.snapshots()[-1:] == [BOOTSTRAP_SNAPSHOT_ID]
+    path = first_records_file(directory) if is_new else os.path.join(directory, BOOTSTRAP_CHECKPOINT)
     try:
         with open(path, "rb") as file:
             data = file.read()

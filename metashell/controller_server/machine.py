@@ -34,7 +34,6 @@ from metashell.controller import Decision, Purgatory, QuorumController, Request
 from metashell.controller.decision import TOO_LARGE
 from metashell.controller.routes import ROUTES
 from metashell.controller_server.queue import EventQueue, Pace, Steps
-from metashell.controller_server.records import records_of
 from metashell.ids import Epoch, NodeId
 from metashell.image import MetadataImage
 from metashell.image.loss import VersionedRecord
@@ -44,6 +43,7 @@ from metashell.raft.errors import BufferAllocationError, InvalidUpdateVersionErr
 from metashell.raft.roles import Leader
 from metashell.server.events import Event
 from metashell.server.image_machine import loaded_snapshot
+from metashell.server.records import records_of
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
 
@@ -401,8 +401,8 @@ class ControllerMachine:
             controller.commit(header.last_offset)
             self._size += len(batch.data)
             self._complete()
-        node = self.driver.node
-        if node.high_watermark is not None and state.committed_offset >= node.high_watermark - 1:
+        committed = self.driver.node.quorum_high_watermark
+        if committed is not None and state.committed_offset >= committed - 1:
             self.is_caught_up = True
         if not done.done():
             done.set_result(self._snapshot(batches[-1]))

@@ -32,7 +32,7 @@ from metashell.controller_server.leaderless import Leaderless
 from metashell.controller_server.machine import ControllerMachine, SnapshotLimits
 from metashell.controller_server.registration import Registration
 from metashell.errors import MetashellError
-from metashell.image import MetadataImage, Voter, VoterSet
+from metashell.image import EMPTY_IMAGE, MetadataImage, Voter, VoterSet
 from metashell.image.voters import VoterEndpoint
 from metashell.log.metadata_log import MetadataLog
 from metashell.net.listener import Listener
@@ -41,6 +41,7 @@ from metashell.raft.config import RaftConfig
 from metashell.raft.messages import Endpoint
 from metashell.raft.node import RaftNode
 from metashell.server.election_store import ElectionStore, newest_epoch
+from metashell.server.records import check_log
 from metashell.server.replica_server import Parts, ReplicaServer
 from metashell.values import ZERO_UUID
 
@@ -73,13 +74,14 @@ class ControllerServer:
         """Open the directory and the listeners; the port of each listener, by name. Errors: MetashellError, OSError."""
         config = self.config
         formatted = self._formatted = formatted_for(config)
-        bootstrap = bootstrap_records(config.directory)
         log = self._log = await asyncio.to_thread(open_log, config)
         try:
             for repair in log.repairs:
                 self._on_event(f"recovery: {repair}")
+            await asyncio.to_thread(check_log, log)
             ids = sorted(static_voters(config)) if static_voter_ids is None else sorted(static_voter_ids)
             store = ElectionStore(log.directory, ids)
+            bootstrap = bootstrap_records(config.directory, log)
             controller = QuorumController(settings_of(config, formatted.cluster_id), self._random, bootstrap)
             limits = SnapshotLimits(
                 config.number("metadata.log.max.record.bytes.between.snapshots"), config.number("metadata.log.max.snapshot.interval.ms")
@@ -99,9 +101,7 @@ class ControllerServer:
             )
             replica = self._replica = ReplicaServer(parts)
             # Before the log was read to its end, the image may have users and tokens that a later record removes.
-            credentials = ImageCredentials(
-                lambda: controller.image if machine.is_caught_up else MetadataImage(), controller.state.settings.token_secret, wall_ms
-            )
+            credentials = ImageCredentials(lambda: self._caught_up_image, controller.state.settings.token_secret, wall_ms)
             listeners = [replace(options, features=apis.features) for options in listener_options(config, credentials)]
             opened = await _bound(replica, listeners)
         except BaseException:
@@ -130,7 +130,8 @@ class ControllerServer:
             new_uuid(self._random),
             advertised_endpoints(config, self._ports),
             config.protocols,
-            lambda: self.image,
+            # What it has not applied yet may end it: who registers understands all that is committed.
+            lambda: self._caught_up_image,
             lambda: leader_endpoint(self.node),
             peer_security(config),
             self._random,
@@ -245,6 +246,10 @@ class ControllerServer:
     def image(self) -> MetadataImage:
         """What is committed, outside of any transaction."""
         return self.machine.controller.image
+
+    @property
+    def _caught_up_image(self) -> MetadataImage:
+        return self.image if self.machine.is_caught_up else EMPTY_IMAGE
 
     @property
     def ports(self) -> Mapping[str, int]:

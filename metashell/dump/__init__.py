@@ -5,7 +5,7 @@ is read, formatted and written window by window, straight from bytes to text, so
 any reader of the output; a large file is formatted by as many processes as there are processors. Both voices, the rooms `own` and
 `kafka`, are tables of writers over one walk: `windows` and `writer` walk the batches and records of a log, `index_walk` the entries of
 an index and the log that it points into. Files are only read. A fault is reported where it lies, and everything else is still
-printed, except where Kafka's own tool would end. Kafka's voice knows the layouts of 4.3.1 only; ours tries every dialect and decodes
+printed, except where Kafka's own tool would end. Kafka's voice knows the layouts of 4.4.0 only; ours tries every dialect and decodes
 what lies inside records.
 """
 

@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from metashell.client.errors import ConnectError
 from metashell.codec import messages
 from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED, NONE, STALE_BROKER_EPOCH
-from metashell.codec.metadata_version import METADATA_VERSION
-from metashell.codec.releases import FEATURES
+from metashell.codec.releases import supported_features
 from metashell.net.addresses import Address
-from metashell.storage.features import NEWEST_TESTING_LEVEL, OLDEST_RELEASE_LEVEL
 
 if TYPE_CHECKING:
     from metashell.client.async_client import AsyncClient
@@ -92,8 +90,6 @@ class FakeBroker:
             return None
 
     def _registration(self) -> messages.BrokerRegistrationRequest:
-        ranges = {METADATA_VERSION: (OLDEST_RELEASE_LEVEL, NEWEST_TESTING_LEVEL)}
-        ranges |= {name: (0, len(levels) - 1) for name, levels in FEATURES.items()}
         feature, listener = messages.BrokerRegistrationRequest.Feature, messages.BrokerRegistrationRequest.Listener
         return messages.BrokerRegistrationRequest(
             broker_id=self.id,
@@ -101,7 +97,8 @@ class FakeBroker:
             incarnation_id=self._incarnation_id,
             listeners=(listener(name="PLAINTEXT", host=self._address.host, port=self._address.port, security_protocol=0),),
             features=tuple(
-                feature(name=name, min_supported_version=low, max_supported_version=high) for name, (low, high) in ranges.items()
+                feature(name=name, min_supported_version=low, max_supported_version=high)
+                for name, (low, high) in supported_features().items()
             ),
             rack=None,
             log_dirs=(self._directory_id,),

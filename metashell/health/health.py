@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, REGISTER_CONTROLLER_LEVEL
+from metashell.codec.code_words import ACL_OPERATIONS, ACL_PERMISSION_TYPES, ACL_RESOURCE_TYPES
+from metashell.codec.metadata_version import ACL_RANGES_LEVEL, REGISTER_CONTROLLER_LEVEL, level_name
+from metashell.codec.releases import NEWEST_RELEASE
 from metashell.health.min_isr import MinIsr
 from metashell.health.partitions import BITS, REASSIGNING, PartitionJudge
 from metashell.health.runs import PartitionSurvey
 from metashell.health.sweep import SoundColumns, Sweep
+from metashell.image.newer import damage_of, newer_parts
 from metashell.values import uuid_text
 
 if TYPE_CHECKING:
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 PartitionKey = tuple[bytes, int]
 """A partition by its topic's id and its number."""
 NOTHING_TOLD: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
-_ALSO_OF_A_PART: Final = {"incomplete", "fault", "lagging", "not_followed"}
+_ALSO_OF_A_PART: Final = {"incomplete", "fault", "newer_record", "newer_level", "lagging", "not_followed"}
 """What can be said of an image that lacks the beginning of the log."""
 STUCK_KIND: Final = "stuck_reassignment"
 BAD: Final = "bad"
@@ -57,7 +60,9 @@ KINDS: Final = (
     Kind("lagging", BAD, "replicas of the metadata that have not had all of it for too long"),
     Kind("unsupported_feature", BAD, "nodes that do not support a finalized feature level"),
     Kind("unreadable_min_isr", BAD, "values of min.insync.replicas that are no number from 1 on, so that another one counts"),
+    Kind("no_metadata_version", BAD, "no metadata.version is finalized: a controller of Kafka does not start on this log"),
     Kind("fault", BAD, "records that could not be applied"),
+    Kind("newer_record", BAD, f"records newer than Kafka {NEWEST_RELEASE.name}: what they change cannot be relied on"),
     Kind("at_min_isr", UNUSUAL, "partitions that lack replicas and have just min.insync.replicas in sync"),
     Kind("elr", UNUSUAL, "partitions with eligible or last known leader replicas"),
     Kind("not_preferred", UNUSUAL, "partitions not led by their preferred replica"),
@@ -66,6 +71,9 @@ KINDS: Final = (
     Kind("cordoned_directory", UNUSUAL, "partitions with a replica in a cordoned directory"),
     Kind("racks", UNUSUAL, "partitions on fewer racks than they could be on"),
     Kind("shutting_down", UNUSUAL, "brokers in controlled shutdown"),
+    Kind("newer_level", UNUSUAL, f"feature levels newer than those of Kafka {NEWEST_RELEASE.name}: their rules are not judged here"),
+    Kind("holds_upgrade", UNUSUAL, "nodes that do not support a feature level that others do, and so hold back an upgrade to it"),
+    Kind("acl_range", UNUSUAL, "ACLs whose host has a /: no client matches them before Kafka 4.4, which takes them as ranges of addresses"),
 )
 
 
@@ -243,11 +251,7 @@ class Health:
 
     def _unsupported(self) -> Iterator[str]:
         image = self.image
-        levels = dict(image.features.levels)
-        if image.features.metadata_version is not None:
-            levels[METADATA_VERSION] = image.features.metadata_version
-        if image.features.kraft_version:
-            levels[KRAFT_VERSION] = image.features.kraft_version
+        levels = image.features.finalized
         for id, broker in sorted(image.cluster.brokers.items()):
             yield from _missing_support(f"broker {id}", broker.supported_features, levels)
         for id, controller in sorted(image.cluster.controllers.items()):
@@ -265,8 +269,38 @@ class Health:
         is_written = image.leader or image.cluster.brokers or image.cluster.controllers or image.topics.by_id
         return iter(() if is_written else ("neither a leader nor a node nor a topic",))
 
+    def _no_metadata_version(self) -> Iterator[str]:
+        image = self.image
+        return iter(("metadata.version",) if image.leader is not None and image.features.metadata_version is None else ())
+
+    def _held_upgrades(self) -> Iterator[str]:
+        """The nodes that support less of a feature than another one, where that is more than what is finalized."""
+        cluster, finalized = self.image.cluster, self.image.features.finalized
+        nodes = [(f"broker {id}", broker.supported_features) for id, broker in sorted(cluster.brokers.items())]
+        nodes += [(f"controller {id}", controller.supported_features) for id, controller in sorted(cluster.controllers.items())]
+        for feature in sorted({name for _, supported in nodes for name in supported}):
+            highest = [(node, supported.get(feature, (0, 0))[1]) for node, supported in nodes]
+            best = max(level for _, level in highest)
+            if best > finalized.get(feature, 0):
+                words = level_name(feature, best).partition(" ")[2]
+                yield from (f"{node}: {level_name(feature, level)} at most, others {words}" for node, level in highest if level < best)
+
+    def _acl_ranges(self) -> Iterator[str]:
+        if (self.image.features.metadata_version or 0) >= ACL_RANGES_LEVEL:
+            return
+        for acl in sorted(self.image.acls.by_id.values()):
+            if "/" in acl.host:
+                done = f"{ACL_PERMISSION_TYPES.get(acl.permission_type)} {ACL_OPERATIONS.get(acl.operation)}"
+                yield f"{done} for {acl.principal} from {acl.host} on {ACL_RESOURCE_TYPES.get(acl.resource_type)} {acl.resource_name}"
+
+    def _newer_records(self) -> Iterator[str]:
+        return (part.text for part in newer_parts(self.image) if part.records)
+
+    def _newer_levels(self) -> Iterator[str]:
+        return (part.what for part in newer_parts(self.image) if not part.records)
+
     def _faults(self) -> Iterator[str]:
-        return map(str, self.image.faults)
+        return map(str, damage_of(self.image))
 
 
 _NODE_NAMES = {
@@ -278,6 +312,11 @@ _NODE_NAMES = {
     "incomplete": Health._missing,
     "empty": Health._empty,
     "unsupported_feature": Health._unsupported,
+    "no_metadata_version": Health._no_metadata_version,
+    "newer_record": Health._newer_records,
+    "newer_level": Health._newer_levels,
+    "holds_upgrade": Health._held_upgrades,
+    "acl_range": Health._acl_ranges,
     "fault": Health._faults,
 }
 
@@ -295,4 +334,4 @@ def _missing_support(node: str, supported: Map[str, tuple[int, int]], levels: di
     for name, level in sorted(levels.items()):
         low, high = supported.get(name, (0, 0))
         if not low <= level <= high:
-            yield f"{node}: {name} {level}, supports {low}-{high}"
+            yield f"{node}: {level_name(name, level)}, supports {low}-{high}"

@@ -50,6 +50,11 @@ class BrokerRegistration(NamedTuple):
     directories: tuple[bytes, ...] = ()
     cordoned_directories: tuple[bytes, ...] | None = None
 
+    @property
+    def is_cordoned(self) -> bool:
+        """Whether the broker has directories and wants no new replicas in any of them."""
+        return bool(self.directories) and set(self.directories) <= set(self.cordoned_directories or ())
+
 
 class ControllerRegistration(NamedTuple):
     """A controller as it registered."""

@@ -70,6 +70,11 @@ class MetadataDelta:
         """Take a record that only advances the log."""
 
 
+def area_of(message: str) -> str:
+    """The area of an image that a record is about, by its message's name; empty for none."""
+    return _ROUTES.get(message, ("", ""))[0]
+
+
 _AREAS: dict[str, Callable[[Any], Any]] = {
     "features": FeaturesDelta,
     "cluster": ClusterDelta,

@@ -10,7 +10,8 @@ class Fault(NamedTuple):
 
     Shape: `offset` is the log offset of the record (of the snapshot's own numbering inside a checkpoint), `position` the
     byte of its batch in `file`; -1 where there is none. `record_type` is Kafka's upper-case name, empty for a fault of
-    the file or the batch.
+    the file or the batch. `newer` names the part that is newer than what is known (`record type 30`, `TOPIC_RECORD version 1`), so that
+    nothing is damaged; it is empty for every other fault. `is_whole` says of such a record that all of it was read and applied.
     """
 
     file: str
@@ -18,6 +19,8 @@ class Fault(NamedTuple):
     position: int
     record_type: str
     reason: str
+    newer: str = ""
+    is_whole: bool = False
 
     def __str__(self) -> str:
         words = [self.file] if self.file else []

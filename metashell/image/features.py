@@ -5,14 +5,7 @@ from typing import Any, NamedTuple
 
 from immutables import Map
 
-from metashell.codec.metadata_version import (
-    KRAFT_VERSION,
-    METADATA_VERSION,
-    NEWEST_LEVEL,
-    OLDEST_LEVEL,
-    ZK_MIGRATION_LEVEL,
-    metadata_version_name,
-)
+from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, OLDEST_LEVEL, ZK_MIGRATION_LEVEL
 from metashell.codec.registry import message_type
 from metashell.image.faults import ReplayError
 from metashell.image.loss import LossHandler, VersionedRecord
@@ -29,6 +22,16 @@ class FeaturesImage(NamedTuple):
     kraft_version: int = 0
     levels: Map[str, int] = Map()
     zk_migration_state: int = 0
+
+    @property
+    def finalized(self) -> dict[str, int]:
+        """The level of every finalized feature by name, kraft.version and metadata.version too where they are set."""
+        levels = dict(self.levels)
+        if self.metadata_version is not None:
+            levels[METADATA_VERSION] = self.metadata_version
+        if self.kraft_version:
+            levels[KRAFT_VERSION] = self.kraft_version
+        return levels
 
     def write(self, level: int, loss: LossHandler) -> Iterator[VersionedRecord]:
         """The records of the features: metadata.version first, so that a reader knows what follows."""
@@ -53,7 +56,7 @@ class FeaturesDelta:
         self._zk_migration_state = image.zk_migration_state
 
     def replay_feature_level(self, record: Any) -> None:
-        """Errors: ReplayError for a metadata.version that means nothing; one newer than ours is kept."""
+        """Errors: ReplayError for a metadata.version that means nothing. `newer.py` judges one that is newer than ours."""
         name, level = record.name, record.feature_level
         if name == METADATA_VERSION:
             self._set_metadata_version(level)
@@ -68,9 +71,6 @@ class FeaturesDelta:
         if level < OLDEST_LEVEL:
             raise ReplayError(f"metadata.version {level} is below the oldest, {OLDEST_LEVEL}")
         self._metadata_version = level
-        if level > NEWEST_LEVEL:
-            newest = metadata_version_name(NEWEST_LEVEL)
-            raise ReplayError(f"metadata.version {level} is newer than {NEWEST_LEVEL} ({newest}), the newest known", applied=True)
 
     def replay_zk_migration_state(self, record: Any) -> None:
         self._zk_migration_state = record.zk_migration_state

@@ -22,8 +22,8 @@ class MetadataImage(NamedTuple):
     """Everything that metadata records describe, and what control records say of the quorum; it never changes.
 
     An image costs what differs from the one it was made from, so keeping old ones is cheap. `voters` and `leader` are
-    None where no control record named them. `faults` is what could not be applied; `torn_tails`
-    are no faults, but the normal end of a node's last segment.
+    None where no control record named them. `faults` is what could not be applied; `unread` is what is newer than the known schemas in
+    records that were applied all the same; `torn_tails` are no faults, but the normal end of a node's last segment.
     """
 
     features: FeaturesImage = FeaturesImage()
@@ -39,6 +39,7 @@ class MetadataImage(NamedTuple):
     leader: Leader | None = None
     provenance: Provenance = Provenance()
     faults: tuple[Fault, ...] = ()
+    unread: tuple[Fault, ...] = ()
     torn_tails: tuple[Fault, ...] = ()
 
     def has_same_metadata(self, other: "MetadataImage") -> bool:

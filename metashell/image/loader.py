@@ -9,7 +9,7 @@ from typing import Any
 from metashell.codec.batches import BatchHeader
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.codec.control import KRAFT_VERSION, KRAFT_VOTERS, LEADER_CHANGE, SNAPSHOT_HEADER, read_control_record
-from metashell.codec.frame import NO_VALUE, FrameError, UnknownRecord, read_metadata_record
+from metashell.codec.frame import NO_VALUE, FrameError, UnknownFrameVersionError, UnknownRecord, read_metadata_record
 from metashell.codec.record_walk import RecordFields, walk_records
 from metashell.errors import DecodeError
 from metashell.image.cut_batch import batches_before
@@ -94,6 +94,7 @@ class ImageLoader:
         self._base = image
         self._before_transaction: MetadataImage | None = None
         self._faults: list[Fault] = []
+        self._unread: list[Fault] = []
         self._voters = image.voters
         self._leader = image.leader
         self._kraft_version = image.features.kraft_version
@@ -106,6 +107,11 @@ class ImageLoader:
     def faults(self) -> Sequence[Fault]:
         """What was wrong with what this loader was given so far, in order: all of it is not in its images, or there with a doubt."""
         return self._faults
+
+    @property
+    def unread(self) -> Sequence[Fault]:
+        """See MetadataImage: what is newer in the records that were applied."""
+        return self._unread
 
     # ---- batches
 
@@ -167,15 +173,21 @@ class ImageLoader:
         try:
             record = read_metadata_record(buf, start, start + size)
         except FrameError as error:
-            self._add_fault(offset, "", str(error))
+            self._add_fault(offset, "", str(error), error.newer if isinstance(error, UnknownFrameVersionError) else "")
             return
         if record.family != "metadata":
             self._add_fault(offset, record.type_name, "frame version 0 is that of KIP-631's text, which no image is made of")
             return
-        if record.fault is not None:
+        newer = record.newer
+        if isinstance(record.body, UnknownRecord):
+            self._add_fault(offset, record.type_name, record.fault or "", newer)
+            return
+        if newer:
+            # Kafka applies it too: what it knows of the record is where it always was.
+            fault = self._fault(offset, record.type_name, record.fault or f"{newer} is not known", newer)
+            self._unread.append(fault._replace(is_whole=not record.unknown_tags))
+        elif record.fault is not None:
             self._add_fault(offset, record.type_name, record.fault)
-            if isinstance(record.body, UnknownRecord):
-                return
         try:
             self._replay(record.body, offset)
         except ReplayError as error:
@@ -224,7 +236,7 @@ class ImageLoader:
                 self._add_fault(record.offset, "", f"control record: {error}")
                 continue
             if isinstance(control.body, bytes):
-                self._add_fault(record.offset, control.type_name, control.fault or "unknown control record")
+                self._add_fault(record.offset, control.type_name, control.fault or "", f"control record type {control.type}")
             else:
                 self._apply_control(control.type, control.body, record.offset, batch.header)
 
@@ -257,6 +269,7 @@ class ImageLoader:
             leader=self._leader,
             provenance=provenance,
             faults=(*self._base.faults, *self._faults),
+            unread=(*self._base.unread, *self._unread),
         )
 
     def finish(self) -> MetadataImage:
@@ -266,7 +279,10 @@ class ImageLoader:
             self._add_fault(self._position.transaction_start, "BEGIN_TRANSACTION_RECORD", reason)
         return self.image()
 
-    def _add_fault(self, offset: int, record_type: str, reason: str) -> None:
+    def _add_fault(self, offset: int, record_type: str, reason: str, newer: str = "") -> None:
+        self._faults.append(self._fault(offset, record_type, reason, newer))
+
+    def _fault(self, offset: int, record_type: str, reason: str, newer: str) -> Fault:
         batch = self._batch
         assert batch is not None
-        self._faults.append(Fault(batch.file, offset, batch.position, record_type, reason))
+        return Fault(batch.file, offset, batch.position, record_type, reason, newer)

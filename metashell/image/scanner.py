@@ -190,7 +190,7 @@ class BatchScanner:
     def _new_change(self, buf: bytes, value: int, stop: int) -> RawChange:
         version = buf[value + 2]
         record: Any = message_type("metadata", "PartitionChangeRecord").reader(version)(buf, value + 3, stop)
-        if not check_change(record):
+        if record.unknown_tags or not check_change(record):
             raise _NeedsFoldingError
         tails = self._tails[buf[value : value + 3]]
         if len(tails) >= _TAILS_MAX:

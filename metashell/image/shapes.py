@@ -91,9 +91,12 @@ class RunMatcher:
         if version > NEWEST_PARTITION_VERSION or buf[value + 7 : value + _PREFIX_SIZE] != topic_id:
             return False
         try:
-            partition_from_record(partition_reader(version)(buf, value + 3, end - 1))
+            record = partition_reader(version)(buf, value + 3, end - 1)
+            partition_from_record(record)
         except (DecodeError, ReplayError):
             return False
+        if record.unknown_tags:
+            return False  # A newer release wrote it, which is noted where it is decoded.
         self._learn(buf, at, value, end, size << 3 | delta_end - body)
         return True
 

@@ -22,7 +22,7 @@ from metashell.errors import DecodeError
 
 OFFSET_ENTRY = Struct(">ii")
 TIME_ENTRY = Struct(">qi")
-ABORTED_TRANSACTION = Struct(">bxqqqq")
+ABORTED_TRANSACTION = Struct(">hqqqq")
 PRODUCER_ENTRY = Struct(">qhiqiqiq")
 PRODUCER_HEADER = Struct(">hIi")
 PRODUCER_SNAPSHOT_VERSION = 1

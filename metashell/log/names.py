@@ -9,12 +9,13 @@ from typing import Final, Literal, NamedTuple
 
 from metashell.codec.batches import RecordBatch
 from metashell.log.packing import COMPRESSED_SUFFIXES
-from metashell.values import OffsetAndEpoch
+from metashell.values import BOOTSTRAP_SNAPSHOT_ID, OffsetAndEpoch
 
 FileKind = Literal["segment", "checkpoint", "bootstrap"]
 
 METADATA_DIRECTORY = "__cluster_metadata-0"
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
+"""In a log directory that a release before 4.4 formatted: the records that the first leader writes into the log."""
 QUORUM_STATE = "quorum-state"
 META_PROPERTIES = "meta.properties"
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
@@ -91,6 +92,10 @@ def segment_name(base_offset: int) -> str:
 
 def checkpoint_name(snapshot_id: OffsetAndEpoch) -> str:
     return f"{snapshot_id.offset:020d}-{snapshot_id.epoch:010d}.checkpoint"
+
+
+BOOTSTRAP_SNAPSHOT: Final = checkpoint_name(BOOTSTRAP_SNAPSHOT_ID)
+"""In a metadata directory: the first voters of a dynamic quorum and, from 4.4 on, the records that the first leader writes into the log."""
 
 
 def index_name(base_offset: int) -> str:

@@ -39,9 +39,7 @@ from metashell.log.segment_index import SegmentIndex
 from metashell.log.snapshot import first_snapshot_fault
 from metashell.log.text_checkpoints import format_leader_epochs, format_topic_id, read_leader_epochs
 from metashell.log.text_files import read_text_file
-from metashell.values import METADATA_TOPIC_ID, OffsetAndEpoch, Recovering
-
-_BOOTSTRAP = OffsetAndEpoch(0, 0)
+from metashell.values import BOOTSTRAP_SNAPSHOT_ID, METADATA_TOPIC_ID, OffsetAndEpoch, Recovering
 
 
 @dataclass(slots=True)
@@ -208,7 +206,7 @@ class Opening:
     def _check_snapshots(self, ids: list[OffsetAndEpoch]) -> tuple[list[OffsetAndEpoch], dict[OffsetAndEpoch, Repair]]:
         """The snapshots without those newest ones that are rotten, and these. Older ones than the newest whole one are not read.
 
-        Errors: LogCorruptError where the bootstrap snapshot is among them: it names the voters, and nobody sends it.
+        Errors: LogCorruptError where the bootstrap snapshot is among them: it is what formatting left, and nobody sends it.
         """
         rotten: dict[OffsetAndEpoch, Repair] = {}
         for id in reversed(ids):
@@ -217,8 +215,8 @@ class Opening:
                 fault = first_snapshot_fault(file)
             if fault is None:
                 break
-            if id == _BOOTSTRAP:
-                reason = f"{fault.reason}; it names the first voters: copy that file from another controller of the cluster"
+            if id == BOOTSTRAP_SNAPSHOT_ID:
+                reason = f"{fault.reason}; it is what formatting left: copy that file from another controller of the cluster"
                 raise LogCorruptError(path, max(fault.position, 0), reason)
             rotten[id] = Repair(checkpoint_name(id), max(fault.position, 0), fault.reason)
         return [id for id in ids if id not in rotten], rotten

@@ -5,12 +5,12 @@ Source: KIP-35, KIP-511, KIP-584, KIP-1022, KIP-1242; org.apache.kafka.common.re
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from metashell.codec.api_keys import API_VERSIONS
+from metashell.codec.api_versions import is_valid_api_versions
 from metashell.codec.dispatch import REQUESTS
 from metashell.codec.error_codes import INVALID_REQUEST, REBOOTSTRAP_REQUIRED, UNSUPPORTED_VERSION
 from metashell.codec.messages import ApiVersionsResponse
@@ -33,8 +33,6 @@ IDENTITY_FROM: Final = 5
 """The version from which a client says which node of which cluster it believes to ask."""
 API_KEYS_MAX: Final = 1024
 """Entries of an ApiVersions answer that are looked at; Kafka has fewer than a hundred keys."""
-
-_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
 def supported_ranges(keys: Iterable[int] | None = None) -> dict[int, tuple[int, int]]:
@@ -116,12 +114,11 @@ def answer_api_versions(
 ) -> Any:
     """The response to an ApiVersionsRequest of a version that `ranges` has.
 
-    A name or version of the client's software that is not as KIP-511 says is answered with INVALID_REQUEST, and so is a cluster without
-    a node, or a node without a cluster. A client that means another node than `identity` gets REBOOTSTRAP_REQUIRED. Brokers compare;
-    controllers, and whoever does not know yet who asks, do not: `identity` is None there. Features whose lowest level is 0 are sent from
-    version 4 on only, because older clients cannot read them.
+    One that is not valid is answered with INVALID_REQUEST and no ranges. A client that means another node than `identity` gets
+    REBOOTSTRAP_REQUIRED. Brokers compare; controllers, and whoever does not know yet who asks, do not: `identity` is None there. Features
+    whose lowest level is 0 are sent from version 4 on only, because older clients cannot read them.
     """
-    if not _is_valid(request, version):
+    if not is_valid_api_versions(request, version):
         return ApiVersionsResponse(error_code=INVALID_REQUEST)
     if version >= IDENTITY_FROM and request.cluster_id is not None and identity not in (None, (request.cluster_id, request.node_id)):
         return ApiVersionsResponse(error_code=REBOOTSTRAP_REQUIRED)
@@ -137,13 +134,6 @@ def answer_api_versions(
         ),
         finalized_features_epoch=features.finalized_epoch,
     )
-
-
-def _is_valid(request: Any, version: int) -> bool:
-    if version >= IDENTITY_FROM and (request.cluster_id is None) is not (request.node_id == -1):
-        return False
-    names = (request.client_software_name, request.client_software_version)
-    return version < 3 or all(_SOFTWARE.fullmatch(name) for name in names)
 
 
 def answer_unknown_api_versions(ranges: ApiRanges) -> Any:

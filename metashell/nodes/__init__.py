@@ -5,7 +5,7 @@ contents; it never prints, colours, expands globs or reads a file, and it never 
 
 Two voices over one image:
 
-- Kafka's tree (`voice="kafka"`): names, order of children and every leaf's text (`kafka_text`) as Kafka 4.3.1
+- Kafka's tree (`voice="kafka"`): names, order of children and every leaf's text (`kafka_text`) as Kafka 4.4.0
   has them, with its oddities. A listed name may have no node, and a name may be listed twice: a quota entity
   of only defaults has the empty name, once for each such entity, `child("")` is None, and a mixed entity has
   the name of another one. Some names resolve without being listed: `finalized_anything`, `+1`, `007`, padded uuids.

@@ -34,7 +34,7 @@ def _leaf(kind: LeafKind, name: str, _: int, registration: object) -> SubjectLea
 
 
 def broker_text(broker: BrokerRegistration) -> str:
-    """Java's text of a broker's registration, as 4.3.1 prints it.
+    """Java's text of a broker's registration, as 4.4.0 prints it.
 
     Source: org.apache.kafka.metadata.BrokerRegistration.toString.
     """

@@ -1,4 +1,4 @@
-"""The command lines of dump-log: our own, and `kafka-dump-log` as Kafka 4.3.1 declares it."""
+"""The command lines of dump-log: our own, and `kafka-dump-log` as Kafka 4.4.0 declares it."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ KAFKA_DUMP_LOG = CommandSpec(
     summary="This tool helps to parse a log file and dump its contents to the console, "
     "useful for debugging a seemingly corrupt log segment.",
     description="""
-        Kafka's own tool under its name: options, output and exit statuses are those of Apache Kafka 4.3.1, except that a stack trace is
+        Kafka's own tool under its name: options, output and exit statuses are those of Apache Kafka 4.4.0, except that a stack trace is
         one line, and that no file is ever changed.
         """,
     options=(

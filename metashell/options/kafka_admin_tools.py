@@ -1,6 +1,6 @@
-"""The command lines of the tools with which Kafka administers a live cluster, as Kafka 4.3.1 declares them.
+"""The command lines of the tools with which Kafka administers a live cluster, as Kafka 4.4.0 declares them.
 
-Source: org.apache.kafka.tools.ClusterTool, MetadataQuorumCommand, FeatureCommand of 4.3.1.
+Source: org.apache.kafka.tools.ClusterTool, MetadataQuorumCommand, FeatureCommand of 4.4.0.
 """
 
 from __future__ import annotations
@@ -55,32 +55,35 @@ _CLUSTER_CONNECTION = (
     file_option("--command-config", "-c", metavar="COMMAND_CONFIG", help="Config properties file for the Admin client."),
 )
 
+
+def _id_of(kind: str) -> Option:
+    return Option(names=("--id", "-i"), metavar="ID", type="java-integer", required=True, help=f"The ID of the {kind} to unregister.")
+
+
 KAFKA_CLUSTER = CommandSpec(
     name="kafka-cluster",
     summary="The Kafka cluster tool.",
     description="""
-        Kafka's own cluster tool under its name: options, output and exit statuses are those of Apache Kafka 4.3.1, except that a cluster
+        Kafka's own cluster tool under its name: options, output and exit statuses are those of Apache Kafka 4.4.0, except that a cluster
         that cannot be reached is reported at once. As in KIP-631, the addresses may also stand in the property file, as
         bootstrap.servers or bootstrap.controllers. `-o json` gives the same as JSON.
         """,
     commands=(
         _command("cluster-id", "Get information about the ID of a cluster.", *_CLUSTER_CONNECTION),
-        _command(
-            "unregister",
-            "Unregister a broker.",
-            *_CLUSTER_CONNECTION,
-            Option(names=("--id", "-i"), metavar="ID", type="java-integer", required=True, help="The ID of the broker to unregister."),
-        ),
+        _command("unregister", "Unregister a broker.", *_CLUSTER_CONNECTION, _id_of("broker")),
+        _command("unregister-controller", "Unregister a controller.", *_CLUSTER_CONNECTION, _id_of("controller")),
         _command(
             "list-endpoints",
             "List endpoints",
             *_CLUSTER_CONNECTION,
             flag("--include-fenced-brokers", help="Whether to include fenced brokers when listing broker endpoints"),
         ),
+        _command("api-versions", "Get information about the api versions of the brokers or controllers.", *_CLUSTER_CONNECTION),
     ),
     examples=(
         ("kafka-cluster cluster-id --bootstrap-server localhost:9092", "the id of a cluster"),
         ("kafka-cluster unregister --bootstrap-controller localhost:9093 --id 3", "take broker 3 off the books"),
+        ("kafka-cluster unregister-controller --bootstrap-server localhost:9092 --id 3", "the same for a controller that was removed"),
         ("kafka-cluster list-endpoints --bootstrap-server localhost:9092 --include-fenced-brokers -o json", "all brokers, for a program"),
     ),
     epilog=(shared.KAFKA_EXIT_STATUS,),
@@ -96,7 +99,7 @@ KAFKA_METADATA_QUORUM = CommandSpec(
     name="kafka-metadata-quorum",
     summary="This tool describes kraft metadata quorum status.",
     description="""
-        Kafka's own quorum tool under its name: options, output and exit statuses are those of Apache Kafka 4.3.1, except that a cluster
+        Kafka's own quorum tool under its name: options, output and exit statuses are those of Apache Kafka 4.4.0, except that a cluster
         that cannot be reached is reported at once, and that a change of leader while it runs is followed. `-o json` gives the same as JSON.
         """,
     options=(
@@ -139,6 +142,7 @@ KAFKA_METADATA_QUORUM = CommandSpec(
                 help="The directory ID of the controller to remove.",
             ),
             _QUORUM_DRY_RUN,
+            flag("--unregister", help="If set, also unregister the controller after successfully removing it from the voter set."),
         ),
     ),
     examples=(
@@ -182,7 +186,7 @@ KAFKA_FEATURES = CommandSpec(
     name="kafka-features",
     summary="This tool manages feature flags in Kafka.",
     description="""
-        Kafka's own features tool under its name: options, output and exit statuses are those of Apache Kafka 4.3.1, except that a cluster
+        Kafka's own features tool under its name: options, output and exit statuses are those of Apache Kafka 4.4.0, except that a cluster
         or node that cannot be reached is reported at once. `-o json` gives the same as JSON.
         """,
     options=(
@@ -237,7 +241,7 @@ KAFKA_FEATURES = CommandSpec(
             Option(
                 names=("--release-version",),
                 metavar="RELEASE_VERSION",
-                help="The release version to use for the corresponding feature mapping. The minimum is 3.3-IV3; the default is 4.3-IV0",
+                help="The release version to use for the corresponding feature mapping. The minimum is 3.3-IV3; the default is 4.4-IV2",
             ),
         ),
         _command(
@@ -252,7 +256,7 @@ KAFKA_FEATURES = CommandSpec(
     ),
     examples=(
         ("kafka-features --bootstrap-server localhost:9092 describe", "the features of a cluster"),
-        ("kafka-features --bootstrap-server localhost:9092 upgrade --release-version 4.3 --dry-run", "would an upgrade be taken?"),
+        ("kafka-features --bootstrap-server localhost:9092 upgrade --release-version 4.4 --dry-run", "would an upgrade be taken?"),
     ),
     epilog=(shared.KAFKA_EXIT_STATUS,),
     files=_FILES,

@@ -1,4 +1,4 @@
-"""The command lines of the shell: `kafka-shell`, and `kafka-metadata-shell` as Kafka 4.3.1 declares it."""
+"""The command lines of the shell: `kafka-shell`, and `kafka-metadata-shell` as Kafka 4.4.0 declares it."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ KAFKA_METADATA_SHELL = CommandSpec(
     name="kafka-metadata-shell",
     summary="The Apache Kafka metadata shell",
     description="""
-        Kafka's own shell under its name: options, output and exit statuses are those of Apache Kafka 4.3.1, except that it never hangs or
+        Kafka's own shell under its name: options, output and exit statuses are those of Apache Kafka 4.4.0, except that it never hangs or
         locks anything, and answers from the whole file. One-shot commands are cat, find, ls and tree.
         """,
     options=(

@@ -1,9 +1,9 @@
-"""The command lines of the storage tool: `metashell storage`, and `kafka-storage` as Kafka 4.3.1 declares it."""
+"""The command lines of the storage tool: `metashell storage`, and `kafka-storage` as Kafka 4.4.0 declares it."""
 
 from __future__ import annotations
 
 from metashell.options import shared
-from metashell.options.spec import Argument, CommandSpec, Option, file_option, flag
+from metashell.options.spec import Argument, CommandSpec, Option, choice, file_option, flag
 
 _QUORUM = "quorum"
 
@@ -36,11 +36,20 @@ _CONTROLLERS = Option(
     exclusive=_QUORUM,
     help="the voters of a new dynamic quorum, id@host:port:directory-id separated by commas, the same on all of them",
 )
+_LAYOUT = choice(
+    "--layout",
+    metavar="RELEASE",
+    choices=("4.4", "4.3"),
+    help="whose directories: servers before 4.4 need 4.3's, which later ones read too (by default 4.3's for a --release-version up to 4.3)",
+)
 _DRY_RUN = flag("--dry-run", help="check everything and show what would be written, but write nothing")
 _STORAGE_FILES = (
     ("LOGDIR/meta.properties", "the ids of the cluster, the node and the directory; a directory that has it is formatted"),
-    ("LOGDIR/bootstrap.checkpoint", "the first metadata records of a new cluster"),
-    ("LOGDIR/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint", "the first voters of a dynamic quorum"),
+    (
+        "LOGDIR/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint",
+        "of controllers: the first voters of a dynamic quorum and, in 4.4's layout, the first metadata records of a new cluster",
+    ),
+    ("LOGDIR/bootstrap.checkpoint", "in 4.3's layout, the first metadata records of a new cluster"),
     ("LOGDIR/.lock", "held by a running server, and by format while it writes"),
     ("LOGDIR/meta.properties.tmp", "left by an interrupted format; info explains it, and the next format completes it"),
 )
@@ -64,13 +73,14 @@ FORMAT = _own(
     _STANDALONE,
     _NO_CONTROLLERS,
     _CONTROLLERS,
+    _LAYOUT,
     _DRY_RUN,
     shared.SHOW_SECRETS,
     description="""
-        Writes meta.properties and bootstrap.checkpoint into each directory of the configuration that has no meta.properties yet, and the
-        first voters into the metadata directory of a controller of a new dynamic quorum. A directory whose server is running is
-        refused. Either all directories are formatted or none is; if the machine stops in between, `info` shows what is missing and the
-        same command completes it.
+        Writes meta.properties into each directory of the configuration that has none yet. The metadata directory of a controller also gets
+        the first records of the cluster and the first voters of a dynamic quorum, as 4.4 or as 4.3 lays them out (--layout): a server
+        before 4.4 starts on 4.4's layout without the records. A directory whose server is running is refused. Either all directories
+        are formatted or none is; if the machine stops in between, `info` shows what is missing and the same command completes it.
         """,
     examples=(
         ("metashell storage format -c server.properties -t $(metashell storage random-uuid) -s", "a quorum of one controller"),
@@ -125,7 +135,11 @@ STORAGE = CommandSpec(
     files=_STORAGE_FILES,
 )
 
-_MINIMUM = "The minimum is 3.3-IV3; the default is 4.3-IV0"
+_MINIMUM = "The minimum is 3.3-IV3; the default is 4.4-IV2"
+_NOT_BACKWARD = (
+    "Note: formatted directories are not forward-compatible — the broker version must be greater than or equal to the kafka-storage tool "
+    "that formatted the directory, regardless of this setting."
+)
 
 
 def _kafka(own: CommandSpec, summary: str, *options: Option) -> CommandSpec:
@@ -154,14 +168,14 @@ _KAFKA_FORMAT = _kafka(
     _in_kafkas_words(_CLUSTER_ID, "The cluster ID to use."),
     _in_kafkas_words(
         _SCRAM,
-        "A SCRAM_CREDENTIAL to add to the __cluster_metadata log e.g. 'SCRAM-SHA-256=[name=alice,password=alice-secret]' "
+        "A SCRAM_CREDENTIAL to add to the __cluster_metadata log e.g.\n'SCRAM-SHA-256=[name=alice,password=alice-secret]'\n"
         '\'SCRAM-SHA-512=[name=alice,iterations=8192,salt="N3E=",saltedpassword="YCE="]\'',
     ),
     _in_kafkas_words(
         _IGNORE_FORMATTED,
         "When this option is passed, the format command will skip over already formatted directories rather than failing.",
     ),
-    _in_kafkas_words(_RELEASE, f"The release version to use for the initial feature settings. {_MINIMUM}"),
+    _in_kafkas_words(_RELEASE, f"The release version to use for the initial feature settings. {_MINIMUM}. {_NOT_BACKWARD}"),
     _in_kafkas_words(_FEATURE, "The setting to use for a specific feature, in feature=level format. For example: `kraft.version=1`."),
     _in_kafkas_words(
         _STANDALONE,
@@ -174,11 +188,12 @@ _KAFKA_FORMAT = _kafka(
     _in_kafkas_words(
         _CONTROLLERS,
         "Used to initialize a server with the specified dynamic quorum. The argument is a comma-separated list of "
-        "id@hostname:port:directory. The same values must be used to format all nodes. For example: "
+        "id@hostname:port:directory. The same values must be used to format all nodes. For example:\n"
         "0@example.com:8082:JEXY6aqzQY-32P5TStzaFg,1@example.com:8083:MvDxzVmcRsaTz33bUuRU6A,"
-        f"2@example.com:8084:07R5amHmR32VDA6jHkGbTA . {_no_static_voters('must')}",
+        f"2@example.com:8084:07R5amHmR32VDA6jHkGbTA\n. {_no_static_voters('must')}",
     ),
     _SCRAM_FILE._replace(hidden=True),
+    _LAYOUT._replace(hidden=True, default="4.4"),
     _DRY_RUN._replace(hidden=True),
     shared.SHOW_SECRETS._replace(hidden=True),
 )
@@ -187,16 +202,16 @@ KAFKA_STORAGE = CommandSpec(
     name="kafka-storage",
     summary="The Kafka storage tool.",
     description="""
-        Kafka's own storage tool under its name: options, output and exit statuses are those of Apache Kafka 4.3.1. Two things are
+        Kafka's own storage tool under its name: options, output and exit statuses are those of Apache Kafka 4.4.0. Two things are
         better: a directory whose server is running is refused, and an interrupted format is completed. The additions of `metashell
-        storage` work here too: --dry-run, --add-scram-file and -o json.
+        storage` work here too: --dry-run, --add-scram-file, --layout and -o json.
         """,
     commands=(
         _kafka(INFO, "Get information about the Kafka log directories on this node.", _KAFKA_CONFIG),
         _KAFKA_FORMAT,
         _kafka(
             VERSION_MAPPING,
-            "Look up the corresponding features for a given metadata version. Using the command with no --release-version "
+            "Look up the corresponding features for a given metadata version. Using the command with no --release-version  "
             "argument will return the mapping for the latest stable metadata version",
             _in_kafkas_words(_RELEASE, f"The release version to use for the corresponding feature mapping. {_MINIMUM}"),
         ),

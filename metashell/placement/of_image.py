@@ -15,7 +15,7 @@ def brokers_of(image: MetadataImage) -> tuple[BrokerState, ...]:
             rack=broker.rack,
             is_fenced=broker.fenced,
             is_leaving=broker.in_controlled_shutdown,
-            is_cordoned=bool(broker.directories) and set(broker.directories) <= set(broker.cordoned_directories or ()),
+            is_cordoned=broker.is_cordoned,
         )
         for id, broker in sorted(image.cluster.brokers.items())
     )

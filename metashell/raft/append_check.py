@@ -15,7 +15,7 @@ from metashell.codec.batches import CODEC_MASK, CONTROL, CRC_START, HEADER_SIZE,
 from metashell.codec.crc32c import crc32c
 from metashell.errors import DecodeError
 from metashell.raft.config import BATCH_SIZE_MAX
-from metashell.raft.control_batches import ControlValue, read_control_batch
+from metashell.raft.control_batches import ControlValue, NewerLevelError, read_control_batch
 
 _MAGIC: Final = 2
 _ZSTD: Final = 4
@@ -25,10 +25,11 @@ class CheckedBatches:
     """The batches that may be appended, as bytes, and what the core needs to know of them.
 
     `end_offset` is the log's end after them. `epochs` are (epoch, base offset) of each batch whose epoch is not the one before it, and
-    `controls` (offset, value). `fault` says in one line why nothing was taken.
+    `controls` (offset, value). `fault` says in one line why nothing was taken; `newer_at` is the offset of
+    a level that this release does not support, where that is why.
     """
 
-    __slots__ = ("controls", "data", "end_offset", "epochs", "fault", "last_epoch")
+    __slots__ = ("controls", "data", "end_offset", "epochs", "fault", "last_epoch", "newer_at")
 
     def __init__(self, end_offset: int, last_epoch: int) -> None:
         self.data = b""
@@ -37,6 +38,7 @@ class CheckedBatches:
         self.epochs: list[tuple[int, int]] = []
         self.controls: list[tuple[int, ControlValue]] = []
         self.fault: str | None = None
+        self.newer_at: int | None = None
 
 
 def check_fetched(data: bytes, log_end: int, last_epoch: int, local_epoch: int) -> CheckedBatches:
@@ -47,6 +49,7 @@ def check_fetched(data: bytes, log_end: int, last_epoch: int, local_epoch: int) 
     except DecodeError as error:
         refused = CheckedBatches(log_end, last_epoch)
         refused.fault = str(error)
+        refused.newer_at = error.log_offset if isinstance(error, NewerLevelError) else None
         return refused
     checked.data = data if taken == len(data) else data[:taken]
     return checked

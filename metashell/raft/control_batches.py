@@ -23,14 +23,24 @@ from metashell.codec.control import (
     control_type,
     read_control_record,
 )
+from metashell.codec.metadata_version import KRAFT_VERSION as KRAFT_VERSION_FEATURE
 from metashell.codec.registry import message_type
+from metashell.codec.releases import supported_features, unsupported_features
 from metashell.errors import DecodeError
 from metashell.raft.config import BATCH_SIZE_MAX
 from metashell.raft.messages import Endpoint
 from metashell.raft.voter_set import Voter, VoterSet
 from metashell.values import ReplicaKey
 
-MAX_KRAFT_VERSION: Final = 1
+_MIN_LEVEL, _MAX_LEVEL = supported_features()[KRAFT_VERSION_FEATURE]
+
+
+class NewerLevelError(DecodeError):
+    """A record of a level of kraft.version that this release does not support. `log_offset` is where it lies."""
+
+    def __init__(self, message: str, log_offset: int) -> None:
+        super().__init__(message)
+        self.log_offset = log_offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +108,11 @@ def _read_value(record: Record, header: BatchHeader, offset: int, allowed: froze
     type = control_type(record.key)
     if type not in allowed:
         raise DecodeError(f"control record at offset {offset} has type {type}, which does not belong there")
-    value: ControlValue = _VALUE_OF[type](read_control_record(record.key, record.value).body)
+    body = read_control_record(record.key, record.value).body
+    if type == KRAFT_VERSION and body.k_raft_version > _MAX_LEVEL:
+        [unsupported] = unsupported_features({KRAFT_VERSION_FEATURE: body.k_raft_version})
+        raise NewerLevelError(unsupported.text, offset)
+    value: ControlValue = _VALUE_OF[type](body)
     return value
 
 
@@ -151,7 +165,7 @@ def _leader_change(body: Any) -> LeaderChange:
 
 
 def _version(body: Any) -> KRaftVersion:
-    if not 0 <= body.k_raft_version <= MAX_KRAFT_VERSION:
+    if body.k_raft_version < _MIN_LEVEL:
         raise DecodeError(f"kraft.version {body.k_raft_version} is not known")
     return KRaftVersion(body.k_raft_version)
 

@@ -17,6 +17,7 @@ Source: KafkaRaftClient.buildFetchRequest, handleFetchResponse, maybeSendFetchTo
 from __future__ import annotations
 
 from metashell.codec.error_codes import NONE
+from metashell.errors import UnknownRecordError
 from metashell.raft import appending, common, snapshot_client
 from metashell.raft.append_check import check_fetched
 from metashell.raft.messages import UNKNOWN_HIGH_WATERMARK, Endpoint, FetchRequest, FetchResponse
@@ -157,6 +158,9 @@ def append(node: Replica, role: Follower, response: FetchResponse) -> bool:
     if response.records:
         checked = check_fetched(response.records, node.log_end, node.last_epoch, role.epoch)
         if checked.fault is not None:
+            if checked.newer_at is not None and checked.newer_at < response.high_watermark:
+                # It is committed: this replica can never follow on. As with records, what is not committed yet ends nobody.
+                raise UnknownRecordError("metadata log", checked.newer_at, checked.fault)
             # The leader is still the leader: it is followed, and asked again after a pause.
             node.complain(checked.fault)
             heard_from_leader(node, role)
@@ -176,6 +180,8 @@ def learn_high_watermark(node: Replica, leader_high_watermark: int) -> bool:
     """Raise the own high watermark; one that went back is refused."""
     if leader_high_watermark < 0:
         return True
+    if isinstance(node.role, Follower):
+        node.role.leader_high_watermark = leader_high_watermark
     offset = follower_high_watermark(node.log_end, leader_high_watermark)
     known = node.high_watermark
     if known is not None and offset < known:

@@ -11,6 +11,7 @@ from metashell.raft.listener import Listener
 from metashell.raft.ready import Committed, LeaderChanged, SnapshotToLoad
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Leader, Resigned
+from metashell.values import BOOTSTRAP_SNAPSHOT_ID
 
 
 def progress_listeners(node: Replica) -> None:
@@ -29,7 +30,8 @@ def deliver(node: Replica, listener: Listener, high_watermark: int) -> None:
     start = node.log.start_offset
     if position < start:
         latest = node.latest_snapshot()
-        if latest is not None:
+        # The bootstrap snapshot is no state: what it says, the first leader writes into the log.
+        if latest is not None and latest != BOOTSTRAP_SNAPSHOT_ID:
             listener.is_busy = True
             node.notify(SnapshotToLoad(listener.id, latest))
             return

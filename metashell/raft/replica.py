@@ -18,7 +18,7 @@ from metashell.raft.parked import ParkedFetches
 from metashell.raft.partition_state import PartitionState
 from metashell.raft.protocols import PartialSnapshot, ReplicatedLog
 from metashell.raft.ready import DurableEnd, ElectionState, LogEnd, Notice, Ready, Reply, Send, UncountedEnd
-from metashell.raft.roles import Leader, Role, Unattached
+from metashell.raft.roles import Follower, Leader, Role, Unattached
 from metashell.raft.stats import Stats
 from metashell.raft.voter_set import VoterSet
 from metashell.values import OffsetAndEpoch
@@ -163,6 +163,19 @@ class Replica:
 
     def wall_ms(self) -> int:
         return self.now_ms + self.wall_offset_ms
+
+    @property
+    def quorum_high_watermark(self) -> int | None:
+        """How much the leader said last is committed, which may be more than is here; None where no leader has said it."""
+        role = self.role
+        if isinstance(role, Follower):
+            return None if role.leader_high_watermark < 0 else role.leader_high_watermark
+        return self.high_watermark if isinstance(role, Leader) else None
+
+    def has_applied_all(self) -> bool:
+        """Whether the application has taken in all that is known to be committed."""
+        committed = self.quorum_high_watermark
+        return committed is not None and all(listener.next_offset >= committed for listener in self.listeners.values())
 
     def election_timeout(self) -> int:
         """A new random deadline: between one and two election timeouts from now."""

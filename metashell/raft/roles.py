@@ -117,9 +117,9 @@ class Download:
 
 
 class Follower(EpochState):
-    """Fetches from a leader whose endpoints it knows."""
+    """Fetches from a leader whose endpoints it knows. `leader_high_watermark` is what that said last, -1 before."""
 
-    __slots__ = ("download", "fetch_deadline_ms", "has_fetched", "has_updated_leader", "update_deadline_ms")
+    __slots__ = ("download", "fetch_deadline_ms", "has_fetched", "has_updated_leader", "leader_high_watermark", "update_deadline_ms")
     name: Final = "follower"
 
     def __init__(
@@ -136,6 +136,7 @@ class Follower(EpochState):
         self.update_deadline_ms = update_deadline_ms
         self.has_fetched = False
         self.has_updated_leader = False
+        self.leader_high_watermark = -1
         self.download: Download | None = None
 
 

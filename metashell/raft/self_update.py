@@ -43,7 +43,8 @@ def request_to_send(node: Replica, follower: Follower) -> UpdateRaftVoterRequest
     if node.is_voter:
         return _update_request(node, follower) if needs_update(node, follower) else None
     config = node.config
-    if config.auto_join and config.is_controller and node.partition.kraft_version >= 1:
+    # What it has not applied yet may be newer than its release, and end it: as a voter it would be missing then.
+    if config.auto_join and config.is_controller and node.partition.kraft_version >= 1 and node.has_applied_all():
         return _join_request(node)
     return None
 

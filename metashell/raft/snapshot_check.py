@@ -19,6 +19,7 @@ from metashell.raft.control_batches import (
     ControlValue,
     KRaftVersion,
     LeaderChange,
+    NewerLevelError,
     SnapshotFooter,
     SnapshotHeader,
     read_control_batch,
@@ -47,6 +48,7 @@ class SnapshotCheck:
         "fault",
         "has_data",
         "has_footer",
+        "is_newer",
         "kraft_version",
         "last_contained_log_timestamp",
         "next_offset",
@@ -65,6 +67,7 @@ class SnapshotCheck:
         self.has_data = False
         self.has_footer = False
         self.fault: str | None = None
+        self.is_newer = False
 
     @property
     def is_complete(self) -> bool:
@@ -84,6 +87,7 @@ class SnapshotCheck:
             batches = self._read_batches(whole)
         except DecodeError as error:
             self.fault = str(error)
+            self.is_newer = isinstance(error, NewerLevelError)
             return []
         taken = sum(len(batch.data) for batch in batches)
         self._position += taken

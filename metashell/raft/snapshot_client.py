@@ -8,6 +8,7 @@ Source: KafkaRaftClient.handleFetchSnapshotResponse; KIP-630.
 from __future__ import annotations
 
 from metashell.codec.error_codes import NONE, SNAPSHOT_NOT_FOUND
+from metashell.errors import UnknownRecordError
 from metashell.raft import common, snapshot_loading
 from metashell.raft.messages import FetchSnapshotRequest, FetchSnapshotResponse
 from metashell.raft.replica import Replica
@@ -69,6 +70,9 @@ def handle_response(node: Replica, source: int, response: FetchSnapshotResponse)
         return False
     download.check.feed(response.records)
     is_last = response.position + len(response.records) == response.size
+    if download.check.fault is not None and download.check.is_newer:
+        # All of a snapshot is committed: this replica can never follow on.
+        raise UnknownRecordError(f"snapshot {download.id}", download.check.next_offset, download.check.fault)
     if download.check.fault is not None or (is_last and not download.check.is_complete):
         node.complain(download.check.fault or "a snapshot ends without its footer")
         give_up(role, download)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metashell.errors import LogCorruptError
+from metashell.errors import LogCorruptError, UnknownRecordError
 from metashell.raft import appending
 from metashell.raft.ready import TruncatedTo
 from metashell.raft.replica import Replica
@@ -37,6 +37,8 @@ def load_controls(node: Replica, id: OffsetAndEpoch) -> None:
     Errors: LogCorruptError, the driver's, for a snapshot on this replica's own disk that cannot be read.
     """
     head = read_snapshot_head(node.log, id)
+    if head.fault is not None and head.is_newer:
+        raise UnknownRecordError(f"snapshot {id}", head.next_offset, head.fault)
     if head.fault is not None:
         raise LogCorruptError(f"snapshot {id}", 0, head.fault)
     node.partition.load_snapshot(id.offset, head.kraft_version, head.voters)

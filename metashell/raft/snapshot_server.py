@@ -16,7 +16,7 @@ from metashell.raft.config import BATCH_SIZE_MAX
 from metashell.raft.messages import FetchSnapshotRequest, FetchSnapshotResponse
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Leader
-from metashell.values import OffsetAndEpoch
+from metashell.values import BOOTSTRAP_SNAPSHOT_ID
 
 
 def handle_request(node: Replica, token: object, request: FetchSnapshotRequest, listener: str) -> None:
@@ -45,7 +45,7 @@ def check_request(node: Replica, request: FetchSnapshotRequest) -> int:
     if error != NONE:
         return error
     # The bootstrap snapshot is never replicated: the first leader writes what it says into the log.
-    if request.snapshot_id == OffsetAndEpoch(0, 0) or request.snapshot_id not in node.log.snapshots():
+    if request.snapshot_id == BOOTSTRAP_SNAPSHOT_ID or request.snapshot_id not in node.log.snapshots():
         return SNAPSHOT_NOT_FOUND
     size = node.log.snapshot_size(request.snapshot_id)
     return NONE if 0 <= request.position < size else POSITION_OUT_OF_RANGE

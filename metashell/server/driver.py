@@ -28,6 +28,7 @@ from metashell.raft.roles import Leader
 from metashell.server.commits import CommitWaits, fail
 from metashell.server.held import HeldTime
 from metashell.server.own_batches import OwnBatches
+from metashell.server.records import LOG_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from metashell.raft.node import RaftNode
     from metashell.server.durable_log import DurableLog
     from metashell.values import OffsetAndEpoch
-
-LOG_NAME: Final = "metadata log"
 
 SHUTDOWN_MS: Final = 5_000
 SHUTDOWN_MARGIN_S: Final = 0.5

@@ -7,29 +7,20 @@ itself appended comes from memory, as `OwnBatch`. This module imports asyncio, s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, assert_never
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, assert_never
 
 from metashell.codec.batches import RecordBatch
-from metashell.errors import LogCorruptError
 from metashell.raft.listener import ListenerId
 from metashell.raft.ready import Committed, LeaderChanged, Notice, Ready, SnapshotToLoad, TruncatedTo
-from metashell.raft.snapshot_check import SnapshotCheck
-from metashell.server.driver import LOG_NAME
+from metashell.server.records import PIECE_SIZE, SnapshotGoneError, log_batches, snapshot_batches
 from metashell.server.snapshot_maker import SnapshotMaker
-from metashell.server.state_machine import StateMachine, batches_in
+from metashell.server.state_machine import StateMachine
 from metashell.values import OffsetAndEpoch
 
 if TYPE_CHECKING:
     from metashell.raft.protocols import ReplicatedLog
     from metashell.server.driver import Driver
-
-PIECE_SIZE: Final = 1024 * 1024
-"""Bytes of the log that a machine is given at once, unless one batch is larger."""
-
-
-class _SnapshotGoneError(Exception):
-    """The snapshot that is being read was removed."""
 
 
 class Feed:
@@ -92,8 +83,8 @@ class Feed:
 
     async def _load(self, id: OffsetAndEpoch) -> None:
         try:
-            await self.machine.handle_load_snapshot(id, self._snapshot(id))
-        except _SnapshotGoneError:
+            await self.machine.handle_load_snapshot(id, snapshot_batches(self._log, id))
+        except SnapshotGoneError:
             # A newer one took its place meanwhile: as far as before, and the core hands out that one.
             self._consumed(self.consumed_to)
         else:
@@ -102,7 +93,7 @@ class Feed:
     async def _commit(self, base_offset: int, end_offset: int) -> None:
         offset, own = base_offset, self._driver.own
         while offset < end_offset:
-            batches: Sequence[RecordBatch] = own.read(offset, end_offset, PIECE_SIZE) or self._read(offset, end_offset)
+            batches: Sequence[RecordBatch] = own.read(offset, end_offset, PIECE_SIZE) or log_batches(self._log, offset, end_offset)
             if not batches:
                 break  # The log begins later by now: the core will say where to go on.
             wanted = await self.machine.handle_commit(batches)
@@ -112,32 +103,6 @@ class Feed:
                 self._maker.want(wanted)
             await asyncio.sleep(0)
         self._consumed(offset)
-
-    def _read(self, offset: int, end_offset: int) -> Sequence[RecordBatch]:
-        """The next piece of the log, checked; empty where it begins later by now. Errors: LogCorruptError."""
-        data = b"" if offset < self._log.start_offset else self._log.read(offset, end_offset, PIECE_SIZE)
-        batches = batches_in(data, LOG_NAME)
-        if batches and not batches[0].header.base_offset <= offset <= batches[0].header.last_offset:
-            raise LogCorruptError(LOG_NAME, offset, f"the batch at offset {batches[0].header.base_offset} is in its place")
-        return batches
-
-    def _snapshot(self, id: OffsetAndEpoch) -> Iterator[RecordBatch]:
-        """The snapshot's batches, read piece by piece, each checked; the last one must be its footer. Errors: LogCorruptError."""
-        name = f"snapshot {id.offset}-{id.epoch}"
-        check = SnapshotCheck(name)
-        size, position = 1, 0
-        while position < size:
-            if id not in self._log.snapshots():
-                raise _SnapshotGoneError
-            size = self._log.snapshot_size(id)
-            piece = self._log.read_snapshot(id, position, PIECE_SIZE)
-            batches = check.feed(piece)
-            if check.fault is not None or not piece:
-                raise LogCorruptError(name, check.next_offset, check.fault or f"ends at byte {position}, {size} bytes were expected")
-            position += len(piece)
-            yield from batches
-        if not check.is_complete:
-            raise LogCorruptError(name, check.next_offset, "ends without its footer")
 
     def _consumed(self, offset: int) -> None:
         self.consumed_to = offset

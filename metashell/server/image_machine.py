@@ -18,6 +18,7 @@ from metashell.errors import LogCorruptError
 from metashell.ids import Epoch, NodeId
 from metashell.image import EMPTY_IMAGE, ImageLoader, MetadataImage
 from metashell.image.writer import write_image
+from metashell.server.records import refuse_unknown
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
 
@@ -45,6 +46,7 @@ class ImageMachine:
         """See StateMachine."""
         loader = self._loader
         for batch in batches:
+            refuse_unknown(batch)
             loader.load_batch(batch)
             refuse_faults(loader)
             self._size += len(batch.data)
@@ -80,6 +82,7 @@ async def loaded_snapshot(id: OffsetAndEpoch, batches: Iterable[RecordBatch]) ->
     """A loader that has a whole snapshot. Errors: LogCorruptError for anything odd in it."""
     loader = ImageLoader(EMPTY_IMAGE, snapshot_id=id)
     for batch in batches:
+        refuse_unknown(batch)
         loader.load_snapshot_batch(batch)
         refuse_faults(loader)
         # A batch may have thousands of records: others have their turn in between.
@@ -88,7 +91,7 @@ async def loaded_snapshot(id: OffsetAndEpoch, batches: Iterable[RecordBatch]) ->
 
 
 def refuse_faults(loader: ImageLoader) -> None:
-    """Errors: LogCorruptError, one line, for the first thing that a loader could not apply, or has a doubt about."""
+    """Errors: LogCorruptError, one line, for the first thing that a loader could not apply, or has a doubt about; see `refuse_unknown`."""
     if loader.faults:
         fault = loader.faults[0]
         raise LogCorruptError(fault.file, fault.offset, f"{fault.record_type}: {fault.reason}" if fault.record_type else fault.reason)

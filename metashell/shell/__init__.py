@@ -7,7 +7,7 @@ come from. Answers are written while the tree is walked; what is kept in memory 
 A typed line is read as a whole before any of it runs (`lines.grammar`): steps, pipes, files. Words of a command line and names from data
 never become part of one, nor of the text for /bin/sh. Nothing is written where something is read (`log.outputs`).
 
-One walk for both formats: with `voice="kafka"` everything, complaints too, is printed on stdout byte for byte as kafka-metadata-shell 4.3.1
+One walk for both formats: with `voice="kafka"` everything, complaints too, is printed on stdout byte for byte as kafka-metadata-shell 4.4.0
 prints it, and the status is 0; our own format reports errors on stderr and in the status. Nothing here opens a source or reads argv.
 
 The verbs that change a cluster (`set`, `delete` ...) are off unless cli hands in an `Administrator`. `nodes.subjects` says what a path is

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from metashell.errors import UsageError
 from metashell.forms import JsonWriter
+from metashell.image.newer import newer_line, newer_parts
 from metashell.image.steps import Step
 from metashell.progress import end
 from metashell.shell.changes import Watch, change_fields, change_line
+from metashell.shell.context import STATUS_FAILED
 from metashell.shell.health_changes import HealthWatch, first_line, health_line, health_object
 from metashell.shell.search.patterns import expand
 
@@ -39,6 +41,7 @@ def print_changes(ctx: Context, patterns: Sequence[Sequence[str]]) -> None:
     def show(step: Step) -> None:
         before = ctx.root
         ctx.show(step.after)
+        _say_newer(ctx, step)
         for change in watch.changes(step, before, ctx.root, ctx.redact):
             if writer is None:
                 ctx.line(change_line(ctx, change))
@@ -72,6 +75,13 @@ def print_health(ctx: Context) -> None:
     show(ctx.image, is_first=True)
     ctx.out.flush()
     _print_steps(ctx, feed, writer, lambda step: show(step.after))
+
+
+def _say_newer(ctx: Context, step: Step) -> None:
+    """Report what is newer than known since the last image: no change shows it."""
+    parts = newer_parts(step.after)
+    if parts and parts != newer_parts(step.before):
+        ctx.complain(f"{ctx.command}: {newer_line(parts)}", STATUS_FAILED if any(part.missing for part in parts) else 0)
 
 
 def _feed(ctx: Context) -> Feed | None:

@@ -35,7 +35,8 @@ class HealthWatch:
 
     def changes(self, image: MetadataImage) -> list[HealthChange]:
         """What changed since the last call; at the first, all that is wrong."""
-        if self._image is not None and image.has_same_metadata(self._image) and image.faults == self._image.faults:
+        known = self._image
+        if known is not None and image.has_same_metadata(known) and (image.faults, image.unread) == (known.faults, known.unread):
             return []
         health = Health(image, voter_ids=self._ctx.voter_ids)
         counts = {finding.kind.name: finding.count for finding in health.findings()}

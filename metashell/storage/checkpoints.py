@@ -1,6 +1,6 @@
-"""The two checkpoints that format writes: the first metadata records, and the first voters.
+"""The checkpoints that format writes: the first metadata records, and the first voters.
 
-Source: BatchFileWriter, RecordsSnapshotWriter of 4.3.1; tools.md 3.3.
+Source: BatchFileWriter of 4.3.1, RecordsSnapshotWriter; tools.md 3.3.
 """
 
 from __future__ import annotations
@@ -27,27 +27,26 @@ _KRAFT_VERSION_MAX = 1
 _FOOTER = ((SNAPSHOT_FOOTER, SnapshotFooterRecord(version=0)),)
 
 
-def bootstrap_checkpoint(records: Sequence[Any], now_ms: int) -> bytes:
-    """A checkpoint of records that a controller appends to its first log."""
-    values = [write_metadata_record(body, 0) for body in records]
-    data = [Record(offset, now_ms, None, value) for offset, value in enumerate(values, 1)]
-    header = SnapshotHeaderRecord(version=0, last_contained_log_timestamp=0)
+def first_checkpoint(header_ms: int, now_ms: int, controls: Sequence[tuple[int, Any]], records: Sequence[Any]) -> bytes:
+    """A checkpoint before offset 0, of control records and of the records that the first leader writes into the log.
+
+    Units: `header_ms` is the last contained timestamp that its header names, in Unix ms.
+    """
+    head = [(SNAPSHOT_HEADER, SnapshotHeaderRecord(version=0, last_contained_log_timestamp=header_ms)), *controls]
+    data = [Record(offset, now_ms, None, write_metadata_record(body, 0)) for offset, body in enumerate(records, len(head))]
     return (
-        write_control_bodies(0, [(SNAPSHOT_HEADER, header)], now_ms, leader_epoch=0)
-        + write_batch(1, data, leader_epoch=0)
-        + write_control_bodies(len(data) + 1, _FOOTER, now_ms, leader_epoch=0)
+        write_control_bodies(0, head, now_ms, leader_epoch=0)
+        + (write_batch(len(head), data, leader_epoch=0) if data else b"")
+        + write_control_bodies(len(head) + len(data), _FOOTER, now_ms, leader_epoch=0)
     )
 
 
-def voters_checkpoint(voters: Sequence[Voter], listener: str, kraft_version: int, now_ms: int) -> bytes:
-    """The checkpoint before offset 0, which names the voters of a new quorum."""
-    head: list[tuple[int, Any]] = [
-        (SNAPSHOT_HEADER, SnapshotHeaderRecord(version=0, last_contained_log_timestamp=now_ms)),
-    ]
-    if kraft_version > 0:
-        head.append((KRAFT_VERSION, KRaftVersionRecord(version=0, k_raft_version=kraft_version)))
-        head.append((KRAFT_VOTERS, _voters_record(voters, listener)))
-    return write_control_bodies(0, head, now_ms, leader_epoch=0) + write_control_bodies(len(head), _FOOTER, now_ms, leader_epoch=0)
+def quorum_controls(kraft_version: int, voters: Sequence[Voter], listener: str) -> list[tuple[int, Any]]:
+    """The control records of a quorum's first voters, none for a static one."""
+    if not kraft_version:
+        return []
+    found: list[tuple[int, Any]] = [(KRAFT_VERSION, KRaftVersionRecord(version=0, k_raft_version=kraft_version))]
+    return [*found, (KRAFT_VOTERS, _voters_record(voters, listener))] if voters else found
 
 
 def _voters_record(voters: Sequence[Voter], listener: str) -> VotersRecord:

@@ -1,6 +1,6 @@
 """Rules between the settings of a server's configuration: what KafkaConfig refuses once each value alone is right.
 
-Source: kafka.server.KafkaConfig.validateValues, GroupCoordinatorConfig, ShareGroupConfig of 4.3.1.
+Source: kafka.server.KafkaConfig.validateValues, GroupCoordinatorConfig, ShareGroupConfig of 4.4.0.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ def _group_rules() -> list[tuple[str, str, str]]:
         rules.append((f"group.{kind}.heartbeat.interval.ms", _LESS, f"group.{kind}.session.timeout.ms"))
         rules += _bounded(f"group.{kind}", "assignment.interval.ms")
     rules.append(("group.streams.num.standby.replicas", _AT_MOST, "group.streams.max.standby.replicas"))
+    rules.append(("group.streams.task.offset.interval.ms", _AT_LEAST, "group.streams.min.task.offset.interval.ms"))
+    rules.append(("group.streams.num.warmup.replicas", _AT_MOST, "group.streams.max.warmup.replicas"))
     for name in ("delivery.count.limit", "partition.max.record.locks", "record.lock.duration.ms"):
         rules.append((f"group.share.max.{name}", _AT_LEAST, f"group.share.{name}"))
         rules.append((f"group.share.{name}", _AT_LEAST, f"group.share.min.{name}"))
@@ -74,6 +76,11 @@ def _check_groups(values: ConfigValues) -> None:
         holds = a >= b if relation == _AT_LEAST else a <= b if relation == _AT_MOST else a < b
         if not holds:
             raise ConfigError(f"{left} must be {relation} {right}")
+    name = "group.streams.rack.aware.assignment.tags"
+    # A list loses its duplicates when it is read, so these are looked for in the text.
+    tags = [word.strip() for word in values.originals.get(name, "").split(",")]
+    if len(set(tags)) < len(tags):
+        raise ConfigError(f"{name} must not contain duplicate tag keys.")
     assignors = values.words("group.share.assignors")
     if len(assignors) != 1:
         raise ConfigError(f"group.share.assignors must contain exactly one assignor, but found {len(assignors)}")
@@ -95,7 +102,9 @@ def _check_early_start(values: ConfigValues, listeners: Listeners) -> None:
 def _check_logs(values: ConfigValues) -> None:
     number = values.number
     if number("node.id") != number("broker.id"):
-        raise ConfigError("You must set `node.id` to the same value as `broker.id`.")
+        raise ConfigError(
+            "`node.id` and `broker.id` must be set to the same value. `broker.id` is deprecated, please use `node.id` instead."
+        )
     _require(_milliseconds(values, ("log.roll.ms", 1), ("log.roll.hours", _HOUR)) >= 1, "log.roll.ms must be greater than or equal to 1")
     jitter = _milliseconds(values, ("log.roll.jitter.ms", 1), ("log.roll.jitter.hours", _HOUR))
     _require(jitter >= 0, "log.roll.jitter.ms must be greater than or equal to 0")

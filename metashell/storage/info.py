@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from metashell.log.meta_properties import META_PROPERTIES, MetaProperties
 from metashell.log.names import BOOTSTRAP_CHECKPOINT
 from metashell.storage.ensemble import ASIDE_SUFFIX, PREPARED, read_meta
+from metashell.storage.plan import FIRST_CHECKPOINT, has_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +23,7 @@ _PROBLEMS = {
     "not_formatted": "{path} is not formatted.",
     "unreadable": f"Error loading {{path}}/{META_PROPERTIES}: {{reason}}",
 }
-_LEFTOVERS = (PREPARED, BOOTSTRAP_CHECKPOINT + ASIDE_SUFFIX, BOOTSTRAP_CHECKPOINT)
+_LEFTOVERS = (PREPARED, *(name + suffix for name in (BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT) for suffix in (ASIDE_SUFFIX, "")))
 
 
 class DirectoryInfo(NamedTuple):
@@ -96,7 +97,7 @@ def _look_at(path: str) -> DirectoryInfo:
 
 def _leftovers(path: str) -> str:
     left = [name for name in _LEFTOVERS if os.path.exists(os.path.join(path, name))]
-    if not left:
+    if not left or (left == [FIRST_CHECKPOINT] and has_log(path)):
         return ""
     return f"an interrupted format left {', '.join(left)}; format again to finish it"
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 from metashell.errors import MetashellError
 from metashell.log.disk import DirectoryLock, Disk
 from metashell.log.meta_properties import META_PROPERTIES
-from metashell.log.names import METADATA_DIRECTORY
+from metashell.log.names import BOOTSTRAP_CHECKPOINT, METADATA_DIRECTORY
 from metashell.storage.ensemble import ASIDE_SUFFIX, PREPARED
 from metashell.storage.errors import StorageError
-from metashell.storage.plan import VOTERS_CHECKPOINT
+from metashell.storage.plan import FIRST_CHECKPOINT, has_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,7 +94,7 @@ class Formatting:
     def _make_and_lock(self, directory: PlannedDirectory) -> None:
         self._make_directories(directory.path)
         self._lock(directory.path)
-        if directory.holds_voters:
+        if directory.holds_partition:
             # Its name is synced together with those of the files written aside.
             self._make_directory_below(directory.path)
 
@@ -151,7 +151,7 @@ class Formatting:
     def _put_in_place(self, directory: PlannedDirectory) -> None:
         *others, meta = directory.files
         assert meta.name == META_PROPERTIES
-        self._drop_stale_voters(directory)
+        self._drop_stale(directory)
         for file in others:
             self._disk.rename(aside(directory, file), os.path.join(directory.path, file.name))
         for path in _places(directory):
@@ -159,22 +159,19 @@ class Formatting:
         self._disk.rename(aside(directory, meta), os.path.join(directory.path, meta.name))
         self._disk.sync_directory(directory.path)
 
-    def _drop_stale_voters(self, directory: PlannedDirectory) -> None:
-        """Remove first voters that an interrupted format left, where this one wants none: they would be believed.
+    def _drop_stale(self, directory: PlannedDirectory) -> None:
+        """Remove what an interrupted format left and this one does not write: a bootstrap snapshot would be believed.
 
         A partition that has a log was in use; then nothing in it is touched.
         """
-        partition = os.path.join(directory.path, METADATA_DIRECTORY)
-        if directory.holds_voters or not os.path.isdir(partition):
-            return
-        names = os.listdir(partition)
-        stale = os.path.basename(VOTERS_CHECKPOINT)
-        if any(name.endswith(".log") for name in names):
-            return
-        for name in (stale, stale + ASIDE_SUFFIX):
-            if name in names:
-                self._disk.remove_file(os.path.join(partition, name))
-        self._disk.sync_directory(partition)
+        wanted = {file.name for file in directory.files}
+        stale = [BOOTSTRAP_CHECKPOINT + ASIDE_SUFFIX] if BOOTSTRAP_CHECKPOINT not in wanted else []
+        if FIRST_CHECKPOINT not in wanted and not has_log(directory.path):
+            stale += [FIRST_CHECKPOINT, FIRST_CHECKPOINT + ASIDE_SUFFIX]
+        for path in (os.path.join(directory.path, name) for name in stale):
+            if os.path.lexists(path):
+                self._disk.remove_file(path)
+                self._disk.sync_directory(os.path.dirname(path))
 
     def _undo(self) -> None:
         """Remove what was written aside, the locks and the directories that were made, as far as that goes."""
@@ -206,7 +203,7 @@ def aside(directory: PlannedDirectory, file: PlannedFile) -> str:
 
 def _places(directory: PlannedDirectory) -> list[str]:
     """The directories that hold the files, the innermost first."""
-    inner = [os.path.join(directory.path, METADATA_DIRECTORY)] if directory.holds_voters else []
+    inner = [os.path.join(directory.path, METADATA_DIRECTORY)] if directory.holds_partition else []
     return [*inner, directory.path]
 
 

@@ -1,18 +1,19 @@
 """What a format would write, decided from the configuration, the command line and what is on disk; nothing is written here.
 
 The order of the checks is Kafka's, so that of two mistakes the same one is reported.
-Source: kafka.tools.StorageTool, org.apache.kafka.metadata.storage.Formatter of 4.3.1; tools.md 3.2.
+Source: kafka.tools.StorageTool, org.apache.kafka.metadata.storage.Formatter of 4.4.0, and of 4.3.1 for its layout; tools.md 3.2.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+import os
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from metashell.codec.messages import FeatureLevelRecord
-from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, metadata_version_name
+from metashell.codec.metadata_version import BOOTSTRAP_SNAPSHOT_LEVEL, KRAFT_VERSION, METADATA_VERSION, metadata_version_name
 from metashell.log.meta_properties import META_PROPERTIES, MetaProperties, format_meta_properties
-from metashell.log.names import BOOTSTRAP_CHECKPOINT, METADATA_DIRECTORY
-from metashell.storage.checkpoints import bootstrap_checkpoint, voters_checkpoint
+from metashell.log.names import BOOTSTRAP_CHECKPOINT, BOOTSTRAP_SNAPSHOT, METADATA_DIRECTORY
+from metashell.storage.checkpoints import first_checkpoint, quorum_controls
 from metashell.storage.ensemble import Ensemble, in_hash_order, load_ensemble, verify_ensemble
 from metashell.storage.errors import ConfigError, StorageError
 from metashell.storage.features import (
@@ -29,7 +30,11 @@ if TYPE_CHECKING:
 
     from metashell.storage.config import NodeConfig
 
-VOTERS_CHECKPOINT: Final = f"{METADATA_DIRECTORY}/00000000000000000000-0000000000.checkpoint"
+Layout = Literal["4.4", "4.3"]
+"""Where the first records of a cluster lie, named by the newest release that writes them there. `4.4`: in the bootstrap snapshot of a
+controller's metadata directory, where servers before 4.4 ignore them. `4.3`: in a bootstrap.checkpoint of each directory, which all servers
+read; the bootstrap snapshot then only names voters."""
+FIRST_CHECKPOINT: Final = f"{METADATA_DIRECTORY}/{BOOTSTRAP_SNAPSHOT}"
 
 DATA, METADATA = "data directory", "metadata directory"
 DYNAMIC, VOTER = "dynamic metadata directory", "dynamic metadata voter directory"
@@ -39,7 +44,8 @@ _FILE_MODE, _FROZEN_MODE = 0o666, 0o400
 class FormatRequest(NamedTuple):
     """What the command line asks for.
 
-    `quorum` is "standalone", "initial" (with `initial_controllers`), "none" (join one that is or will be there), or "".
+    `quorum` is "standalone", "initial" (with `initial_controllers`), "none" (join one that is or will be there), or "". Without a `layout`
+    it is that of the metadata.version's release: who asks for an older one may start an older server.
     """
 
     cluster_id: str
@@ -49,6 +55,7 @@ class FormatRequest(NamedTuple):
     quorum: str = ""
     initial_controllers: str = ""
     ignore_formatted: bool = False
+    layout: Layout | None = None
 
 
 class Given(NamedTuple):
@@ -77,8 +84,9 @@ class PlannedDirectory(NamedTuple):
     files: tuple[PlannedFile, ...]
 
     @property
-    def holds_voters(self) -> bool:
-        return self.kind in (DYNAMIC, VOTER)
+    def holds_partition(self) -> bool:
+        """Whether a file of the metadata directory is among them."""
+        return any(file.name == FIRST_CHECKPOINT for file in self.files)
 
 
 class FormatPlan(NamedTuple):
@@ -97,6 +105,7 @@ class FormatPlan(NamedTuple):
     formatted: tuple[str, ...]
     unreadable: dict[str, str]
     metadata_log_directory: str
+    layout: Layout
     refusal: str | None = None
     finishes: bool = False
 
@@ -107,6 +116,11 @@ class FormatPlan(NamedTuple):
     @property
     def release(self) -> str:
         return metadata_version_name(self.metadata_version)
+
+    @property
+    def needs_newer_server(self) -> bool:
+        """Whether a server that knows the metadata.version may be too old for the layout: it would start without the records."""
+        return self.layout == "4.4" and self.metadata_version < BOOTSTRAP_SNAPSHOT_LEVEL
 
 
 def plan_format(config: NodeConfig, request: FormatRequest, given: Given) -> FormatPlan:
@@ -121,6 +135,8 @@ def plan_format(config: NodeConfig, request: FormatRequest, given: Given) -> For
     metadata_version = effective_metadata_version(release, asked, unstable=unstable)
     levels = effective_levels(metadata_version, asked, dynamic_quorum=not config.static_voters)
     records = [*_feature_records(levels), *_scram_records(request.scram, metadata_version, given)]
+    layout = request.layout or ("4.4" if metadata_version >= BOOTSTRAP_SNAPSHOT_LEVEL else "4.3")
+    contents = _Contents(layout, tuple(records), tuple(quorum_controls(levels[KRAFT_VERSION], voters, config.controller_listener)))
     ensemble = load_ensemble(config.log_directories)
     verify_ensemble(ensemble, request.cluster_id, config.node_id)
     finishes = ensemble.is_unfinished(request.cluster_id, config.node_id)
@@ -135,13 +151,20 @@ def plan_format(config: NodeConfig, request: FormatRequest, given: Given) -> For
         levels=levels,
         voters=voters,
         records=tuple(records),
-        directories=_directories(config, request, given, ensemble, voters, records, levels[KRAFT_VERSION]),
+        directories=_directories(config, request, given, ensemble, voters, contents),
         formatted=tuple(sorted(ensemble.formatted)),
         unreadable={path: ensemble.errors[path] for path in in_hash_order(list(ensemble.errors))},
         metadata_log_directory=config.metadata_log_directory,
+        layout=layout,
         refusal=_refusal(ensemble),
         finishes=finishes,
     )
+
+
+def has_log(directory: str) -> bool:
+    """Whether a server has begun the metadata log of a log directory. Errors: OSError."""
+    partition = os.path.join(directory, METADATA_DIRECTORY)
+    return os.path.isdir(partition) and any(name.endswith(".log") for name in os.listdir(partition))
 
 
 def _refusal(ensemble: Ensemble) -> str | None:
@@ -199,14 +222,30 @@ def _scram_records(words: Sequence[str], metadata_version: int, given: Given) ->
     return [parse_scram(word, given.new_salt) for word in words]
 
 
+class _Contents(NamedTuple):
+    """The records of a new cluster, and the control records that name its voters."""
+
+    layout: Layout
+    records: tuple[Any, ...]
+    controls: tuple[tuple[int, Any], ...]
+
+    def files(self, now_ms: int, *, keeps_log: bool, names_voters: bool) -> list[PlannedFile]:
+        """What a directory gets of it; with `keeps_log` it is the one in which a controller keeps the metadata log."""
+        if self.layout == "4.4":
+            files = [(FIRST_CHECKPOINT, first_checkpoint(now_ms, now_ms, self.controls, self.records))] if keeps_log else []
+        else:
+            files = [(BOOTSTRAP_CHECKPOINT, first_checkpoint(0, now_ms, (), self.records))]
+            files += [(FIRST_CHECKPOINT, first_checkpoint(now_ms, now_ms, self.controls, ()))] if names_voters else []
+        return [PlannedFile(name, data, _FROZEN_MODE if name == FIRST_CHECKPOINT else _FILE_MODE) for name, data in files]
+
+
 def _directories(
     config: NodeConfig,
     request: FormatRequest,
     given: Given,
     ensemble: Ensemble,
     voters: Sequence[Voter],
-    records: Sequence[Any],
-    kraft_version: int,
+    contents: _Contents,
 ) -> tuple[PlannedDirectory, ...]:
     order = in_hash_order([*ensemble.formatted, *ensemble.empty])
     own = next((voter for voter in voters if voter.node_id == config.node_id), None)
@@ -217,10 +256,8 @@ def _directories(
         kind = _kind(path, config, voters, own)
         directory_id = own.directory_id if kind == VOTER and own is not None else given.new_uuid()
         meta = MetaProperties(version=1, cluster_id=request.cluster_id, node_id=config.node_id, directory_id=directory_id)
-        files = [PlannedFile(name=BOOTSTRAP_CHECKPOINT, data=bootstrap_checkpoint(records, given.now_ms))]
-        if kind in (DYNAMIC, VOTER):
-            data = voters_checkpoint(voters, config.controller_listener, kraft_version, given.now_ms)
-            files.append(PlannedFile(name=VOTERS_CHECKPOINT, data=data, mode=_FROZEN_MODE))
+        keeps_log = config.is_controller and path == config.metadata_log_directory
+        files = contents.files(given.now_ms, keeps_log=keeps_log, names_voters=kind in (DYNAMIC, VOTER))
         files.append(PlannedFile(name=META_PROPERTIES, data=format_meta_properties(meta, date=given.date)))
         planned.append(PlannedDirectory(path=path, kind=kind, directory_id=directory_id, files=tuple(files)))
     return tuple(planned)

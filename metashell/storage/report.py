@@ -61,7 +61,7 @@ def plan_lines(plan: FormatPlan) -> Iterator[str]:
     if not plan.directories:
         yield ALL_FORMATTED
         return
-    rows = [("cluster id", plan.cluster_id), ("node id", str(plan.node_id))]
+    rows = [("cluster id", plan.cluster_id), ("node id", str(plan.node_id)), ("layout", plan.layout)]
     rows.append((METADATA_VERSION, f"{plan.metadata_version} ({plan.release})"))
     rows += [(name, str(level)) for name, level in plan.levels.items() if name != METADATA_VERSION]
     rows += [("voter", voter.text) for voter in plan.voters]
@@ -104,6 +104,7 @@ def plan_json(plan: FormatPlan, *, dry_run: bool, show_secrets: bool) -> dict[st
         "dry_run": dry_run,
         "cluster_id": plan.cluster_id,
         "node_id": plan.node_id,
+        "layout": plan.layout,
         "metadata_version": {"level": plan.metadata_version, "name": plan.release},
         "features": {name: level for name, level in plan.levels.items() if name != METADATA_VERSION},
         "voters": [{"id": v.node_id, "host": v.host, "port": v.port, "directory_id": uuid_text(v.directory_id)} for v in plan.voters],

@@ -262,7 +262,7 @@ def test_kafkas_one_shot_knows_four_commands_and_tells_on_stdout(run: Run, check
 
 def test_kafkas_local_node_shows_the_release_whose_voice_it_speaks(run: Run, checkpoint: str) -> None:
     result = run("kafka-metadata-shell", "--snap", checkpoint, "tree", "/local")
-    assert result.stdout == "commitId:\n  26b251a451ce941d\nversion:\n  4.3.1\n"
+    assert result.stdout == "commitId:\n  1156b2752aaa28ea\nversion:\n  4.4.0\n"
 
 
 def test_kafkas_missing_target_is_told_on_stdout_with_status_0(run: Run, checkpoint: str) -> None:

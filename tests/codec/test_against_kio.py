@@ -23,14 +23,29 @@ from metashell.codec.registry import MessageType, message_type
 from metashell.codec.schema import FieldSchema, StructSchema
 from tests.codec.values import ValueMaker
 
-# Kafka has them; this release of kio does not.
-UNKNOWN_TO_KIO: frozenset[str] = frozenset()
+# Kafka 4.4 has them; this release of kio does not. `tests/tools/test_release.py` compares them with Kafka's own definitions.
+UNKNOWN_TO_KIO = frozenset(
+    f"{name}{part} {version}"
+    for name, version in (
+        ("ApiVersions", 5),
+        ("TxnOffsetCommit", 6),
+        ("DeleteGroups", 3),
+        ("StreamsGroupHeartbeat", 1),
+        ("StreamsGroupDescribe", 1),
+        ("StreamsGroupTopologyDescriptionUpdate", 0),
+        ("UnregisterController", 0),
+    )
+    for part in ("Request", "Response")
+)
 
 
 @cache
 def kio_versions(message: MessageType) -> frozenset[int]:
     """The versions of a message that kio has. Its modules, one for each, take seconds to import: here only their names are read."""
-    [folder] = import_module(f"kio.schema.{kio_name(message)}").__path__
+    try:
+        [folder] = import_module(f"kio.schema.{kio_name(message)}").__path__
+    except ModuleNotFoundError:
+        return frozenset()
     return frozenset(int(path.parent.name[1:]) for path in Path(folder).glob(f"v*/{message.kind}.py"))
 
 

@@ -1,4 +1,4 @@
-"""Values of settings as a real ConfigDef 4.3.1 reads them."""
+"""Values of settings as a real ConfigDef reads them."""
 
 from __future__ import annotations
 

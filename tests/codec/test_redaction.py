@@ -96,7 +96,7 @@ BEARING = {
         "ShareFetchResponse",
     },
 }
-"""What the schemas of Kafka 4.3 must lead to. A schema that is added and holds a secret is found without being named here."""
+"""What the schemas of Kafka must lead to. A schema that is added and holds a secret is found without being named here."""
 
 
 def test_the_messages_that_hold_secrets_follow_from_their_schemas() -> None:

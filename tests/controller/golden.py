@@ -13,6 +13,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from ipaddress import ip_address
 from pathlib import Path
 from struct import pack
 from typing import Any, NamedTuple
@@ -25,12 +26,15 @@ from metashell.controller.records import SUPPORTED_FEATURES
 from metashell.errors import DecodeError
 from metashell.image import Voter, VoterSet
 from metashell.image.loss import VersionedRecord
+from metashell.net.addresses import host_text
 from tests.controller.canon import NODE, Canon, breaks, stays, translated, unordered, verdict
 from tests.controller.json_objects import from_json
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden" / "controller"
 RAFT = {"answered by": "raft"}
+"""What stands for an answer that the controller's core does not give: raft does, or the listener by itself."""
 EPOCH_MS = 1_700_000_000_000
+LOOPBACK = "127.0.0.1"
 _VOTERS = VoterSet(0, (Voter(NODE, bytes(16)),))
 LEADER_CHANGE = {"type": "LEADER_CHANGE", "version": 0, "data": None, "control": True}
 
@@ -40,6 +44,12 @@ def scenarios() -> dict[str, dict[str, Any]]:
     """Every scenario by its name."""
     text = lzma.decompress((FOLDER / "scenarios.jsonl.xz").read_bytes()).decode()
     return {scenario["scenario"]: scenario for scenario in map(json.loads, text.splitlines())}
+
+
+def _usual_startup(release: str) -> list[dict[str, Any]]:
+    """What a controller writes first that was formatted with a release and nothing else; for who may not fetch the log."""
+    plain = (one for one in scenarios().values() if not {"features", "static", "scram", "directory"} & one["spec"].keys())
+    return next(one["startup"] for one in plain if one["startup"] and one["metadata_version"] == release)
 
 
 class Outcome(NamedTuple):
@@ -73,7 +83,7 @@ class Process:
         settings = Settings(self.config, self.header["cluster_id"], NODE)
         bootstrap = [
             _record_object(record)
-            for record in self.header["startup"] or scenarios()["registration-basic"]["startup"]
+            for record in self.header["startup"] or _usual_startup(self.header["metadata_version"])
             if record["type"] in ("FEATURE_LEVEL_RECORD", "USER_SCRAM_CREDENTIAL_RECORD")
         ]
         self.controller = QuorumController(settings, self.chance, bootstrap)
@@ -183,7 +193,7 @@ def outcome_of(row: dict[str, Any], golden: Canon, actual: Canon, theirs: tuple[
 
 def perform(process: Process, row: dict[str, Any], request: Any, now_ms: int) -> tuple[Any, Any, list[dict[str, Any]]]:
     """What ours does for a row: (the request that it got, its answer, the records)."""
-    api, version = row["api"], row["version"]
+    api = row["api"]
     if api == "restart":
         process.config |= {key: str(value) for key, value in request["config"].items() if value is not None}
         process.start()
@@ -193,10 +203,10 @@ def perform(process: Process, row: dict[str, Any], request: Any, now_ms: int) ->
         return request, None, records + process.run_to(now_ms + request["limitMs"], request["count"] or 1 << 30)
     inner = row.get("inner")
     if request is None:
-        return None, None, []
+        return None, None if row["response_hex"] is None else RAFT, []
     if inner is not None:
         return request, *send_enveloped(process, inner, request, now_ms)
-    return request, *_send(process, api, version, request, now_ms)
+    return request, *_send(process, row, request, now_ms)
 
 
 def send_enveloped(process: Process, inner: dict[str, Any], request: Any, now_ms: int) -> tuple[Any, list[dict[str, Any]]]:
@@ -216,7 +226,8 @@ def enveloped(inner: dict[str, Any], request: Any) -> Any:
     header = pack(">hhih", message.key, version, 7, 6) + b"golden" + b"\0" * message.flexible(version)
     principal = b"\0\0\x05User" + bytes([len(inner["principal"]) + 1]) + inner["principal"].encode() + b"\0\0"
     data = header + message.write(from_json("request", f"{api}Request", request), version)
-    return messages.EnvelopeRequest(request_data=data, request_principal=principal, client_host_address=b"\x7f\0\0\1")
+    address = ip_address(inner.get("address", LOOPBACK)).packed
+    return messages.EnvelopeRequest(request_data=data, request_principal=principal, client_host_address=address)
 
 
 def opened(envelope: Any, api: str, version: int) -> Any:
@@ -227,12 +238,14 @@ def opened(envelope: Any, api: str, version: int) -> Any:
     return message.to_json_value(message.read(bytes(envelope.response_data[start:]), version), version)
 
 
-def _send(process: Process, api: str, version: int, request: Any, now_ms: int) -> tuple[Any, list[dict[str, Any]]]:
+def _send(process: Process, row: dict[str, Any], request: Any, now_ms: int) -> tuple[Any, list[dict[str, Any]]]:
+    api, version = row["api"], row["version"]
     body = from_json("request", f"{api}Request", request)
     # As it would come over the wire.
     message = message_type("request", f"{api}Request")
     body = message.read(message.write(body, version), version)
-    made = Request(message.key, version, body, client_id="golden", received_ms=now_ms)
+    host = host_text(row.get("source") or process.header["spec"].get("host", LOOPBACK))
+    made = Request(message.key, version, body, client_id="golden", host=host, received_ms=now_ms)
     if api == "Fetch":
         return RAFT, []
     decision = process.controller.decide(made, now_ms)
@@ -250,14 +263,15 @@ def golden_exchange(row: dict[str, Any]) -> tuple[Any, Any]:
     api, version = row["api"], row["version"]
     body, answer = bytes.fromhex(row["request_hex"]), None if row["response_hex"] is None else bytes.fromhex(row["response_hex"])
     request_type, response_type = message_type("request", f"{api}Request"), message_type("response", f"{api}Response")
+    shown = row.get("response_version", version)
+    response = None if answer is None else response_type.read(answer, shown)
+    answered = None if response is None else response_type.to_json_value(response, shown)
     try:
         request = request_type.read(body, version)
     except DecodeError:
-        return None, None
-    shown = row.get("response_version", version)
-    response = None if answer is None else response_type.read(answer, shown)
+        return None, answered
     if "inner" not in row:
-        return request_type.to_json_value(request, version), None if response is None else response_type.to_json_value(response, shown)
+        return request_type.to_json_value(request, version), answered
     inner = row["inner"]
     inner_request = message_type("request", f"{inner['api']}Request")
     is_flexible = inner_request.flexible(inner["version"])

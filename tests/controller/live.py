@@ -103,11 +103,16 @@ class Live:
         if self._unpublished and api in PUBLISHED_READS:
             self.controller.settle()
             self._unpublished = False
+        wire = self.controller.wire
+        if "source" in row:
+            wire = Wire(wire.port, wire.host, row["source"])
         if request is None:
-            answered = self.controller.wire.raw(api, version, bytes.fromhex(row["request_hex"]))
+            answered = wire.raw(api, version, bytes.fromhex(row["request_hex"]))
         else:
             body = enveloped(inner, request) if inner else from_json("request", f"{api}Request", request)
-            answered = self.controller.wire.ask(version, body)
+            answered = wire.ask(version, body)
+        if wire is not self.controller.wire:
+            wire.close()
         records = self.controller.log.read()
         if answered is None:
             # It hung up, or it is gone.
@@ -126,10 +131,11 @@ class Live:
 
 
 class Wire:
-    """One blocking connection: frames out, frames in."""
+    """One blocking connection: frames out, frames in; from the address `source` of this machine, if that is given."""
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    def __init__(self, port: int, host: str = "127.0.0.1", source: str | None = None) -> None:
+        self.port, self.host = port, host
+        self._source = None if source is None else (source, 0)
         self._socket: socket.socket | None = None
         self._correlation = 0
 
@@ -148,7 +154,7 @@ class Wire:
     def _send(self, sent: bytes) -> bytes | None:
         try:
             if self._socket is None:
-                self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=_ANSWER_LIMIT_S)
+                self._socket = socket.create_connection((self.host, self.port), timeout=_ANSWER_LIMIT_S, source_address=self._source)
                 self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._socket.sendall(sent)
             size = unpack(">i", self._exactly(4))[0]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from metashell.codec.error_codes import INVALID_REPLICATION_FACTOR
 from metashell.controller.decision import ApiError
-from metashell.controller.topics.placement import Placer, UsableBroker, is_cordoned
+from metashell.controller.topics.placement import Placer, UsableBroker
+from metashell.image import BrokerRegistration
 
 BROKERS = st.lists(
     st.tuples(st.sampled_from((None, "a", "b", "c")), st.booleans()),
@@ -69,4 +70,4 @@ def test_the_same_chance_places_the_same_way() -> None:
 def test_a_broker_is_cordoned_when_all_its_directories_are(
     directories: tuple[bytes, ...], cordoned: tuple[bytes, ...] | None, expected: bool
 ) -> None:
-    assert is_cordoned(directories, cordoned) is expected
+    assert BrokerRegistration(1, 0, bytes(16), directories=directories, cordoned_directories=cordoned).is_cordoned is expected

@@ -32,6 +32,8 @@ def run(name: str, folder: Path) -> Iterator[Outcome]:
         features=tuple(spec.get("features", ())),
         scram=tuple(spec.get("scram", ())),
         is_static=bool(spec.get("static")),
+        host=spec.get("host", "127.0.0.1"),
+        directory=spec.get("directory", {}),
     )
     with served:
         yield from _rows(header, Live(served), served.port)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from base64 import b64decode
 from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
@@ -21,28 +22,37 @@ _LIMIT_S = 20.0
 
 
 class Served:
-    """See the module. `settings` are without paths and ports; close it, or use it as a context manager."""
+    """See the module. `settings` are without paths and ports; close it, or use it as a context manager.
+
+    Shape: `directory` has the files of a directory that somebody else formatted, as base64 by their paths; then nothing is formatted.
+    """
 
     def __init__(
         self, folder: Path, settings: Mapping[str, object], *, cluster_id: str, release: str, features: tuple[str, ...] = (),
-        scram: tuple[str, ...] = (), is_static: bool = False,
+        scram: tuple[str, ...] = (), is_static: bool = False, host: str = "127.0.0.1", directory: Mapping[str, str] = {},
     ) -> None:  # fmt: skip
         self.port = free_ports(1)[0]
         node = settings["node.id"]
-        where = f"{node}@127.0.0.1:{self.port}" if is_static else f"127.0.0.1:{self.port}"
+        address = f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+        where = f"{node}@{address}" if is_static else address
         self._settings: dict[str, object] = {
             **settings,
-            "listeners": f"CONTROLLER://127.0.0.1:{self.port}",
+            "listeners": f"CONTROLLER://{address}",
             "log.dirs": folder / "log",
             f"controller.quorum.{'voters' if is_static else 'bootstrap.servers'}": where,
         }
         self._path = write_config(folder / "server.properties", self._settings)
-        words = [word for feature in features for word in ("--feature", feature)]
-        words += [word for one in scram for word in ("--add-scram", one)]
-        words += [] if is_static else ["--standalone"]
-        outcome = run_main(kafka_storage, ["format", "-t", cluster_id, "-c", str(self._path), "-r", release, *words], cwd=folder)
-        assert outcome.status == 0, outcome
-        self.wire = Wire(self.port)
+        for name, content in directory.items():
+            path = folder / "log" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b64decode(content))
+        if not directory:
+            words = [word for feature in features for word in ("--feature", feature)]
+            words += [word for one in scram for word in ("--add-scram", one)]
+            words += [] if is_static else ["--standalone"]
+            outcome = run_main(kafka_storage, ["format", "-t", cluster_id, "-c", str(self._path), "-r", release, *words], cwd=folder)
+            assert outcome.status == 0, outcome
+        self.wire = Wire(self.port, host)
         self.log = LogTail(folder / "log")
         self._start()
 

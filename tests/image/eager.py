@@ -201,8 +201,6 @@ class EagerModel:
             if record.feature_level < 1:
                 raise Refused
             self.state["mv"] = record.feature_level
-            if record.feature_level > 33:
-                raise Refused
         elif record.name != "kraft.version":
             self.state["levels"].pop(record.name, None)
             if record.feature_level:

@@ -43,6 +43,8 @@ BASE = (
     record("FeatureLevelRecord", name="metadata.version", feature_level=25),
     record("RegisterBrokerRecord", **BROKER, fenced=True),
     record("RegisterBrokerRecord", **{**BROKER, "broker_id": 3}, fenced=False),
+    record("RegisterControllerRecord", controller_id=4),
+    record("RegisterControllerRecord", controller_id=5),
     record("TopicRecord", name="orders", topic_id=TOPICS[0]),
     record("TopicRecord", name="ordersx", topic_id=TOPICS[1]),
     *(partition(id, topic, eligible_leader_replicas=(2,)) for topic in TOPICS for id in (0, 1)),
@@ -75,6 +77,7 @@ PROBES = {
         features=(struct("RegisterControllerRecord", "ControllerFeature", name="f", min_supported_version=0, max_supported_version=3),),
     ),
     "UnregisterBrokerRecord": record("UnregisterBrokerRecord", broker_id=1, broker_epoch=5),
+    "UnregisterControllerRecord": record("UnregisterControllerRecord", controller_id=4),
     "TopicRecord": record("TopicRecord", name="new", topic_id=bytes([7]) * 16),
     "PartitionRecord": partition(
         5, removing_replicas=(2,), adding_replicas=(1,), leader_epoch=3, eligible_leader_replicas=(1,), last_known_elr=(2,)

@@ -1,4 +1,4 @@
-"""Lone real controllers of Kafka 4.3.1, each fresh: many of them run in one Java process, so that one starts in a twentieth of a second."""
+"""Lone real controllers of Kafka, each fresh: many of them run in one Java process, so that one starts in a twentieth of a second."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _JAVA = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx640m", "-Xshare:aut
 class Format:
     """How a directory is formatted: its release and features; with a static voter kraft.version is 0."""
 
-    release: str = "4.3-IV0"
+    release: str = "4.4-IV2"
     features: tuple[str, ...] = ()
     is_static: bool = False
 

@@ -1,4 +1,4 @@
-"""A real combined node of Kafka 4.3.1 whose group coordinator is asked request by request, with what it wrote for each."""
+"""A real combined node of Kafka whose group coordinator is asked request by request, with what it wrote for each."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Kafka's administration tools and ours of the same names, with the same words, on the same live clusters: they print the same.
 
-One quorum of Kafka's and one of ours, each with real brokers; a node of 3.9; plain connections, SASL and TLS. The tools of 4.3.1 run in
-one Java process with the brokers, so that a line costs no start of a JVM. kafka-cluster ends its process for a wrong command line, so
-these are run one by one.
+One quorum of Kafka's and one of ours, each with real brokers; a node of 3.9; plain connections, SASL and TLS. The tools run in one Java
+process with the brokers, so that a line costs no start of a JVM. kafka-cluster ends its process for a wrong command line, so these are run
+one by one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from metashell.net.addresses import Address
 from tests.interop.admin import host_command, start_kafka, start_ours
 from tests.interop.admin_twin_lines import CHANGE_LINES, OLDER_LINES, OPEN_LINES, SECURED_LINES
 from tests.interop.admin_twins import differences, ours, settled
-from tests.java import jars, kafka, kafka_command
+from tests.java import KAFKA, jars, kafka, kafka_command
 from tests.seeds import shows
 from tools.interop.admin.open_cluster import OPEN
 from tools.interop.admin.place import CLUSTER_ID, AdminPlace, admin_place, format_node
@@ -61,6 +61,9 @@ def test_both_print_the_same_on_a_quorum_of_ours_by_sasl_and_tls(tmp_path: Path)
         (),
         ("frobnicate",),
         ("u", "--help"),
+        ("unregister-", "--help"),
+        ("api-versions", "-h"),
+        ("unregister-controller", "-C", "a:1"),
         ("cluster-id", "--bogus"),
         ("unregister", "-b", "a:1", "--id", "1x"),
         ("unregister",),
@@ -69,7 +72,7 @@ def test_both_print_the_same_on_a_quorum_of_ours_by_sasl_and_tls(tmp_path: Path)
     ids=" ".join,
 )
 def test_a_command_line_that_kafka_cluster_refuses_ends_the_same_way(words: tuple[str, ...], tmp_path: Path) -> None:
-    theirs, own = kafka("4.3.1", "org.apache.kafka.tools.ClusterTool", *words), ours("kafka-cluster", words, tmp_path)
+    theirs, own = kafka(KAFKA, "cluster", *words), ours("kafka-cluster", words, tmp_path)
     assert (own.status, own.stdout) == (theirs.returncode, theirs.stdout)
     # Java breaks lines inside words, and stretches them.
     assert "".join(own.stderr.split()) == "".join(theirs.stderr.decode().split())

@@ -16,7 +16,7 @@ from metashell.log.files import open_file
 from metashell.log.segment import read_batches
 from tests.bundle.unpacking import unpacked
 from tests.dump.making import LOG_NAME, batch, topic
-from tests.java import kafka, kafka_command
+from tests.java import KAFKA, kafka, kafka_command
 from tests.running import no_longer_than, run_main
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_kafkas_dump_log_prints_every_file_as_ours_does_and_ends_well(case: Path) -> None:
     files = sorted(str(path) for path in case.rglob("*") if path.suffix in (".log", ".checkpoint"))
     assert len(files) == 5
-    real = kafka("4.3.1", "dump-log", *DUMP, ",".join(files))
+    real = kafka(KAFKA, "dump-log", *DUMP, ",".join(files))
     ours = run_main(kafka_dump_log.main, [*DUMP, ",".join(files)], cwd=case)
     assert real.returncode == 0 and real.stdout == ours.stdout and real.stdout.count(b"payload") > 600
     assert b"isvalid: true" in real.stdout and b"isvalid: false" not in real.stdout
@@ -52,7 +52,7 @@ def answers(case: Path) -> dict[str, str]:
     """
     checkpoint = newest(case)
     end = last_offset(checkpoint)
-    command = kafka_command("4.3.1", "shell", "--snapshot", str(checkpoint))
+    command = kafka_command(KAFKA, "shell", "--snapshot", str(checkpoint))
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as shell:
         try:
             with no_longer_than(LIMIT_S):
@@ -101,7 +101,7 @@ def test_kafka_finds_what_follows_a_record_that_was_left_out_at_its_own_offset(t
     data = batch([topic("a"), unknown, topic("b", 2)]) + bytes(spoilt) + batch([topic("d", 4)], 4)
     (tmp_path / LOG_NAME).write_bytes(data)
     assert run_main(main, [LOG_NAME, "--out", "case.tar.gz"], cwd=tmp_path).status == 1
-    real = kafka("4.3.1", "dump-log", *DUMP, str(unpacked(tmp_path) / METADATA / LOG_NAME))
+    real = kafka(KAFKA, "dump-log", *DUMP, str(unpacked(tmp_path) / METADATA / LOG_NAME))
     lines = [line for line in real.stdout.decode().splitlines() if "payload" in line]
     assert real.returncode == 0 and [line.split(" offset: ")[1].split()[0] for line in lines] == ["0", "1", "2", "3", "4"]
     assert ["NO_OP_RECORD" in line for line in lines] == [False, True, False, True, False]

@@ -1,4 +1,4 @@
-"""What the log of a running Kafka 4.3.1 tells of its groups is what that node itself answers.
+"""What the log of a running Kafka tells of its groups is what that node itself answers.
 
 Random conversations leave groups in all states. What a classic group does between two generations is in no record, so those are compared
 where they are Stable or Empty.

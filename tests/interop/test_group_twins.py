@@ -1,4 +1,4 @@
-"""Twins: the same random conversations with a real group coordinator of Kafka 4.3.1 and with ours, with the same answers and records.
+"""Twins: the same random conversations with a real group coordinator of Kafka and with ours, with the same answers and records.
 
 The real one goes first, as its ids decide what follows: who leads, who is given what. A failure prints the steps that differ; the seed
 repeats it. `make soak` walks further, with new seeds.

@@ -1,4 +1,4 @@
-"""health beside kafka-topics and a broker of a real 4.3.1, on one cluster: where both count a kind, and by what rule they differ."""
+"""health beside kafka-topics and a broker of a real Kafka, on one cluster: where both count a kind, and by what rule they differ."""
 
 from __future__ import annotations
 

@@ -26,14 +26,14 @@ from metashell.live.target import Target
 from metashell.log.names import parse_name
 from metashell.net.addresses import Address
 from metashell.net.security import SecurityConfig, security_config
-from tests.java import jars, java, kafka_command
+from tests.java import KAFKA, jars, java, kafka_command
 from tests.running import command_line, run_main
 from tools.interop.nodes import Cluster, Node, cluster, controller_settings, free_ports, write_config
 
 pytestmark = pytest.mark.slow
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
-RELEASES = {"4.3.1": (), "3.9.2": ("-r", "3.9")}
+RELEASES = {KAFKA: (), "3.9.2": ("-r", "3.9")}
 LIMIT_S = 60.0
 BROKER_ID = 100
 
@@ -289,7 +289,7 @@ def test_a_quorum_is_followed_through_all_that_happens_to_it_and_does_not_notice
     assert words_told == ["no leader", "is updated again"] * (len(told) // 2) != []
 
 
-@pytest.mark.parametrize(("version", "standalone"), [("4.3.1", True), ("4.3.1", False), ("3.9.2", True)])
+@pytest.mark.parametrize(("version", "standalone"), [(KAFKA, True), (KAFKA, False), ("3.9.2", True)])
 def test_a_snapshot_is_what_a_late_observer_begins_with(running: Callable[..., Quorum], version: str, standalone: bool, tmp_path: Path):
     quorum = running(version, (1,), {"metadata.log.max.record.bytes.between.snapshots": 2_000}, standalone=standalone)
     quorum.wait_for_leader()
@@ -326,7 +326,7 @@ def test_a_log_that_is_cut_away_while_we_sleep_is_loaded_anew_without_a_word(
         "metadata.max.retention.bytes": 1,
         "metadata.max.idle.interval.ms": 100,
     }
-    quorum = running("4.3.1", (1,), settings)
+    quorum = running(KAFKA, (1,), settings)
     quorum.wait_for_leader()
     shell = shells("-C", quorum.words, "watch", "-o", "jsonl", "/image/configs")
     path = "/image/configs/BROKER/log.retention.ms"

@@ -1,4 +1,4 @@
-"""Logins at a controller's listener: what a real 4.3.1 answers, and when it hangs up, is what ours does."""
+"""Logins at a controller's listener: what a real Kafka answers, and when it hangs up, is what ours does."""
 
 from __future__ import annotations
 

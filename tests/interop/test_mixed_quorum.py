@@ -5,6 +5,7 @@ What is committed is checked by Kafka's own answers and tools, logs by their byt
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
@@ -14,11 +15,9 @@ from shutil import rmtree
 import pytest
 
 from metashell.cli.kafka_storage import main as kafka_storage
-from metashell.image import load_image
-from metashell.log.directory_source import open_directory
 from metashell.raft.messages import ReplicaState
 from metashell.values import uuid_text
-from tests.java import jars, java, kafka, kafka_command
+from tests.java import BEFORE, KAFKA, jars, java, kafka, kafka_command
 from tests.running import run_main
 from tools.interop.mixed_quorum import LIMIT_S, QUIET, MixedQuorum, ends_at
 from tools.interop.nodes import CommandOf, cluster, controller_settings, free_ports, write_config
@@ -26,7 +25,6 @@ from tools.interop.nodes import CommandOf, cluster, controller_settings, free_po
 pytestmark = pytest.mark.slow
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
-NEWEST = "4.3.1"
 OURS = 3
 LOG4J = """log4j.rootLogger=WARN, out
 log4j.appender.out=org.apache.log4j.ConsoleAppender
@@ -39,8 +37,6 @@ NO_ERROR += ("failed due to unsupported version error",)
 # What Kafka's nodes say of their own registration that was under way when a leader was killed; they send it again.
 NO_ERROR += ("channel manager timed out before sending the request",)
 """What log4j says of having no file of settings, requests that came before the leader was ready, and what is said of `SMALL`."""
-QUORUM_TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
-FEATURE_TOOL = "org.apache.kafka.tools.FeatureCommand"
 STATIC = {"controller.quorum.voters": "1@localhost:{port_1},2@localhost:{port_2},3@localhost:{port_3}"}
 DYNAMIC = {"controller.quorum.bootstrap.servers": "localhost:{port_1},localhost:{port_2}"}
 DIRECTORY_IDS = {1: "iSWq0OPXTqOZ8aVrKmWO1A", 2: "mL1w5SXrSHKHKX4dPKoQTw"}
@@ -76,7 +72,7 @@ def quorum_of(tmp_path: Path) -> Iterator[Made]:
     with cluster(lambda *words: list(words), tmp_path) as place:
 
         def make(versions: Sequence[str], settings: dict[str, object], words_of: Callable[[int], list[str]]) -> MixedQuorum:
-            for version in {*versions, NEWEST}:
+            for version in {*versions, KAFKA}:
                 jars(version)
             ids = [*range(1, len(versions) + 1), OURS]
             commands = {id: server_command(version, tmp_path) for id, version in enumerate(versions, 1)}
@@ -93,7 +89,7 @@ def quorum_of(tmp_path: Path) -> Iterator[Made]:
         yield make
 
 
-@pytest.mark.parametrize("versions", [("4.3.1", "4.3.1"), ("4.3.1", "3.9.2")], ids="+".join)
+@pytest.mark.parametrize("versions", [(KAFKA, BEFORE), (KAFKA, "3.9.2")], ids="+".join)
 def test_a_static_quorum_survives_the_death_of_each_voter(quorum_of: Made, versions: Sequence[str]) -> None:
     quorum = quorum_of(versions, STATIC, lambda id: release_words(versions))
     quorum.start(1, 2, OURS)
@@ -114,13 +110,14 @@ def test_a_static_quorum_survives_the_death_of_each_voter(quorum_of: Made, versi
     leader = quorum.wait_for("a leader", lambda described: True).leader_id
     assert f"LeaderId:               {leader}\n" in ask_tool(quorum, OURS, "describe", "--status")
     assert quorum.end(OURS, signal.SIGTERM) == 0
-    image = load_image(open_directory(str(quorum.directory(OURS) / "__cluster_metadata-0")))
+    image = quorum.image(OURS)
     assert image.features.metadata_version is not None and not image.faults
     assert quorum.errors(*NO_ERROR) == []
 
 
 def release_words(versions: Sequence[str]) -> list[str]:
-    return ["-r", "3.9"] if "3.9.2" in versions else []
+    """The newest metadata.version that all of them support."""
+    return ["-r", min(version.rpartition(".")[0] for version in versions)]
 
 
 def initial_words(id: int) -> list[str]:
@@ -132,13 +129,13 @@ def initial_words(id: int) -> list[str]:
 
 def ask_tool(quorum: MixedQuorum, id: int, *words: str) -> str:
     """What Kafka's kafka-metadata-quorum prints, asked through one node."""
-    done = kafka(NEWEST, QUORUM_TOOL, "--bootstrap-controller", f"localhost:{quorum.ports[id]}", *words)
+    done = kafka(KAFKA, "quorum", "--bootstrap-controller", f"localhost:{quorum.ports[id]}", *words)
     text = done.stdout.decode() + done.stderr.decode()
     assert done.returncode == 0, text
     return text
 
 
-@pytest.mark.parametrize("versions", [("4.3.1", "4.3.1"), ("3.9.2", "3.9.2")], ids="+".join)
+@pytest.mark.parametrize("versions", [(KAFKA, KAFKA), ("3.9.2", "3.9.2")], ids="+".join)
 def test_kafkas_tool_adds_ours_to_a_dynamic_quorum_which_survives_each_death_and_removes_it(
     quorum_of: Made, versions: Sequence[str]
 ) -> None:
@@ -171,14 +168,75 @@ def test_kafkas_tool_adds_ours_to_a_dynamic_quorum_which_survives_each_death_and
     assert quorum.errors(*NO_ERROR) == []
 
 
+def test_kafkas_nodes_are_upgraded_one_by_one_with_ours_as_a_voter_then_the_features_and_there_is_no_way_back(quorum_of: Made) -> None:
+    quorum = quorum_of((BEFORE, BEFORE), DYNAMIC, lambda id: [*initial_words(id), "-r", "4.3"])
+    quorum.start(1, 2, OURS)
+    quorum.wait_for("ours observes", lambda described: any(state.id == OURS for state in described.observers))
+    ask_tool(quorum, 1, "--command-config", str(quorum.config(OURS)), "add-controller")
+    quorum.wait_for("ours is a voter", lambda described: {state.id for state in described.voters} == {1, 2, OURS})
+    for id in (1, 2):
+        assert change_features(quorum, "upgrade", "--release-version", "4.4") == "only supports versions 7-30"
+        assert quorum.end(id) == -signal.SIGKILL
+        quorum.commit(f"without-{id}")
+        quorum.kafka[id] = server_command(KAFKA, quorum.place.folder)
+        quorum.start(id)
+        quorum.wait_until_caught_up(1, 2, OURS)
+    quorum.place.wait_until("4.4", lambda: change_features(quorum, "upgrade", "--release-version", "4.4") == "", LIMIT_S)
+    for level in ("4.4-IV1", "4.4-IV0", "4.3-IV0"):
+        assert change_features(quorum, "downgrade", "--metadata", level) == "Refusing to perform the requested downgrade"
+    quorum.commit("upgraded")
+    quorum.assert_logs_agree(1, 2, OURS)
+
+    def registration() -> bytes | None:
+        """The incarnation of ours that the disks of Kafka's nodes know."""
+        controllers = [quorum.image(id).cluster.controllers.get(OURS) for id in (1, 2)]
+        assert controllers[0] == controllers[1]
+        return controllers[0] and controllers[0].incarnation_id
+
+    # A stopped one is unregistered until it starts, a running one registers again, and remains a voter.
+    first = registration()
+    assert first is not None
+    quorum.end(OURS)
+    unregister(quorum, 1)
+    assert registration() is None
+    quorum.start(OURS)
+    quorum.place.wait_until("ours registers", lambda: registration() not in (None, first), LIMIT_S)
+    quorum.wait_until_caught_up(1, 2, OURS)
+    second = registration()
+    unregister(quorum, 1)
+    quorum.place.wait_until("ours registers again", lambda: registration() == second, LIMIT_S)
+    quorum.commit("unregistered")
+    quorum.assert_logs_agree(1, 2, OURS)
+    assert {state.id for state in quorum.wait_for("a leader", lambda described: True).voters} == {1, 2, OURS}
+    assert [image.features.levels["share.version"] for image in map(quorum.image, (1, 2, OURS))] == [2, 2, 2]
+    assert quorum.end(OURS, signal.SIGTERM) == 0
+    assert quorum.errors(*NO_ERROR) == []
+
+
+def change_features(quorum: MixedQuorum, *words: str) -> str:
+    """Why Kafka's kafka-features fails, empty where it does not."""
+    where = ",".join(f"localhost:{port}" for port in quorum.ports.values())
+    done = kafka(KAFKA, "features", "--bootstrap-controller", where, *words)
+    text = done.stdout.decode() + done.stderr.decode()
+    found = re.search("only supports versions 7-30|Refusing to perform the requested downgrade", text)
+    assert (done.returncode == 0) == (found is None), text
+    return found[0] if found else ""
+
+
+def unregister(quorum: MixedQuorum, id: int) -> None:
+    """Unregister ours by Kafka's kafka-cluster, asked through another node."""
+    done = kafka(KAFKA, "cluster", "unregister-controller", "--bootstrap-controller", f"localhost:{quorum.ports[id]}", "--id", str(OURS))
+    assert done.stdout.decode() == f"Controller {OURS} is no longer registered.\n", done
+
+
 def test_a_static_quorum_with_ours_becomes_dynamic(quorum_of: Made) -> None:
-    quorum = quorum_of((NEWEST, NEWEST), STATIC, lambda id: [])
+    quorum = quorum_of((KAFKA, KAFKA), STATIC, lambda id: [])
     quorum.start(1, 2, OURS)
     quorum.commit("static")
     quorum.wait_until_caught_up(1, 2, OURS)
     upgrade = ("--bootstrap-controller", f"localhost:{quorum.ports[1]}", "upgrade", "--feature", "kraft.version=1")
     # It is refused until all voters, ours among them, have told the leader that they support it.
-    quorum.place.wait_until("kraft.version is 1", lambda: kafka(NEWEST, FEATURE_TOOL, *upgrade).returncode == 0, LIMIT_S)
+    quorum.place.wait_until("kraft.version is 1", lambda: kafka(KAFKA, "features", *upgrade).returncode == 0, LIMIT_S)
     described = quorum.wait_for("voters have directories", lambda described: all(any(state.directory_id) for state in described.voters))
     assert {state.id for state in described.voters} == {1, 2, OURS}
     assert quorum.end(described.leader_id) == -signal.SIGKILL
@@ -194,13 +252,13 @@ def dumped_by_kafka(quorum: MixedQuorum, id: int) -> str:
     """What Kafka's dump-log prints of all segments and snapshots of a node."""
     folder = quorum.directory(id) / "__cluster_metadata-0"
     files = sorted(str(path) for path in folder.iterdir() if path.suffix in (".log", ".checkpoint"))
-    done = kafka(NEWEST, "dump-log", "--cluster-metadata-decoder", "--files", ",".join(files))
+    done = kafka(KAFKA, "dump-log", "--cluster-metadata-decoder", "--files", ",".join(files))
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
 
 
 def test_ours_catches_up_from_a_snapshot_and_kafka_and_ours_take_over_each_others_directory(quorum_of: Made) -> None:
-    quorum = quorum_of((NEWEST, NEWEST), {**STATIC, **SMALL}, lambda id: [])
+    quorum = quorum_of((KAFKA, KAFKA), {**STATIC, **SMALL}, lambda id: [])
     quorum.start(1, 2, OURS)
     quorum.commit("before")
     quorum.wait_until_caught_up(1, 2, OURS)
@@ -247,7 +305,7 @@ def test_ours_catches_up_from_a_snapshot_and_kafka_and_ours_take_over_each_other
 
 
 def test_ours_leads_kafkas_controllers_and_kafkas_tool_replaces_the_disk_of_one(quorum_of: Made) -> None:
-    quorum = quorum_of((NEWEST, NEWEST), {**DYNAMIC, **SMALL, **PATIENT}, initial_words)
+    quorum = quorum_of((KAFKA, KAFKA), {**DYNAMIC, **SMALL, **PATIENT}, initial_words)
     quorum.start(1, 2, OURS)
     quorum.wait_for("ours observes", lambda described: any(state.id == OURS for state in described.observers))
     ask_tool(quorum, 1, "--command-config", str(quorum.config(OURS)), "add-controller")
@@ -273,7 +331,8 @@ def test_ours_leads_kafkas_controllers_and_kafkas_tool_replaces_the_disk_of_one(
     def is_new(state: ReplicaState) -> bool:
         return state.id == 1 and uuid_text(state.directory_id) != old
 
-    ask_tool(quorum, OURS, "remove-controller", "--controller-id", "1", "--controller-directory-id", old)
+    removed = ("remove-controller", "--controller-id", "1", "--controller-directory-id", old, "--unregister")
+    assert "Unregistered KRaft controller 1\n" in ask_tool(quorum, OURS, *removed)
     quorum.wait_for("1 is removed", lambda described: {state.id for state in described.voters} == {2, OURS})
     quorum.end(1)
     rmtree(quorum.directory(1))

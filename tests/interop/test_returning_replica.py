@@ -1,4 +1,4 @@
-"""Kafka 4.3.1, and so ours, elects a replica that a reassignment took away and another one brought back, though its log is empty.
+"""Kafka 4.4.0, and so ours, elects a replica that a reassignment took away and another one brought back, though its log is empty.
 
 The simulation of brokers found it (`tests/simulation/brokers`). Who leaves the ISR while that falls below `min.insync.replicas` is
 eligible to lead, also a replica that the same change takes away; its broker deletes the log. Added again, it is still eligible.

@@ -13,7 +13,7 @@ from metashell.verify.start.forecast import forecast
 from metashell.verify.start.verdict import StartVerdict
 from tests.interop.start_bases import make_base
 from tests.interop.start_cases import Damage, cases, random_case
-from tests.java import jars, java, run_program
+from tests.java import KAFKA, jars, java, run_program
 from tools.interop.nodes import controller_settings, write_config
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ UNKNOWN_MAX = 0.03
 def start_all(folder: Path, chosen: dict[str, tuple[str, Damage]]) -> dict[str, tuple[str, str, Path, Path]]:
     """Start Kafka once on each case; what it did and why, and its directory before and after."""
     java()
-    jars("4.3.1")
+    jars(KAFKA)
     configs: dict[str, tuple[str, Path, Path]] = {}
     for number, (name, (kind, damage)) in enumerate(chosen.items()):
         before, after = folder / f"before-{number}", folder / f"after-{number}"

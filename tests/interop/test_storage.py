@@ -14,7 +14,7 @@ from metashell.log.disk import DirectoryLock, Disk
 from metashell.log.quorum_state import read_quorum_state
 from metashell.log.source import open_source
 from metashell.values import uuid_text
-from tests.java import jars, java, kafka, kafka_command
+from tests.java import KAFKA, jars, java, kafka, kafka_command
 from tests.running import run_main
 from tools.interop.nodes import Cluster, cluster, combined_settings, controller_settings, free_ports, write_config
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 # What each release starts on; the newest is the default of ours.
-RELEASES = {"4.3.1": (), "3.9.2": ("-r", "3.9")}
+RELEASES = {KAFKA: (), "3.9.2": ("-r", "3.9")}
 DIRECTORY_IDS = ("JEXY6aqzQY-32P5TStzaFg", "MvDxzVmcRsaTz33bUuRU6A", "Uj5wn_FqTXirEASvVZRY1w")
 
 
@@ -154,15 +154,16 @@ def test_directories_that_kafka_formats_are_read_by_us(version: str, tmp_path: P
     assert CLUSTER_ID in outcome.stdout.decode()
     again = format_directory(config, "-s", status=1)
     assert "is already formatted" in again
-    with open_source(str(log_dir / "bootstrap.checkpoint")) as source:
+    bootstrap = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint" if version == KAFKA else "bootstrap.checkpoint"
+    with open_source(str(log_dir / bootstrap)) as source:
         image = load_image(source)
-    assert image.features.metadata_version == {"4.3.1": 30, "3.9.2": 21}[version]
+    assert image.features.metadata_version == {KAFKA: 33, "3.9.2": 21}[version]
     assert not image.faults
 
 
 def test_a_kafka_that_starts_while_we_format_is_kept_out_by_the_lock(tmp_path: Path) -> None:
     java()
-    jars("4.3.1")
+    jars(KAFKA)
     port = free_ports(1)[0]
     log_dir = tmp_path / "d1"
     quorum = {"controller.quorum.voters": f"1@localhost:{port}"}
@@ -170,7 +171,7 @@ def test_a_kafka_that_starts_while_we_format_is_kept_out_by_the_lock(tmp_path: P
     format_directory(config)
 
     def loud_command(tool: str, *words: str) -> list[str]:
-        return [word for word in kafka_command("4.3.1", tool, *words) if word != "-Dlog4j2.level=OFF"]
+        return [word for word in kafka_command(KAFKA, tool, *words) if word != "-Dlog4j2.level=OFF"]
 
     lock = DirectoryLock(str(log_dir), Disk())
     try:

@@ -1,4 +1,4 @@
-"""Twins: the same random requests to a real controller of Kafka 4.3.1 and to ours, with the same answers and the same records.
+"""Twins: the same random requests to a real controller of Kafka and to ours, with the same answers and the same records.
 
 A failure prints the shrunk history, and what the real one answered. `make soak` runs more histories, with new seeds.
 """

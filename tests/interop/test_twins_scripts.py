@@ -1,4 +1,4 @@
-"""What random histories have found, or hardly find: the same requests to a real controller of Kafka 4.3.1 and to ours."""
+"""What random histories have found, or hardly find: the same requests to a real controller of Kafka and to ours."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from hypothesis import strategies as st
 
 from metashell.controller.configs.keys import ConfigKey, config_keys
@@ -27,7 +29,7 @@ KINDS: tuple[tuple[Format, dict[str, str]], ...] = (
     (Format("3.9-IV0", is_static=True), {}),
     (Format("3.3-IV3", is_static=True), {}),
     (Format("3.7-IV1", is_static=True), {}),
-    (Format("4.2-IV1"), {"min.insync.replicas": "2", "default.replication.factor": "2", "num.partitions": "2"}),
+    (Format("4.3-IV0"), {"min.insync.replicas": "2", "default.replication.factor": "2", "num.partitions": "2"}),
     (Format(), {"unclean.leader.election.enable": "true", "delete.topic.enable": "false"}),
     (Format("3.6-IV2", is_static=True), {}),
     (Format("4.1-IV1"), {"allow.everyone.if.no.acl.found": "true"}),
@@ -114,9 +116,10 @@ ENTITY = st.sampled_from(
 )
 QUOTA = st.tuples(
     st.sampled_from(["producer_byte_rate", "consumer_byte_rate", "request_percentage", "connection_creation_rate", "nope"]),
-    st.sampled_from([1.0, 2.5, 0.0, -1.0, 100.0]),
+    st.sampled_from([1.0, 2.5, 0.0, -1.0, 100.0, math.inf, -math.inf]),
     st.sampled_from([False, False, True]),
 )
+HOSTS = ["*", "127.0.0.1", "10.0.0.1", "*", "127.0.0.0/8", "10.0.0.0/33", "::1/128", "0.0.0.0/0", "x/8"]
 USER = st.tuples(st.sampled_from(["a", "b", ""]), st.sampled_from([1, 2, 0, 3]))
 FEATURES = [
     "metadata.version",
@@ -139,8 +142,10 @@ def value_of(key: ConfigKey) -> st.SearchStrategy[str | None]:
     return st.sampled_from([None, *TEXTS.get(key.type, TEXTS["STRING"]), *TEXTS["STRING"][:3]])
 
 
-ANY_SETTING = st.sampled_from(
-    [((2, "t"), key) for key in config_keys("topic").values()]
-    + [((32, "g"), key) for key in config_keys("group").values()]
-    + [((16, "m"), key) for key in config_keys("client_metrics").values()]
-)
+EVERY_SETTING: list[tuple[tuple[int, str], ConfigKey]] = [
+    *(((2, "t"), key) for key in config_keys("topic").values()),
+    *(((32, "g"), key) for key in config_keys("group").values()),
+    *(((16, "m"), key) for key in config_keys("client_metrics").values()),
+]
+# By its place: hypothesis refuses to print a strategy of all of them.
+ANY_SETTING = st.integers(0, len(EVERY_SETTING) - 1).map(lambda at: EVERY_SETTING[at])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize
 
 from metashell.codec.registry import message_type
+from metashell.codec.releases import supported_features
 from metashell.controller.apis import APIS
 from metashell.image import MetadataImage
 from metashell.values import uuid_text
@@ -191,19 +192,12 @@ class TwinHistory(RuleBasedStateMachine):
     # --- what a healthy broker sends
 
     def registration(self, broker: int) -> dict[str, Any]:
-        ranges = {
-            "metadata.version": (7, max(30, self.level)),
-            "group.version": (0, 1),
-            "transaction.version": (0, 2),
-            "kraft.version": (0, 1),
-        }
-        ranges |= {"eligible.leader.replicas.version": (0, 1), "share.version": (0, 2), "streams.version": (0, 1)}
         return {
             "brokerId": broker,
             "clusterId": CLUSTER_ID,
             "incarnationId": own_uuid(f"incarnation-{broker}-{self.lives[broker]}"),
             "listeners": [{"name": "PLAINTEXT", "host": f"b{broker}", "port": 9092, "securityProtocol": 0}],
-            "features": [{"name": name, "minSupportedVersion": low, "maxSupportedVersion": high} for name, (low, high) in ranges.items()],
+            "features": supported(),
             "rack": "ab"[broker % 2] if broker < 4 else None,
             "logDirs": directories(broker),
             "previousBrokerEpoch": -1,
@@ -219,6 +213,12 @@ class TwinHistory(RuleBasedStateMachine):
 
     def topic(self, name: str, assignments: Sequence[dict[str, Any]], configs: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
         return {"name": name, "numPartitions": -1, "replicationFactor": -1, "assignments": list(assignments), "configs": list(configs)}
+
+
+def supported() -> list[dict[str, Any]]:
+    """The features of a node of the newest release."""
+    ranges = supported_features().items()
+    return [{"name": name, "minSupportedVersion": low, "maxSupportedVersion": high} for name, (low, high) in ranges]
 
 
 def directories(broker: int) -> list[str]:

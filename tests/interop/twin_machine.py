@@ -26,6 +26,7 @@ from tests.interop.twin_contents import (
     BROKERS,
     ENTITY,
     FEATURES,
+    HOSTS,
     LOST,
     ODD_VALUES,
     QUOTA,
@@ -107,6 +108,10 @@ class TwinMachine(TwinHistory):
             fields["features"] = []
         if id != NODE:
             self.request(data.draw, "ControllerRegistration", fields)
+
+    @rule(data=st.data(), id=st.sampled_from((3001, NODE, 1, 99)))
+    def unregister_controller(self, data: st.DataObject, id: int) -> None:
+        self.request(data.draw, "UnregisterController", {"controllerId": id})
 
     @rule(fenced=st.lists(st.sampled_from(BROKERS), max_size=3))
     def restart(self, fenced: list[int]) -> None:
@@ -343,7 +348,7 @@ class TwinMachine(TwinHistory):
                     "resourceName": name,
                     "resourcePatternType": draw(st.sampled_from([3, 3, 4, 2, 1, 0, 5])),
                     "principal": draw(st.sampled_from(["User:alice", "User:bob", "User:*", "alice", ""])),
-                    "host": draw(st.sampled_from(["*", "127.0.0.1", "10.0.0.1"])),
+                    "host": draw(st.sampled_from(HOSTS)),
                     "operation": draw(st.sampled_from([2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 1, 15])),
                     "permissionType": draw(st.sampled_from([3, 3, 3, 2, 1])),
                 }
@@ -357,7 +362,10 @@ class TwinMachine(TwinHistory):
         name = draw(st.sampled_from([None, "t", "tt", "*", "kafka-cluster", "v"]))
         pattern = draw(st.sampled_from([1, 2, 3, 4, 0, 9]))
         common = {"operation": draw(st.sampled_from([1, 3, 8, 0, 20])), "permissionType": draw(st.sampled_from([1, 2, 3, 0]))}
-        who = {"principalFilter": draw(st.sampled_from([None, "User:alice"])), "hostFilter": draw(st.sampled_from([None, "*"]))}
+        who = {
+            "principalFilter": draw(st.sampled_from([None, "User:alice"])),
+            "hostFilter": draw(st.sampled_from([None, "*", "127.0.0.0/8"])),
+        }
         filter = {"resourceTypeFilter": kind, "resourceNameFilter": name, "patternTypeFilter": pattern, **who, **common}
         self.request(draw, api, {"filters": [filter, *([filter] if draw(st.integers(0, 4)) == 4 else [])], **filter}, low=1)
 
@@ -370,7 +378,7 @@ class TwinMachine(TwinHistory):
         draw = data.draw
         updates = []
         for name in draw(st.lists(st.sampled_from(FEATURES), min_size=1, max_size=2)):
-            level = draw(st.sampled_from([1, 0, 2, self.level, self.level + 1, self.level - 1, 30, 17, 23, 14]))
+            level = draw(st.sampled_from([1, 0, 2, self.level, self.level + 1, self.level - 1, 33, 30, 17, 23, 14]))
             kind = draw(st.sampled_from([1, 2, 3, 1, 0]))
             updates.append({"feature": name, "maxVersionLevel": level, "upgradeType": kind, "allowDowngrade": kind != 1})
         self.request(draw, "UpdateFeatures", {"featureUpdates": updates, "timeoutMs": 60000, "validateOnly": draw(st.integers(0, 3)) == 3})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tests.interop.real_controllers import CLUSTER_ID, Format
-from tests.interop.twin_history import own_uuid
+from tests.interop.twin_history import own_uuid, supported
 
 Ask = tuple[Any, ...]
 """(API, version, fields), and the principal that a broker hands it on for."""
@@ -22,14 +22,12 @@ class Script(NamedTuple):
 
 
 def broker(**over: Any) -> Ask:
-    ranges = {"metadata.version": (7, 30), "group.version": (0, 1), "transaction.version": (0, 2), "kraft.version": (0, 1)}
-    ranges |= {"eligible.leader.replicas.version": (0, 1), "share.version": (0, 2), "streams.version": (0, 1)}
     fields = {
         "brokerId": 1,
         "clusterId": CLUSTER_ID,
         "incarnationId": own_uuid("1"),
         "listeners": [listener("h", 9092)],
-        "features": [{"name": name, "minSupportedVersion": low, "maxSupportedVersion": high} for name, (low, high) in ranges.items()],
+        "features": supported(),
         "logDirs": [own_uuid("d")],
         "previousBrokerEpoch": -1,
     }

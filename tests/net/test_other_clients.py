@@ -152,6 +152,6 @@ def test_kafkas_own_client_logs_in_and_asks_for_the_cluster(service: Service, me
     config = write_config(tmp_path / "client.properties", settings)
     service.principals.clear()
     words = ("cluster-id", "--bootstrap-server", f"localhost:{service.listener.port}", "--command-config", str(config))
-    done = kafka(KAFKA, "org.apache.kafka.tools.ClusterTool", *words)
+    done = kafka(KAFKA, "cluster", *words)
     assert (done.returncode, done.stdout) == (0, b"Cluster ID: of-ours\n"), done.stderr[-2000:]
     assert set(service.principals) == {"User:alice"}

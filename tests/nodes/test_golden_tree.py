@@ -1,4 +1,4 @@
-"""The whole tree of real files, as the shell of Kafka 4.3.1 prints it."""
+"""The whole tree of real files, as the shell of Kafka 4.4.0 prints it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metashell.nodes import Directory, Leaf, LocalInfo, Node, build_root
 from tests.golden_cases import Case, shell_cases, small_diff
 from tests.nodes.stand_in import walk
 
-LOCAL = LocalInfo(version="4.3.1", commit_id="26b251a451ce941d")
+LOCAL = LocalInfo(version="4.4.0", commit_id="1156b2752aaa28ea")
 CASES = [case for case in shell_cases() if case.files and not case.stdin]
 TREES = [case for case in CASES if "session" in case.tags and case.argv[2:] in (("tree", "/image"), ("tree", "/local"))]
 CATS = [case for case in CASES if case.argv[2:3] == ("cat",) and case.status == 0]
@@ -63,7 +63,7 @@ def test_the_text_of_a_leaf_is_kafkas(case: Case):
 
 
 def metadata_checkpoints(golden: Path) -> list[Path]:
-    return sorted(golden.glob("4.3.1/*/data/*/*/*/__cluster_metadata-0/*.checkpoint"))
+    return sorted(golden.glob("4.[34].*/*/data/*/*/*/__cluster_metadata-0/*.checkpoint"))
 
 
 @pytest.mark.golden

@@ -15,8 +15,8 @@ from metashell.codec.checked_batches import checked_batches
 from metashell.raft.accumulator import AppendedBatch
 from metashell.raft.errors import NotLeaderError
 from metashell.raft.messages import VoteRequest
-from metashell.server import own_batches
-from metashell.server.feed import Feed
+from metashell.raft.protocols import ReplicatedLog
+from metashell.server import own_batches, records
 from metashell.server.held import LONG_S, HeldTime
 from metashell.server.own_batches import OwnBatch, OwnBatches
 from metashell.server.state_machine import SnapshotToMake
@@ -169,14 +169,14 @@ class Watching(Values):
 
 
 def test_a_leader_is_handed_its_own_records_and_reads_none_of_them_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[tuple[Feed, int]] = []
-    plain = Feed._read
+    read: list[tuple[ReplicatedLog, int]] = []
+    plain = records.log_batches
 
-    def noted(self: Feed, offset: int, end_offset: int) -> Sequence[RecordBatch]:
-        read.append((self, offset))
-        return plain(self, offset, end_offset)
+    def noted(log: ReplicatedLog, offset: int, end_offset: int) -> Sequence[RecordBatch]:
+        read.append((log, offset))
+        return plain(log, offset, end_offset)
 
-    monkeypatch.setattr(Feed, "_read", noted)
+    monkeypatch.setattr("metashell.server.feed.log_batches", noted)
 
     async def main() -> None:
         async with Quorum(tmp_path) as quorum:
@@ -193,7 +193,7 @@ def test_a_leader_is_handed_its_own_records_and_reads_none_of_them_back(tmp_path
             assert isinstance(machine, Watching)
             own = [batch for batch in machine.batches if isinstance(batch, OwnBatch) and not batch.header.is_control]
             assert [id(value) for batch in own for value in batch.values] == [id(value) for value in flat]
-            assert not [offset for feed, offset in read if feed is leader.running.feed]
+            assert not [offset for log, offset in read if log is leader.log]
             assert leader.running.driver.own.read(0, 1 << 40, 1 << 40) == []
             for member in quorum.others(leader):
                 assert isinstance(member.machine, Watching)

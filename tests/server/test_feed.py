@@ -16,10 +16,11 @@ from metashell.raft.control_batches import SnapshotHeader
 from metashell.raft.memory_log import MemoryLog
 from metashell.raft.ready import Committed, LeaderChanged, Ready, SnapshotToLoad
 from metashell.raft.snapshot_writer import SnapshotWriter
-from metashell.server import feed as feed_module
+from metashell.server import records
 from metashell.server.feed import Feed
 from metashell.server.held import HeldTime
 from metashell.server.own_batches import OwnBatches
+from metashell.server.records import snapshot_batches
 from metashell.server.snapshot_maker import RECORDS_AT_ONCE
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
@@ -91,7 +92,7 @@ def test_a_range_comes_in_pieces_and_is_consumed_as_a_whole() -> None:
 
     async def main() -> None:
         core, machine = Core(), Counting()
-        feed = feeding(core, filled(50, size=feed_module.PIECE_SIZE // 10), machine)
+        feed = feeding(core, filled(50, size=records.PIECE_SIZE // 10), machine)
         feed.notice(LeaderChanged(8, 1, 1))
         feed.notice(LeaderChanged(7, 2, 3))
         feed.notice(Committed(7, 0, 48))
@@ -131,7 +132,7 @@ def test_a_snapshot_that_goes_away_while_it_is_read_is_given_back_and_the_next_o
         core, log = Core(), filled(20)
         for end in (5, 9):
             writer = SnapshotWriter(log.create_snapshot(OffsetAndEpoch(end, 1)), [SnapshotHeader(0)], 0)
-            writer.append([bytes(feed_module.PIECE_SIZE)] * end)
+            writer.append([bytes(records.PIECE_SIZE)] * end)
             writer.freeze()
         machine = Slow()
         feed = feeding(core, log, machine)
@@ -150,7 +151,7 @@ def test_a_snapshot_that_goes_away_while_it_is_read_is_given_back_and_the_next_o
 
 
 def test_the_batches_of_a_snapshot_are_summed_once_and_know_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed_module, "PIECE_SIZE", 100)
+    monkeypatch.setattr(records, "PIECE_SIZE", 100)
     log = MemoryLog()
     writer = SnapshotWriter(log.create_snapshot(OffsetAndEpoch(8, 1)), [SnapshotHeader(0)], 0)
     for value in (b"a" * 90, b"b", b"c" * 300):
@@ -167,10 +168,7 @@ def test_the_batches_of_a_snapshot_are_summed_once_and_know_their_place(monkeypa
     monkeypatch.setattr("metashell.codec.batches.crc32c", counted)
 
     async def given_batches() -> list[RecordBatch]:
-        feed = feeding(Core(), log, Values())
-        given = list(feed._snapshot(OffsetAndEpoch(8, 1)))
-        await feed.close()
-        return given
+        return list(snapshot_batches(log, OffsetAndEpoch(8, 1)))
 
     batches = run(given_batches)
     frames = whole_frames(data)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from metashell.forms import Display
+from metashell.image import FeaturesImage
 from metashell.nodes.names import sorted_names
 from metashell.nodes.node import Directory, Leaf, Node
 from metashell.shell.context import Context
@@ -63,7 +64,7 @@ class FakeLeaf(Leaf):
 def fake_image(**provenance: Any) -> Any:
     """An image with nothing but a provenance: certain to 100 of 120."""
     values = {"offset": 119, "epoch": 3, "certain_to": 100, "end_offset": 120, "timestamp_ms": 0, "source_kind": "directory"} | provenance
-    return SimpleNamespace(provenance=SimpleNamespace(**values), faults=())
+    return SimpleNamespace(provenance=SimpleNamespace(**values), faults=(), unread=(), features=FeaturesImage())
 
 
 def fake_context(tree: Mapping[str, Any] = TREE, **fields: Any) -> Context:

@@ -18,6 +18,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
+from metashell.image import Fault
 from metashell.shell.context import Context
 from metashell.shell.terminal.prompt import NodeCompleter, prompt_text, run_prompt, sort_names
 from tests.shell.fake_nodes import complaints, fake_context, fake_image, printed
@@ -101,7 +102,7 @@ def test_the_prompt_shows_source_offset_certainty_faults_and_place():
     assert prompt_text(fake_context()) == "demo@119 (certain to 100) /> "
     assert prompt_text(fake_context(image=fake_image(certain_to=120), cwd="/image")) == "demo@119 /image> "
     image = fake_image(certain_to=None)
-    image.faults = ("one", "two")
+    image.faults = (Fault("a.log", 7, 0, "", "odd"),) * 2
     assert prompt_text(fake_context(image=image)) == "demo@119 (uncertain) 2 faults /> "
     assert prompt_text(fake_context(administrator=object())) == "demo@119 (certain to 100) changes on /> "
     assert prompt_text(fake_context(voice="kafka")) == ">> "

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from metashell.forms import text_width
+from metashell.image import Fault, FeaturesImage
 from metashell.shell.terminal.prompt import is_safe_to_suggest, prompt_text
 from metashell.shell.terminal.toolbar import toolbar_parts
 from tests.shell.fake_nodes import fake_context
@@ -25,9 +26,10 @@ class OnlyWhatIsKnown:
         return self._known[name]
 
 
-def image(certain_to: int | None = 252, faults: int = 0) -> Any:
+def image(certain_to: int | None = 252, faults: int = 0, newer: str = "") -> Any:
     provenance = SimpleNamespace(offset=251, end_offset=252, certain_to=certain_to)
-    return OnlyWhatIsKnown(provenance=provenance, faults=("x",) * faults)
+    fault = Fault("a.log", 7, 0, "", "odd", newer)
+    return OnlyWhatIsKnown(provenance=provenance, faults=(fault,) * faults, unread=(), features=FeaturesImage())
 
 
 def view(lag: int | None = 0, trouble: str = "") -> Any:
@@ -43,6 +45,7 @@ def test_it_says_source_offset_certainty_faults_and_lag() -> None:
     assert line("demo", image()) == "demo  offset 251  certain"
     assert line("demo", image(certain_to=100)) == "demo  offset 251  certain to 100"
     assert line("demo", image(certain_to=None, faults=2)) == "demo  offset 251  uncertain  2 faults"
+    assert line("demo", image(faults=1, newer="record type 63")) == "demo  offset 251  certain  1 fault  newer than Kafka 4.4"
     assert line("demo", image(), at=252) == "demo  offset 251  at 252"
     assert line("b1:9093", image(), view()) == "b1:9093  offset 251  certain  lag 0"
     assert line("b1:9093", image(), view(lag=None)) == "b1:9093  offset 251  certain  lag ?"

@@ -17,7 +17,7 @@ from metashell.storage.ensemble import load_ensemble
 from metashell.storage.errors import StorageError
 from metashell.storage.info import read_info
 from metashell.storage.perform import perform
-from metashell.storage.plan import FormatPlan, FormatRequest, Given, plan_format
+from metashell.storage.plan import FormatPlan, FormatRequest, Given, Layout, plan_format
 from tests.recording_files import ModelledDisk, RecordingDisk, Step, Tree, UnsyncedDisk, write_tree
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
@@ -53,23 +53,23 @@ def given() -> Given:
     )
 
 
-def plan(config: NodeConfig, quorum: str) -> FormatPlan:
-    return plan_format(config, FormatRequest(cluster_id=CLUSTER_ID, quorum=quorum), given())
+def plan(config: NodeConfig, quorum: str, layout: Layout) -> FormatPlan:
+    return plan_format(config, FormatRequest(cluster_id=CLUSTER_ID, quorum=quorum, layout=layout), given())
 
 
-def record(config: NodeConfig, quorum: str, root: Path) -> list[Step]:
+def record(config: NodeConfig, quorum: str, root: Path, layout: Layout = "4.4") -> list[Step]:
     """The steps of a format in the working directory, which is `root`."""
     disk = RecordingDisk(root)
-    perform(plan(config, quorum), lambda _: None, disk)
+    perform(plan(config, quorum, layout), lambda _: None, disk)
     return disk.steps
 
 
-def check_interrupted(config: NodeConfig, how: str) -> bool:
+def check_interrupted(config: NodeConfig, how: str, layout: Layout = "4.4") -> bool:
     """Hold a found state against the promises; whether every directory is formatted."""
     info = read_info(config.log_directories)
     for directory in info.directories:
         if directory.state == "formatted":
-            require_whole(directory.path, config, dynamic=how == "standalone")
+            require_whole(directory.path, config, layout, dynamic=how == "standalone")
         elif directory.state not in ("missing", "not_formatted"):
             raise CrashError(f"{directory.path} is {directory.state}: {directory.explanation}")
     done = [directory for directory in info.directories if directory.state == "formatted"]
@@ -82,10 +82,14 @@ def check_interrupted(config: NodeConfig, how: str) -> bool:
     return False
 
 
-def require_whole(path: str, config: NodeConfig, *, dynamic: bool) -> None:
+def require_whole(path: str, config: NodeConfig, layout: Layout, *, dynamic: bool) -> None:
     """What a formatted directory must hold: whole checkpoints, and voters that name its own directory id."""
-    read_whole(f"{path}/bootstrap.checkpoint")
-    if dynamic and path == config.metadata_log_directory:
+    is_metadata = path == config.metadata_log_directory
+    if layout == "4.3":
+        read_whole(f"{path}/bootstrap.checkpoint")
+    elif is_metadata and b"metadata.version" not in read_whole(f"{path}/{VOTERS}"):
+        raise CrashError(f"{path}: its first records are missing")
+    if dynamic and is_metadata:
         directory_id = load_ensemble([path]).formatted[path].directory_id
         if directory_id is None or directory_id not in read_whole(f"{path}/{VOTERS}"):
             raise CrashError(f"{path}: its voters do not name it")
@@ -103,17 +107,17 @@ def read_whole(path: str) -> bytes:
     return data
 
 
-def finish(config: NodeConfig, quorum: str) -> None:
+def finish(config: NodeConfig, quorum: str, layout: Layout = "4.4") -> None:
     """Format again as before, and require that all is as after a format that was never interrupted."""
     try:
-        perform(plan(config, quorum), lambda _: None, UnsyncedDisk())
+        perform(plan(config, quorum, layout), lambda _: None, UnsyncedDisk())
     except StorageError as error:
         raise CrashError(f"format does not finish: {error}") from None
     info = read_info(config.log_directories)
     if info.problems:
         raise CrashError(f"after finishing: {info.problems}")
     for path in config.log_directories:
-        require_whole(path, config, dynamic=quorum == "standalone")
+        require_whole(path, config, layout, dynamic=quorum == "standalone")
         left = [name for _, _, names in os.walk(path) for name in names if name.endswith((".tmp", ".new", ".lock"))]
         if left:
             raise CrashError(f"{path}: left behind: {left}")
@@ -149,9 +153,10 @@ SCENARIOS = {
 QUICK = "one directory of a static quorum"
 
 
+@pytest.mark.parametrize("layout", ["4.4", "4.3"])
 @pytest.mark.parametrize("scenario", [name if name == QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SCENARIOS])
 def test_after_a_crash_at_any_step_info_explains_and_format_finishes(
-    scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scenario: str, layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quorum, directories, how = SCENARIOS[scenario]
     config = node(quorum, directories)
@@ -159,22 +164,22 @@ def test_after_a_crash_at_any_step_info_explains_and_format_finishes(
     for folder in (real, start, work):
         folder.mkdir()
     monkeypatch.chdir(real)
-    steps = record(config, how, real)
+    steps = record(config, how, real, layout)
 
     def check(tree: Tree, index: int) -> None:
         try:
-            if check_interrupted(config, how):
+            if check_interrupted(config, how, layout):
                 return
-            finish(config, how)
+            finish(config, how, layout)
         except CrashError as error:
             raise CrashError(f"after step {index} ({steps[index - 1] if index else 'none'}): {error}\n{sorted(tree)}") from None
 
     assert try_every_crash(start, steps, work, check) > len(steps)
     monkeypatch.chdir(work)
-    assert check_complete(start, steps, config, how, work)
+    assert check_complete(start, steps, config, how, work, layout)
 
 
-def check_complete(start: Path, steps: list[Step], config: NodeConfig, how: str, work: Path) -> bool:
+def check_complete(start: Path, steps: list[Step], config: NodeConfig, how: str, work: Path, layout: Layout) -> bool:
     """Whether what is sure to be on disk after the last step is all that format promises."""
     disk = ModelledDisk(start)
     for step in steps:
@@ -183,7 +188,7 @@ def check_complete(start: Path, steps: list[Step], config: NodeConfig, how: str,
     folder.mkdir()
     write_tree(next(iter(disk.states(seed=0))), folder)
     os.chdir(folder)
-    return check_interrupted(config, how)
+    return check_interrupted(config, how, layout)
 
 
 @pytest.mark.slow
@@ -205,18 +210,21 @@ def test_without_either_kind_of_sync_some_crash_would_be_noticed(left_out: str, 
 
 
 @pytest.mark.slow
-def test_voters_of_an_interrupted_format_are_not_believed_when_the_node_then_joins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("layout", ["4.4", "4.3"])
+def test_voters_of_an_interrupted_format_are_not_believed_when_the_node_then_joins(
+    layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = node(DYNAMIC, "d1")
     real, start, work = (tmp_path / name for name in ("real", "start", "work"))
     for folder in (real, start, work):
         folder.mkdir()
     monkeypatch.chdir(real)
-    steps = record(config, "standalone", real)
+    steps = record(config, "standalone", real, layout)
 
     def check(tree: Tree, index: int) -> None:
-        if not check_interrupted(config, "standalone"):
-            finish(config, "none")
-            assert not Path("d1", VOTERS).exists()
+        if not check_interrupted(config, "standalone", layout):
+            finish(config, "none", layout)
+            assert not Path("d1", VOTERS).exists() or b"CONTROLLER" not in Path("d1", VOTERS).read_bytes()
 
     try_every_crash(start, steps, work, check)
 

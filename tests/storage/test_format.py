@@ -68,19 +68,51 @@ def test_a_dry_run_shows_everything_and_writes_nothing(folder: Path) -> None:
     shown = answer(ours(folder, *FORMAT, "-s", "--dry-run", "-o", "json"))
     assert listing(folder) == before
     assert set(shown) == {
-        "type", "dry_run", "cluster_id", "node_id", "metadata_version", "features", "voters", "records", "metadata_log_directory",
+        "type", "dry_run", "cluster_id", "node_id", "layout", "metadata_version", "features", "voters", "records", "metadata_log_directory",
         "finishes_interrupted", "directories",
     }  # fmt: skip
     assert shown["dry_run"] is True
-    assert shown["metadata_version"] == {"level": 30, "name": "4.3-IV0"}
+    assert (shown["layout"], shown["metadata_version"]) == ("4.4", {"level": 33, "name": "4.4-IV2"})
     (directory,) = shown["directories"]
     assert directory["kind"] == "dynamic metadata voter directory"
     assert directory["directory_id"] == shown["voters"][0]["directory_id"]
     assert [file["name"] for file in directory["files"]] == [
-        "bootstrap.checkpoint",
         "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint",
         "meta.properties",
     ]
+
+
+FIRST = "d1/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
+
+
+@pytest.mark.parametrize(
+    ("words", "layout", "warns"),
+    [
+        ((), "4.4", False),
+        (("-r", "4.4-IV0"), "4.4", False),
+        # Who asks for an older release may start an older server, which reads its own layout only.
+        (("-r", "4.3"), "4.3", False),
+        (("-f", "metadata.version=7"), "4.3", False),
+        (("-r", "4.3", "--layout", "4.4"), "4.4", True),
+        (("--layout", "4.3"), "4.3", False),
+    ],
+)
+def test_the_layout_follows_the_release_unless_it_is_asked_for(folder: Path, words: tuple[str, ...], layout: str, warns: bool) -> None:
+    outcome = ours(folder, *FORMAT, "-s", *words)
+    assert outcome.status == 0
+    assert (folder / "d1" / "bootstrap.checkpoint").exists() == (layout == "4.3")
+    assert (b"metadata.version" in (folder / FIRST).read_bytes()) == (layout == "4.4")
+    assert ("servers before 4.4 start on this layout without its records" in outcome.stderr) == warns
+
+
+def test_kafkas_voice_writes_the_newest_layout_at_every_level_and_an_older_one_where_it_is_asked_for(folder: Path) -> None:
+    outcome = kafkas(folder, *FORMAT, "-s", "-r", "4.2")
+    assert outcome.status == 0
+    assert not (folder / "d1" / "bootstrap.checkpoint").exists()
+    assert "servers before 4.4 start on this layout" in outcome.stderr
+    other = configured(folder, "d2")
+    assert kafkas(other, *FORMAT, "-s", "--layout", "4.3").status == 0
+    assert (folder / "d2" / "bootstrap.checkpoint").exists()
 
 
 @pytest.mark.parametrize("form", ["text", "json", "kafka"])
@@ -102,7 +134,6 @@ def test_the_umask_counts(folder: Path) -> None:
     assert modes == {
         "__cluster_metadata-0": 0o700,
         "00000000000000000000-0000000000.checkpoint": 0o400,
-        "bootstrap.checkpoint": 0o600,
         "meta.properties": 0o600,
     }
 
@@ -248,7 +279,7 @@ def test_a_disk_that_is_full_leaves_no_directory_formatted_and_nothing_behind(tm
 
     def append(disk: Disk, fd: int, data: bytes) -> None:
         count.append(fd)
-        if len(count) == 4:
+        if len(count) == 2:
             raise OSError(errno.ENOSPC, "No space left on device")
         real(disk, fd, data)
 
@@ -268,7 +299,7 @@ def test_a_directory_that_may_not_be_written_is_named(folder: Path, monkeypatch:
     monkeypatch.setattr(Disk, "create_file", refuse)
     outcome = ours(folder, *FORMAT, "-s")
     assert outcome.status == 1
-    assert "d1/bootstrap.checkpoint.tmp: Permission denied" in outcome.stderr
+    assert f"{FIRST}.tmp: Permission denied" in outcome.stderr
     assert not (folder / "d1").exists()
 
 
@@ -357,7 +388,7 @@ def test_an_interrupted_format_is_explained_and_finished_without_more_flags(tmp_
         patched.setattr(Disk, "rename", rename)
         assert ours(folder, *FORMAT, "-s").status == 130
     text = ours(folder, "info", "-c", "server.properties").stdout.decode()
-    assert "d2  not formatted  an interrupted format left meta.properties.tmp, bootstrap.checkpoint; format again to finish it" in text
+    assert "d2  not formatted  an interrupted format left meta.properties.tmp; format again to finish it" in text
     explained = kafkas(folder, "info", "-c", "server.properties")
     assert explained.stdout.decode().endswith("Found problem:\n  d2 is not formatted.\n\n")
     assert "d2: an interrupted format left" in explained.stderr

@@ -16,12 +16,11 @@ from metashell.verify import Finding, Report, VerifyOptions
 from metashell.verify.digests import digest_of
 from metashell.verify.files import check_file
 from metashell.verify.tree import check_directory
-from tests.golden_cases import NEWEST, OLDER_VERSIONS, golden_root
+from tests.golden_cases import VERSIONS, golden_root
 
 pytestmark = pytest.mark.golden
 
 ROOT = golden_root()
-VERSIONS = (NEWEST, *OLDER_VERSIONS)
 NODES = sorted(path for path in ROOT.glob("*/*/data/*/node-*") if path.is_dir())
 METADATA = sorted(ROOT.glob("*/*/data/*/node-*/*/__cluster_metadata-0"))
 DAMAGED = [path for version in VERSIONS for path in sorted((ROOT / version / "damage" / "data").glob("*/*"))]
@@ -35,6 +34,7 @@ NOT_DAMAGED = {
     "craft-slash-name": "a name that Kafka would refuse, well encoded",
     "craft-transaction": "a whole transaction",
     "craft-transaction-aborted": "a whole transaction",
+    "craft-unregister-controller": "a valid record since 4.4",
     "craft-unicode-name": "a name that Kafka would refuse, well encoded",
     "craft-unknown-tag": "unknown tagged fields are how newer versions write to older ones",
     "craft-zk-migration": "a valid record",

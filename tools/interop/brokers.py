@@ -59,12 +59,12 @@ SMALL: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A cluster that is to be made. `controllers` is a version of Kafka or `OURS`, `brokers` has the version of each id.
+    """A cluster that is to be made. `controllers` and `brokers` have a version of Kafka, or `OURS`, by id.
 
     `together` names nodes of Kafka's of one version that share a process: they can be killed only together.
     """
 
-    controllers: str = OURS
+    controllers: Mapping[int, str]
     brokers: Mapping[int, str]
     release: str
     features: Sequence[str] = ()
@@ -79,12 +79,15 @@ class Plan:
     def session_ms(self) -> int:
         return int(str(self.settings.get("broker.session.timeout.ms", SESSION_MS)))
 
-    def version(self, id: int) -> str:
-        return self.controllers if id in CONTROLLERS else self.brokers[id]
-
     def company(self, id: int) -> Sequence[int]:
         """The nodes that share a process with one, itself among them."""
         return next((ids for ids in self.together if id in ids), (id,))
+
+
+def controllers_of(text: str) -> dict[int, str]:
+    """The controllers of `VERSION`, for all of them, or of `VERSION,VERSION,VERSION`."""
+    versions = text.split(",")
+    return dict(zip(CONTROLLERS, versions * (len(CONTROLLERS) if len(versions) == 1 else 1), strict=True))
 
 
 @dataclass(slots=True)
@@ -94,6 +97,8 @@ class BrokerCluster:
     plan: Plan
     place: Cluster
     ports: dict[int, int]
+    versions: dict[int, str]
+    """What each node is when it is started next."""
     nodes: dict[int, Node] = field(default_factory=dict)
     source: LiveSource | None = None
 
@@ -116,7 +121,7 @@ class BrokerCluster:
             words += [word for feature in self.plan.features for word in ("--feature", feature)]
             if self.plan.is_dynamic:
                 words += ["--initial-controllers", keys] if id in CONTROLLERS else ["--no-initial-controllers"]
-            command = command_line("metashell.cli.kafka_storage", *words)
+            command = command_line("metashell.cli.storage", *words)
             running.append(subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
         for process in running:
             output, _ = process.communicate(timeout=LIMIT_S)
@@ -149,7 +154,7 @@ class BrokerCluster:
             configs = [str(self.config(one)) for one in company]
             with open(log, "ab") as output:
                 process = subprocess.Popen(
-                    self._command(self.plan.version(id), configs), stdout=output, stderr=subprocess.STDOUT, cwd=REPOSITORY
+                    self._command(self.versions[id], configs), stdout=output, stderr=subprocess.STDOUT, cwd=REPOSITORY
                 )
             node = Node(log.stem, process, log)
             self.place.nodes.append(node)
@@ -303,7 +308,7 @@ def broker_cluster(plan: Plan, folder: Path) -> Iterator[BrokerCluster]:
     """A formatted cluster of which nothing runs yet; whatever was started has ended when the block does."""
     ids = (*CONTROLLERS, *plan.brokers)
     with cluster(lambda *words: list(words), folder) as place:
-        made = BrokerCluster(plan, place, dict(zip(ids, free_ports(len(ids)), strict=True)))
+        made = BrokerCluster(plan, place, dict(zip(ids, free_ports(len(ids)), strict=True)), {**plan.controllers, **plan.brokers})
         made.format()
         try:
             yield made

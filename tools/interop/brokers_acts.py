@@ -17,11 +17,25 @@ from confluent_kafka import ElectionType, KafkaError, KafkaException, Producer, 
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 from confluent_kafka.cimpl import NewTopic
 
-from metashell.image import MetadataImage
+from metashell.codec.metadata_version import metadata_version_name
+from metashell.codec.releases import RELEASES
+from metashell.image import MetadataImage, load_image
+from metashell.log.directory_source import open_directory
 from tools.interop.brokers import CONTROLLERS, BrokerCluster, unfenced
 from tools.interop.brokers_history import compare_logs, read_history
 from tools.interop.brokers_image import directory_id, led_by, placed_in, throttled
-from tools.interop.brokers_traffic import Client, Copier, Member, Writer, check_copied, check_seen, check_written, read_topic
+from tools.interop.brokers_traffic import (
+    Client,
+    Copier,
+    Decider,
+    Member,
+    Writer,
+    check_copied,
+    check_decided,
+    check_seen,
+    check_written,
+    read_topic,
+)
 from tools.interop.nodes import NodeFailedError
 
 REASSIGN: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
@@ -104,6 +118,7 @@ class Story:
             Member("m1", where, self.topic, "readers", protocol=self.protocol),
             Member("m2", where, self.topic, "readers", protocol=self.protocol),
             Copier("copier", where, self.topic, "copied", protocol=self.protocol),
+            Decider("decider", where),
         ]
         for client in self.clients:
             client.start()
@@ -115,6 +130,10 @@ class Story:
     @property
     def members(self) -> list[Member]:
         return [client for client in self.clients if isinstance(client, Member)]
+
+    @property
+    def decider(self) -> Decider:
+        return next(client for client in self.clients if isinstance(client, Decider))
 
     @property
     def copier(self) -> Copier:
@@ -416,10 +435,38 @@ class Story:
         self.cluster.wait_until(f"{id} leads what it is preferred for", lambda image: len(led_by(image, id)) >= len(mine))
         self.tell(f"{id} was elected for {len(mine)} partitions that it is preferred for")
 
+    # ---- features
+
+    def refuse_upgrade(self, release: str) -> None:
+        """The features of a release are refused while a node does not support them."""
+        told = self._feature_error("upgrade", "--release-version", release)
+        if "only supports versions" not in told:
+            raise StoryError(f"kafka-features upgrade --release-version {release}: {told}")
+        self.tell(f"the features of {release} are refused")
+
+    def upgrade(self, release: str) -> None:
+        """The features of a release are finalized; a way back over a changed metadata.version is refused."""
+        if told := self._feature_error("upgrade", "--release-version", release):
+            raise StoryError(told)
+        level = next(known for known in RELEASES if known.name == release).newest_level
+        self.cluster.wait_until(f"metadata.version is {level}", lambda image: image.features.metadata_version == level)
+        told = self._feature_error("downgrade", "--metadata", metadata_version_name(level - 1))
+        if "Refusing to perform the requested downgrade" not in told:
+            raise StoryError(f"a downgrade of metadata.version to {level - 1}: {told}")
+        self.tell(f"the features of {release} are finalized, a way back is refused")
+
+    def _feature_error(self, *words: str) -> str:
+        try:
+            self.cluster.tool("features", "--bootstrap-server", self.cluster.bootstrap, *words)
+        except NodeFailedError as error:
+            return str(error)
+        return ""
+
     # ---- ends
 
     def end_traffic(self) -> None:
         """End the clients, writers first and readers when they have read all, and compare. Errors: TrafficError."""
+        self.decider.end()
         for writer in self.writers:
             writer.end()
         where = self.cluster.bootstrap
@@ -467,9 +514,13 @@ class Story:
         self.tell(f"{group} is a group of protocol {self.protocol} with {len(described.members)} members")
 
     def compare_logs(self) -> None:
-        """All controllers have the same batches. Errors: LogsDifferError."""
+        """All controllers have the same batches, and what was decided and acknowledged. Errors: LogsDifferError, TrafficError."""
         compared, start = compare_logs([self.cluster.directory(id) for id in CONTROLLERS])
         self.tell(f"the {compared} batches of the controllers from offset {start} on are the same bytes")
+        for id in CONTROLLERS:
+            check_decided(self.decider, load_image(open_directory(str(self.cluster.directory(id) / METADATA))))
+        count, errors = len(self.decider.acknowledged), dict(self.decider.errors) or "none"
+        self.tell(f"{count} decisions of controllers were acknowledged, each is in the log of each of them; errors: {errors}")
 
     def check_log(self) -> None:
         """The controllers have one log, which says that no partition was without a leader that lives for long. Errors: StoryError.

@@ -1,12 +1,12 @@
 """How soon brokers have an active controller again after kill -9 of the last, and whether short timeouts depose one that lives.
 
-    python -m tools.interop.brokers_failover [--controllers ours|4.3.1] [--kills 10]
-    python -m tools.interop.brokers_failover [--controllers ours|4.3.1] --unprovoked SECONDS [--fetch-timeout-ms 300]
+    python -m tools.interop.brokers_failover [--controllers ours|VERSION] [--kills 10]
+    python -m tools.interop.brokers_failover [--controllers ours|VERSION] --unprovoked SECONDS [--fetch-timeout-ms 300]
 
-Three controllers and a broker of 4.3.1, at Kafka's default settings. `elected`: from the kill until another controller's quorum-state names
-it leader. `answered`: until a CreateTopics that was sent to the broker at once is answered with success. Of Kafka's controllers one shares
-its process with the broker; where that one leads, it is stopped for a while first, so that another one does. Where none is killed, the
-other two share one too.
+Three controllers and a broker of the newest release, at Kafka's default settings. `elected`: from the kill until another controller's
+quorum-state names it leader. `answered`: until a CreateTopics that was sent to the broker at once is answered with success. Of Kafka's
+controllers one shares its process with the broker; where that one leads, it is stopped for a while first, so that another one
+does. Where none is killed, the other two share one too.
 
 --unprovoked: with the shorter fetch timeout a producer writes, topics come and go, and nothing is killed: the elections are counted.
 """
@@ -19,7 +19,7 @@ import signal
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Final
@@ -29,7 +29,7 @@ from metashell.client.errors import ConnectError
 from metashell.codec.messages import CreateTopicsRequest, DeleteTopicsRequest
 from metashell.net.addresses import Address
 from tests.java import KAFKA
-from tools.interop.brokers import CONTROLLERS, OURS, BrokerCluster, Plan, broker_cluster
+from tools.interop.brokers import CONTROLLERS, OURS, BrokerCluster, Plan, broker_cluster, controllers_of
 from tools.interop.brokers_story import folder_of
 from tools.interop.brokers_traffic import Writer
 from tools.interop.nodes import NodeFailedError
@@ -43,16 +43,16 @@ TOPIC_EXISTS: Final = 36
 TOPIC: Final = "traffic"
 
 
-def plan(controllers: str, settings: dict[str, object], together: Sequence[Sequence[int]]) -> Plan:
+def plan(controllers: Mapping[int, str], settings: dict[str, object], together: Sequence[Sequence[int]]) -> Plan:
     """One copy of everything, since there is one broker; `together` share a process where the controllers are Kafka's."""
     copies = {"offsets.topic.replication.factor": 1, "transaction.state.log.replication.factor": 1, "transaction.state.log.min.isr": 1}
     return Plan(
         controllers=controllers,
         brokers={BROKER: KAFKA},
-        release="4.3",
+        release="4.4",
         settings=copies | settings,
         is_dynamic=False,
-        together=() if controllers == OURS else together,
+        together=() if OURS in controllers.values() else together,
     )
 
 
@@ -190,7 +190,7 @@ def main(argv: Sequence[str]) -> int:
         together.append(CONTROLLERS[:-1])
     with (
         folder_of(arguments.dir, "failover") as folder,
-        broker_cluster(plan(arguments.controllers, settings, together), folder) as cluster,
+        broker_cluster(plan(controllers_of(arguments.controllers), settings, together), folder) as cluster,
     ):
         start(cluster)
         print(f"controllers: {arguments.controllers}; load {os.getloadavg()}", flush=True)

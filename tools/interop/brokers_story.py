@@ -1,11 +1,15 @@
 """What happens to brokers on a quorum while clients write and read, and what must hold at the end.
 
-    python -m tools.interop.brokers_story [--controllers ours|4.3.1] [--story mixed|newest|small|all] [--rounds N] [--seconds S] [--dir D]
+    python -m tools.interop.brokers_story [--controllers ours|VERSION|VERSION,VERSION,VERSION] [--release RELEASE]
+        [--story mixed|newest|small|rolling|deaths|all] [--rounds N] [--seconds S] [--dir D]
 
-`mixed`: two brokers of 4.3.1 and one of 3.9.2 at metadata.version 3.9. Each controller and each broker is killed with -9, one broker is
-told to stop. `newest`: two brokers of 4.3.1 at their newest metadata.version, with a KIP-848 group, two log directories each of which one
-fails, and a reassignment with a throttle. `small`: logs are so short that controllers and brokers which return need
-a snapshot. With --controllers 4.3.1 the same is done to three of Kafka's controllers.
+`mixed`: two brokers of the newest release and one of 3.9.2 at metadata.version 3.9. Each controller and each broker is killed with -9,
+one broker is told to stop. `newest`: two brokers of the newest release at its metadata.version, with a KIP-848 group, two log directories
+each of which one fails, and a reassignment with a throttle. `small`: logs are so short that controllers and brokers which return need a
+snapshot. `rolling`: one controller of ours, two controllers and two brokers of the release before, which are replaced one by one by the
+newest; then the features are upgraded. `deaths`: the nodes of `small` die, each controller once and then all at random. With --controllers
+VERSION the same is done to three of Kafka's controllers, with a list of three (`ours,4.4.0,4.3.1`) to a mixed quorum; --release is the
+metadata.version of the directories where it is not the story's own.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -27,8 +31,8 @@ from typing import Final
 
 from confluent_kafka import KafkaException
 
-from tests.java import KAFKA
-from tools.interop.brokers import CONTROLLERS, OURS, Plan, broker_cluster
+from tests.java import BEFORE, KAFKA
+from tools.interop.brokers import CONTROLLERS, OURS, Plan, broker_cluster, controllers_of
 from tools.interop.brokers_acts import PARTITIONS, Story, StoryError
 from tools.interop.brokers_history import LogsDifferError
 from tools.interop.brokers_image import directory_id, placed_in
@@ -46,7 +50,7 @@ QUICK: Final = {
 }
 
 
-def mixed_plan(controllers: str) -> Plan:
+def mixed_plan(controllers: Mapping[int, str]) -> Plan:
     """Two brokers of the newest release and one of an older, at the metadata.version of the older."""
     return Plan(
         controllers=controllers,
@@ -54,21 +58,21 @@ def mixed_plan(controllers: str) -> Plan:
         release="3.9",
         settings=QUICK | {"default.replication.factor": 3, "min.insync.replicas": 2},
         # One process for the controllers and a broker, since each takes its share of a small machine.
-        together=() if controllers == OURS else ((*CONTROLLERS, 13),),
+        together=((*CONTROLLERS, 13),) if set(controllers.values()) == {KAFKA} else (),
     )
 
 
-def newest_plan(controllers: str) -> Plan:
+def newest_plan(controllers: Mapping[int, str]) -> Plan:
     """Two brokers at the newest metadata.version; 11 has two log directories. Voters are in every node's settings."""
     copies = {"default.replication.factor": 2, "offsets.topic.replication.factor": 2, "transaction.state.log.replication.factor": 2}
     return Plan(
         controllers=controllers,
         brokers={11: KAFKA, 12: KAFKA},
-        release="4.3",
+        release="4.4",
         settings=QUICK | copies | {"transaction.state.log.min.isr": 1},
         directories={11: 2},
         is_dynamic=False,
-        together=() if controllers == OURS else (CONTROLLERS,),
+        together=(CONTROLLERS,) if set(controllers.values()) == {KAFKA} else (),
     )
 
 
@@ -98,15 +102,20 @@ def tell_mixed(story: Story, chance: random.Random, rounds: int, until: float) -
     story.check_log()
 
 
-def tell_newest(story: Story, chance: random.Random, rounds: int, until: float) -> None:
-    """See the module."""
-    cluster = story.cluster
-    story.protocol = "consumer"
+def begin(story: Story) -> None:
+    """Start all nodes, and traffic on two brokers."""
     story.start_nodes(11, 12)
     for name in (story.topic, "copied"):
         story.create(name, PARTITIONS, 2)
     story.start_traffic()
     story.progress()
+
+
+def tell_newest(story: Story, chance: random.Random, rounds: int, until: float) -> None:
+    """See the module."""
+    cluster = story.cluster
+    story.protocol = "consumer"
+    begin(story)
     moves: dict[tuple[str, int], tuple[Sequence[int], Sequence[str]]]
     moves = {(story.topic, number): ((11, 12), (str(cluster.directory(11, 1)), "any")) for number in range(PARTITIONS)}
     story.create("moved", 2, 1)
@@ -130,7 +139,7 @@ def tell_newest(story: Story, chance: random.Random, rounds: int, until: float) 
     story.check_log()
 
 
-def small_plan(controllers: str) -> Plan:
+def small_plan(controllers: Mapping[int, str]) -> Plan:
     """As the newest, with logs that are soon cut off at a snapshot."""
     sizes = {
         "metadata.log.max.record.bytes.between.snapshots": 50_000,
@@ -143,11 +152,7 @@ def small_plan(controllers: str) -> Plan:
 
 def tell_small(story: Story, chance: random.Random, rounds: int, until: float) -> None:
     """See the module."""
-    story.start_nodes(11, 12)
-    for name in (story.topic, "copied"):
-        story.create(name, PARTITIONS, 2)
-    story.start_traffic()
-    story.progress()
+    begin(story)
     if not story.cluster.is_together(*CONTROLLERS):
         for id in CONTROLLERS:
             story.outrun_controller(id)
@@ -157,18 +162,62 @@ def tell_small(story: Story, chance: random.Random, rounds: int, until: float) -
     story.compare_logs()
 
 
-STORIES: Final = {"mixed": (mixed_plan, tell_mixed), "newest": (newest_plan, tell_newest), "small": (small_plan, tell_small)}
+def rolling_plan(controllers: Mapping[int, str]) -> Plan:
+    """As the small, at the newest metadata.version of the release before."""
+    if set(controllers.values()) == {OURS}:
+        controllers = controllers_of(f"{OURS},{BEFORE},{BEFORE}")
+    return replace(small_plan(controllers), brokers={11: BEFORE, 12: BEFORE}, release="4.3")
+
+
+def tell_rolling(story: Story, chance: random.Random, rounds: int, until: float) -> None:
+    """See the module."""
+    cluster = story.cluster
+    begin(story)
+    for id in CONTROLLERS:
+        if cluster.versions[id] == BEFORE:
+            story.refuse_upgrade("4.4")
+            cluster.versions[id] = KAFKA
+        story.kill_controller(id)
+    for id in cluster.plan.brokers:
+        story.refuse_upgrade("4.4")
+        cluster.versions[id] = KAFKA
+        story.stop_broker(id)
+    story.upgrade("4.4")
+    for id in CONTROLLERS:
+        story.kill_controller(id)
+    story.some_deaths(chance, rounds, until)
+    story.end_traffic()
+    story.compare_logs()
+
+
+def tell_deaths(story: Story, chance: random.Random, rounds: int, until: float) -> None:
+    """See the module."""
+    begin(story)
+    story.kill_each_controller()
+    story.some_deaths(chance, rounds, until)
+    story.end_traffic()
+    story.compare_logs()
+
+
+STORIES: Final = {
+    "mixed": (mixed_plan, tell_mixed),
+    "newest": (newest_plan, tell_newest),
+    "small": (small_plan, tell_small),
+    "rolling": (rolling_plan, tell_rolling),
+    "deaths": (small_plan, tell_deaths),
+}
 
 
 def run_story(
-    name: str, folder: Path, say: Callable[[str], None], *, controllers: str = OURS, seed: int = 0, rounds: int = 0, seconds: float = 0
+    name: str, folder: Path, say: Callable[[str], None], *, controllers: str, release: str | None, seed: int, rounds: int, seconds: float
 ) -> None:
     """Tell a story in an empty folder, with more deaths for so many rounds or seconds.
 
     Errors: StoryError, TrafficError, NodeFailedError, LogsDifferError.
     """
     plan_of, tell = STORIES[name]
-    with broker_cluster(plan_of(controllers), folder) as cluster:
+    plan = plan_of(controllers_of(controllers))
+    with broker_cluster(replace(plan, release=release or plan.release), folder) as cluster:
         story = Story(cluster, say)
         try:
             tell(story, random.Random(seed), rounds, time.monotonic() + seconds)
@@ -180,7 +229,8 @@ def run_story(
 
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--controllers", default=OURS, help="ours, or a version of Kafka")
+    parser.add_argument("--controllers", default=OURS, help="ours, or a version of Kafka, or three of these")
+    parser.add_argument("--release", help="the release whose metadata.version the cluster begins with")
     parser.add_argument("--story", choices=[*STORIES, "all"], default="all")
     parser.add_argument("--rounds", type=int, default=0, help="so many random deaths more")
     parser.add_argument("--seconds", type=float, default=0, help="random deaths for so long")
@@ -196,6 +246,7 @@ def main(argv: Sequence[str]) -> int:
                     folder,
                     partial(print, flush=True),
                     controllers=arguments.controllers,
+                    release=arguments.release,
                     seed=arguments.seed,
                     rounds=arguments.rounds,
                     seconds=arguments.seconds,

@@ -1,6 +1,6 @@
 """Clients that run while nodes die: what was acknowledged to each of them is compared with what the topics hold at the end.
 
-All are clients of librdkafka; each has a thread of its own, and keeps going whatever the brokers answer until it is stopped.
+All but one are clients of librdkafka; each has a thread of its own, and keeps going whatever the brokers answer until it is stopped.
 """
 
 from __future__ import annotations
@@ -16,12 +16,21 @@ from typing import Final, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from metashell.client.client import Client as BlockingClient
+from metashell.client.errors import ConnectError
+from metashell.codec.error_codes import error_name
+from metashell.codec.messages import AlterClientQuotasRequest
+from metashell.image import MetadataImage
+from metashell.net.addresses import parse_addresses
+
 POLL_S: Final = 0.2
 ANSWER_S: Final = 30.0
 FLUSH_S: Final = 90.0
 READ_S: Final = 120.0
 COPY_S: Final = 0.5
 """How long a transaction gathers messages."""
+DECIDE_S: Final = 0.05
+DECIDED_MS: Final = 10_000
 
 
 class TrafficError(Exception):
@@ -248,6 +257,34 @@ class Copier(Client):
         return producer
 
 
+class Decider(Client):
+    """Has the active controller decide, through brokers: a quota of another user each time, which is never changed again."""
+
+    def __init__(self, name: str, bootstrap: str) -> None:
+        super().__init__(name)
+        self.acknowledged: list[str] = []
+        """Users."""
+        self._addresses = parse_addresses(bootstrap)
+
+    def run(self) -> None:
+        made = AlterClientQuotasRequest
+        number = 0
+        while not self._ends.wait(DECIDE_S):
+            user, number = f"{self.name}-{number}", number + 1
+            entity = (made.EntityData(entity_type="user", entity_name=user),)
+            entry = made.EntryData(entity=entity, ops=(made.OpData(key="request_percentage", value=50.0),))
+            try:
+                with BlockingClient(self._addresses, attempts_max=1, deadline_ms=DECIDED_MS) as client:
+                    code = client.request(made(entries=(entry,))).entries[0].error_code
+            except ConnectError as error:
+                self.errors[type(error).__name__] += 1
+                continue
+            if code:
+                self.errors[error_name(code)] += 1
+            else:
+                self.acknowledged.append(user)
+
+
 def group_settings(bootstrap: str, group: str, protocol: str) -> dict[str, str | int | bool]:
     """What members of a group are made with."""
     settings: dict[str, str | int | bool] = {
@@ -314,6 +351,13 @@ def check_written(writer: Writer, found: Mapping[int, Sequence[bytes]]) -> None:
             )
         if numbers != sorted(numbers):
             raise TrafficError(f"{writer.name}, partition {partition}: not in the order in which they were sent")
+
+
+def check_decided(decider: Decider, image: MetadataImage) -> None:
+    """Each acknowledged decision is in an image. Errors: TrafficError."""
+    lost = [user for user in decider.acknowledged if (("user", user),) not in image.client_quotas]
+    if lost:
+        raise TrafficError(f"{decider.name}: {len(lost)} of {len(decider.acknowledged)} decisions lost ({lost[:10]})")
 
 
 def check_seen(members: Sequence[Member], written: Mapping[int, Sequence[bytes]]) -> None:

@@ -1,6 +1,6 @@
 """A quorum of real Kafka controllers and one of ours: starts and stops them, loads them, and compares their logs.
 
-It reads logs without `metashell.log`, so that a fault there cannot hide itself.
+It compares logs without `metashell.log`, so that a fault there cannot hide itself.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from metashell.client.client import Client
 from metashell.client.errors import ConnectError
 from metashell.codec.api_keys import DESCRIBE_QUORUM
 from metashell.codec.messages import AlterClientQuotasRequest
+from metashell.image import MetadataImage, load_image
+from metashell.log.directory_source import open_directory
 from metashell.net.addresses import Address
 from metashell.raft import messages as flat
 from metashell.raft.wire import decode_response, encode_request
@@ -169,6 +171,10 @@ class MixedQuorum:
     def snapshots(self, id: int) -> list[int]:
         """The end offsets of the complete snapshots of a replica, ascending."""
         return sorted(int(path.name.split("-")[0]) for path in (self.directory(id) / "__cluster_metadata-0").glob("*.checkpoint"))
+
+    def image(self, id: int) -> MetadataImage:
+        """What a replica's disk says."""
+        return load_image(open_directory(str(self.directory(id) / "__cluster_metadata-0")))
 
     def errors(self, *words: str) -> list[str]:
         """Lines of ERROR and FATAL that Kafka's nodes wrote, without those that hold one of `words`."""

@@ -29,6 +29,7 @@ from metashell.errors import MetashellError
 from metashell.log.metadata_log import MetadataLog
 from metashell.server.election_store import ElectionStore, newest_epoch
 from metashell.server.image_machine import ImageMachine
+from metashell.server.records import check_log
 from metashell.server.replica_server import Parts, ReplicaServer, no_vote_line
 from metashell.server.state_machine import StateMachine
 from tools.interop.without_controller import WithoutController
@@ -57,6 +58,8 @@ async def start_voter(
     log = await asyncio.to_thread(open_log, config)
     server: ReplicaServer | None = None
     try:
+        if machine is None:
+            await asyncio.to_thread(check_log, log)
         application = WithoutController(formatted.cluster_id)
         server = ReplicaServer(parts_of(config, log, machine, application, on_event))
         opened = await server.open(*listener_options(config))

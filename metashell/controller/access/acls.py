@@ -9,7 +9,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from metashell.codec import messages
-from metashell.codec.error_codes import INVALID_REQUEST, NONE, SECURITY_DISABLED
+from metashell.codec.acl_hosts import is_range, parse_host_range
+from metashell.codec.error_codes import INVALID_REQUEST, NONE, SECURITY_DISABLED, UNSUPPORTED_VERSION
+from metashell.codec.metadata_version import ACL_RANGES_LEVEL
 from metashell.controller.access.authorizer import CLUSTER_NAME, WILDCARD, Operation, Pattern, Permission, Resource
 from metashell.controller.chance import new_uuid
 from metashell.controller.decision import RECORDS_MAX, TOO_LARGE, ApiError, BoundedRecords, Decision
@@ -45,7 +47,7 @@ def create(state: State, request: Request, now_ms: int) -> Steps[Decision]:
                 one.operation,
                 one.permission_type,
             )
-            _check_new(acl)
+            _check_new(acl, state.level)
             if acl not in made and acl not in state.acl_hints.at(state.image.acls, acl.resource_type, acl.pattern_type, acl.resource_name):
                 made.add(acl)
                 records.append((messages.AccessControlEntryRecord(id=new_uuid(state.chance), **acl._asdict()), 0))
@@ -62,8 +64,8 @@ def refuse_create(request: Request, code: int, message: str | None) -> messages.
     return messages.CreateAclsResponse(results=tuple(made(error_code=code, error_message=message) for _ in request.body.creations))
 
 
-def _check_new(acl: Acl) -> None:
-    """Whether an entry means something. Errors: ApiError INVALID_REQUEST."""
+def _check_new(acl: Acl, level: int) -> None:
+    """Whether an entry means something. Errors: ApiError, in Kafka's order."""
     if acl.resource_type == Resource.CLUSTER and acl.resource_name != CLUSTER_NAME:
         raise ApiError(INVALID_REQUEST, f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not acl.resource_name:
@@ -76,6 +78,20 @@ def _check_new(acl: Acl) -> None:
     if ":" not in acl.principal:
         why = "(no colon is present separating the principal type from the principal name)"
         raise ApiError(INVALID_REQUEST, f"Could not parse principal from `{acl.principal}` {why}")
+    _check_host(acl.host, level)
+
+
+def _check_host(host: str, level: int) -> None:
+    if not host:
+        raise ApiError(INVALID_REQUEST, "Host pattern cannot be null or empty")
+    if not is_range(host):
+        return
+    if level < ACL_RANGES_LEVEL:
+        raise ApiError(UNSUPPORTED_VERSION, "CIDR-based ACL host patterns require metadata version 4.4-IV1 or higher.")
+    try:
+        parse_host_range(host)
+    except ValueError as error:
+        raise ApiError(INVALID_REQUEST, f"Invalid CIDR notation '{host}': {error}") from None
 
 
 def _check_codes(resource_type: int, pattern_type: int, operation: int, permission_type: int) -> None:

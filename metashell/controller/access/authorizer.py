@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final
 
+from metashell.codec.acl_hosts import host_matches
 from metashell.controller.access.acl_hints import AclHints
 from metashell.controller.request import Request
 from metashell.image import Acl, AclsImage
@@ -113,7 +114,7 @@ class Authorizer:
 
 
 def _matches(acl: Acl, request: Request, operation: Operation) -> bool:
-    if acl.principal not in (request.principal, WILDCARD_PRINCIPAL) or acl.host not in (WILDCARD, request.host):
+    if acl.principal not in (request.principal, WILDCARD_PRINCIPAL) or not host_matches(acl.host, request.host):
         return False
     if acl.operation in (operation, Operation.ALL):
         return True

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import ip_address
+from math import isfinite
 from typing import Final
 
 from metashell.codec import messages
@@ -135,14 +136,15 @@ def _records(
 def _check_value(key: str, value: float, types: dict[str, str]) -> None:
     if key not in types:
         raise ApiError(INVALID_REQUEST, f"Invalid configuration key {key}")
+    if not isfinite(value):
+        raise ApiError(INVALID_REQUEST, f"Quota {key} must be a finite number")
     if value <= 0:
         raise ApiError(INVALID_REQUEST, f"Quota {key} must be greater than 0")
     kind = types[key]
-    # Not a number passes all comparisons, in Kafka too.
     if kind in _LIMITS:
         if value > float(_LIMITS[kind]):
             raise ApiError(INVALID_REQUEST, f"Proposed value for {key} is too large for {'an' if kind == 'INT' else 'a'} {kind}.")
-        if value == value and abs(value - int(value)) > _FRACTION_MAX:
+        if abs(value - int(value)) > _FRACTION_MAX:
             raise ApiError(INVALID_REQUEST, f"{key} cannot be a fractional value.")
 
 

@@ -5,10 +5,10 @@ Source: kafka.server.ControllerApis, SimpleApiVersionManager; controller.md 32.3
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from metashell.codec import messages
+from metashell.codec.api_versions import is_valid_api_versions
 from metashell.codec.error_codes import (
     INVALID_REQUEST,
     MISMATCHED_ENDPOINT_TYPE,
@@ -25,9 +25,7 @@ from metashell.controller.request import Request
 from metashell.controller.state import State
 from metashell.image import MetadataImage
 
-_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FEATURES_FROM_ZERO_SINCE = 4
-_NAMES_SINCE = 3
 _BROKER_ENDPOINT: Final = 1
 _CONTROLLER_ENDPOINT: Final = 2
 _NOT_ASKED: Final = -(1 << 31)
@@ -45,11 +43,8 @@ _CLUSTER_OPERATIONS: Final = (
 def api_versions(state: State, request: Request, now_ms: int) -> Decision:
     """The APIs, and the features that this node supports and the cluster has."""
     response = messages.ApiVersionsResponse
-    body = request.body
-    if request.version >= _NAMES_SINCE:
-        names = body.client_software_name, body.client_software_version
-        if not all(_SOFTWARE.fullmatch(name) for name in names):
-            raise ApiError(INVALID_REQUEST)
+    if not is_valid_api_versions(request.body, request.version):
+        raise ApiError(INVALID_REQUEST)
     # A client that does not know ranges from 0 is better off without them.
     supported = [
         response.SupportedFeatureKey(name=name, min_version=low, max_version=high)
@@ -71,10 +66,11 @@ def api_versions(state: State, request: Request, now_ms: int) -> Decision:
 
 
 def published_features(image: MetadataImage) -> dict[str, int]:
-    """What a cluster says that it has finalized: every feature with a level above 0."""
+    """What a cluster says that it has finalized: every feature with a level above 0, nothing before its first metadata is there."""
+    if image.features.metadata_version is None:
+        return {}
     finalized = dict(image.features.levels.items())
-    if image.features.metadata_version is not None:
-        finalized[METADATA_VERSION] = image.features.metadata_version
+    finalized[METADATA_VERSION] = image.features.metadata_version
     if image.features.kraft_version:
         finalized[KRAFT_VERSION] = image.features.kraft_version
     return finalized

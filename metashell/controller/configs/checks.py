@@ -5,13 +5,14 @@ Source: kafka.server.ControllerConfigurationValidator, LogConfig.validate, Group
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from metashell.codec.config_def import Value
 from metashell.codec.config_types import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.error_codes import INVALID_CONFIG, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
-from metashell.codec.java_text import JAVA_BLANKS
+from metashell.codec.java_text import JAVA_BLANKS, java_text
 from metashell.codec.topic_names import fault_of_name
 from metashell.controller.configs.effective import topic_value
 from metashell.controller.configs.java_regex import is_java_pattern
@@ -168,50 +169,64 @@ def _check_group(settings: Settings, name: str, values: Mapping[str, str]) -> No
     for key in values:
         if key not in keys:
             raise ApiError(INVALID_CONFIG, f"Unknown group config name: {key}")
-    complete = dict(values)
-    for definition in keys.values():
-        for synonym, _ in definition.synonyms:
-            if definition.name not in complete and synonym in settings.static:
-                complete[definition.name] = settings.static[synonym]
-    parsed = _parsed("group", complete)
-    for own, broker, is_minimum in _GROUP_BOUNDS:
-        if own in _GROUP_OPTIONAL and own not in values:
-            continue
-        bound = settings.number(broker)
-        if is_minimum and _number(parsed, own) < bound:
-            raise ApiError(INVALID_CONFIG, f"{own} must be greater than or equal to {broker}")
-        if not is_minimum and _number(parsed, own) > bound:
-            raise ApiError(INVALID_CONFIG, f"{own} must be less than or equal to {broker}")
+    _check_tags(values.get(_TAGS))
+    own = {name: value for name, value in _parsed("group", values).items() if name in values}
+    for setting in _GROUP_BOUNDED:
+        if setting in own:
+            _check_bounds(settings, setting, _number(own, setting))
+    _check_assignor(settings, own.get("streams.assignor.name"))
     for kind in ("consumer", "share", "streams"):
         session, interval = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
-        if _number(parsed, session) <= _number(parsed, interval):
+        # The broker's values count for what the group does not set.
+        session_ms, interval_ms = (_number(own, name) if name in own else settings.number(f"group.{name}") for name in (session, interval))
+        if (session in own or interval in own) and session_ms <= interval_ms:
             raise ApiError(INVALID_CONFIG, f"{session} must be greater than {interval}")
+    if str(own.get(_DEAD_LETTERS, "")).startswith("__"):
+        raise ApiError(INVALID_CONFIG, f"{_DEAD_LETTERS}: DLQ topic name must not start with '__'")
 
 
-def _bounds(kind: str, setting: str, *, has_minimum: bool = True) -> list[tuple[str, str, bool]]:
-    own = f"{kind}.{setting}"
-    short = setting.removeprefix("num.")
-    found = [(own, f"group.{kind}.min.{short}", True)] if has_minimum else []
-    return [*found, (own, f"group.{kind}.max.{short}", False)]
+def _check_tags(text: str | None) -> None:
+    """Parsing drops repetitions, so Kafka looks for them in the text."""
+    tags = re.split(r"\s*,\s*", (text or "").strip(JAVA_BLANKS), flags=re.ASCII)
+    if len(set(tags)) != len(tags):
+        raise ApiError(INVALID_CONFIG, f"{_TAGS} must not contain duplicate tag keys.")
 
 
-_GROUP_BOUNDS: Final = (
-    *_bounds("consumer", "heartbeat.interval.ms"),
-    *_bounds("consumer", "session.timeout.ms"),
-    *_bounds("consumer", "assignment.interval.ms"),
-    *_bounds("share", "heartbeat.interval.ms"),
-    *_bounds("share", "session.timeout.ms"),
-    *_bounds("share", "record.lock.duration.ms"),
-    *_bounds("share", "delivery.count.limit"),
-    *_bounds("share", "partition.max.record.locks"),
-    *_bounds("share", "assignment.interval.ms"),
-    *_bounds("streams", "heartbeat.interval.ms"),
-    *_bounds("streams", "session.timeout.ms"),
-    *_bounds("streams", "num.standby.replicas", has_minimum=False),
-    *_bounds("streams", "assignment.interval.ms"),
+def _check_bounds(settings: Settings, own: str, value: int) -> None:
+    kind, _, rest = own.partition(".")
+    low, high = (_broker_number(settings, f"group.{kind}.{end}.{rest.removeprefix('num.')}") for end in ("min", "max"))
+    if low is not None and high is not None:
+        if not low <= value <= high:
+            raise ApiError(INVALID_CONFIG, f"{own} must be in the range {low} to {high} inclusive.")
+    elif high is not None and value > high:
+        raise ApiError(INVALID_CONFIG, f"{own} must be less than or equal to {high}")
+    elif low is not None and value < low:
+        raise ApiError(INVALID_CONFIG, f"{own} must be greater than or equal to {low}")
+
+
+def _broker_number(settings: Settings, name: str) -> int | None:
+    """A broker's setting, None where there is none of that name: some bounds have one end only."""
+    return settings.number(name) if name in config_keys("broker") else None
+
+
+def _check_assignor(settings: Settings, name: Value) -> None:
+    assignors = settings.value("group.streams.assignors")
+    assert isinstance(assignors, tuple)
+    if name is not None and name not in assignors:
+        registered = f"Registered assignors are: {java_text(assignors)}."
+        raise ApiError(INVALID_CONFIG, f"streams.assignor.name '{name}' is not a registered task assignor. {registered}")
+
+
+_TAGS: Final = "streams.rack.aware.assignment.tags"
+_DEAD_LETTERS: Final = "errors.deadletterqueue.topic.name"
+_GROUP_BOUNDED: Final = (
+    *("consumer.heartbeat.interval.ms", "consumer.session.timeout.ms", "consumer.assignment.interval.ms"),
+    *("share.heartbeat.interval.ms", "share.session.timeout.ms", "share.record.lock.duration.ms", "share.delivery.count.limit"),
+    *("share.partition.max.record.locks", "share.assignment.interval.ms"),
+    *("streams.heartbeat.interval.ms", "streams.session.timeout.ms", "streams.num.standby.replicas", "streams.assignment.interval.ms"),
+    *("streams.task.offset.interval.ms", "streams.num.warmup.replicas"),
 )
-"""(group setting, broker setting that bounds it, whether from below), in the order in which Kafka looks."""
-_GROUP_OPTIONAL: Final = {f"{kind}.assignment.interval.ms" for kind in ("consumer", "share", "streams")}
+"""The settings of groups that the broker bounds, in the order in which Kafka looks."""
 
 
 def _number(values: Mapping[str, Any], name: str) -> int:

@@ -240,11 +240,9 @@ def _group(state: State, name: str) -> list[Described]:
     own: Mapping[str, str] = state.stable.configs.get((GROUP_RESOURCE, name), {})
     listed = []
     for key in config_keys("group").values():
-        overall = f"group.{key.name}"
-        if overall in config_keys("broker"):
-            synonyms = _broker_synonyms(state, overall)
-        else:
-            synonyms = [Synonym(key.name, key.default, DEFAULT_SOURCE)]
+        if key.is_internal and key.name not in own:
+            continue
+        synonyms = _broker_synonyms(state, key.synonyms[0][0]) if key.synonyms else [Synonym(key.name, key.default, DEFAULT_SOURCE)]
         if key.name in own:
             synonyms.insert(0, Synonym(key.name, own[key.name], GROUP_SOURCE))
         value, source = (synonyms[0].value, synonyms[0].source) if synonyms else (key.default, DEFAULT_SOURCE)

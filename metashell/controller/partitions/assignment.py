@@ -17,7 +17,7 @@ from metashell.image.loss import VersionedRecord
 
 
 def check_manual_assignment(state: State, replicas: Sequence[int], replication_factor: int | None) -> None:
-    """Whether brokers can be the replicas of a partition, and whether there are as many as other partitions have.
+    """Whether brokers can be the replicas of a partition, also those that stay, and whether there are as many as other partitions have.
 
     Errors: ApiError INVALID_REPLICA_ASSIGNMENT; brokers are looked at in ascending order of their ids.
     """
@@ -25,10 +25,13 @@ def check_manual_assignment(state: State, replicas: Sequence[int], replication_f
         raise _invalid("The manual partition assignment includes an empty replica list.")
     previous: int | None = None
     for broker_id in sorted(replicas):
-        if broker_id not in state.image.cluster.brokers:
+        broker = state.image.cluster.brokers.get(broker_id)
+        if broker is None:
             raise _invalid(f"The manual partition assignment includes broker {broker_id}, but no such broker is registered.")
         if broker_id == previous:
             raise _invalid(f"The manual partition assignment includes the broker {broker_id} more than once.")
+        if broker.is_cordoned:
+            raise _invalid(f"The manual partition assignment includes broker {broker_id}, but all its log directories are cordoned.")
         previous = broker_id
     if replication_factor is not None and len(replicas) != replication_factor:
         raise _invalid(

@@ -6,6 +6,7 @@ Source: kafka.server.ControllerApis.createPartitions, ReplicationControlManager.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from metashell.codec import messages
 from metashell.codec.error_codes import (
@@ -19,7 +20,7 @@ from metashell.codec.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from metashell.controller.access.authorizer import Operation, Resource
-from metashell.controller.decision import TOO_LARGE, ApiError, BoundedRecords, Decision
+from metashell.controller.decision import ApiError, BoundedRecords, Decision
 from metashell.controller.java import timeline_order
 from metashell.controller.partitions.assignment import active_of, check_manual_assignment, new_partition
 from metashell.controller.partitions.bulk import Changes
@@ -52,6 +53,7 @@ def create_partitions(state: State, request: Request, now_ms: int) -> Steps[Deci
             results.append(_result(topic.name, ApiError(REQUEST_TIMED_OUT)))
         else:
             wanted.append(topic)
+    _check_additional_count(state, wanted)
     changes = Changes(state)
     records = BoundedRecords()
     for topic in wanted:
@@ -67,6 +69,14 @@ def create_partitions(state: State, request: Request, now_ms: int) -> Steps[Deci
     throttle_time_ms = state.quotas.throttle_time_ms(state.stable.client_quotas, request)
     answer = messages.CreatePartitionsResponse(results=tuple(results), throttle_time_ms=throttle_time_ms)
     return Decision(answer, () if body.validate_only else records)
+
+
+def _check_additional_count(state: State, wanted: Sequence[messages.CreatePartitionsRequest.CreatePartitionsTopic]) -> None:
+    """Errors: ApiError POLICY_VIOLATION for the whole request; topics that do not exist add nothing."""
+    by_name = state.image.topics.by_name
+    total = sum(max(one.count - topic.partition_count, 0) for one in wanted if (topic := by_name.get(one.name)) is not None)
+    if total > PARTITIONS_MAX:
+        raise ApiError(POLICY_VIOLATION, "Excessively large number of additional partitions per request.")
 
 
 def _grow(
@@ -92,8 +102,6 @@ def _grow(
     factor = yield from _replication_factor(topic)
     partition_ids = range(present, wanted.count)
     if wanted.assignments is None:
-        if additional > PARTITIONS_MAX:
-            raise ApiError(POLICY_VIOLATION, TOO_LARGE)
         return (yield from place_partitions(state, changes, topic.id, partition_ids, factor))
     records = []
     for partition_id, one in zip(partition_ids, wanted.assignments, strict=True):

@@ -5,7 +5,6 @@ Source: org.apache.kafka.metadata.placement.StripedReplicaPlacer; controller.md 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from metashell.codec.error_codes import INVALID_REPLICATION_FACTOR
@@ -31,14 +30,9 @@ def usable_brokers(state: State) -> list[UsableBroker]:
     usable = []
     for broker_id, fenced in state.heartbeats.usable():
         broker = brokers.get(broker_id)
-        if broker is not None and not is_cordoned(broker.directories, broker.cordoned_directories):
+        if broker is not None and not broker.is_cordoned:
             usable.append(UsableBroker(broker_id, broker.rack, fenced))
     return usable
-
-
-def is_cordoned(directories: Sequence[bytes], cordoned: Sequence[bytes] | None) -> bool:
-    """Whether a broker has directories and wants no new replicas in any of them."""
-    return bool(cordoned) and bool(directories) and set(directories) <= set(cordoned or ())
 
 
 class _BrokerList:

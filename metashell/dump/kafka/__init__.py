@@ -1,1 +1,1 @@
-"""Kafka's voice: the text of kafka-dump-log 4.3.1, byte for byte."""
+"""Kafka's voice: the text of kafka-dump-log 4.4.0, byte for byte."""

@@ -1,4 +1,4 @@
-"""What dump-log of 4.3.1 prints about control records.
+"""What dump-log of 4.4.0 prints about control records.
 
 It decodes every value with the layout of version 0, whatever version the value names, and prints the version that
 stands there; bytes left over do not disturb it. Source: DumpLogSegments, ControlRecordUtils, EndTransactionMarker.

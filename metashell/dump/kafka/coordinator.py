@@ -1,14 +1,16 @@
-"""Records of the coordinators' logs as dump-log of 4.3.1 prints them.
+"""Records of the coordinators' logs as dump-log of 4.4.0 prints them.
 
-Only the layouts of 4.3.1 are tried, bytes left over after a key or a value are ignored, and an error message stands in place of a key
+Only the layouts of 4.4.0 are tried, bytes left over after a key or a value are ignored, and an error message stands in place of a key
 that does not decode. Source: DumpLogSegments.CoordinatorRecordMessageParser, OffsetsMessageParser; tools.md 1.11.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
+from metashell.codec.blobs.groups import TRANSACTION_STATES
 from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, int16_at
 from metashell.codec.java_errors import java_read_error
 from metashell.codec.json_forms import json_text
@@ -20,10 +22,10 @@ from metashell.errors import DecodeError
 
 JsonText = Callable[[bytes, int, int], str]
 DELETED = "<DELETE>"
-_WITH_EMBEDDED = "GroupMetadataValue"
 _SUBSCRIPTION = "ConsumerProtocolSubscription"
 _EMBEDDED = (("subscription", _SUBSCRIPTION), ("assignment", "ConsumerProtocolAssignment"))
 _EMBEDDED_VERSION_MAX = 3
+_STATUS = re.compile(r'"transactionStatus":(-?\d+)')
 
 
 class MissingKeyError(DecodeError):
@@ -80,7 +82,7 @@ class CoordinatorPayloads:
         message = self.log.value_message(int16_at(start, 0))
         assert message is not None
         # What the quick writer refuses is read again with every check.
-        quick = write if message.name == _WITH_EMBEDDED else message.json_reader(int16_at(version, 0))
+        quick = write if message.name in _REWORDED else message.json_reader(int16_at(version, 0))
         return quick, f" payload: {before}"
 
     def _key_writer(self, start: bytes) -> tuple[JsonText, str]:
@@ -101,13 +103,13 @@ class CoordinatorPayloads:
         if not message.versions[0] <= version <= message.versions[1]:
             raise DecodeError(f"Found an unknown record version {version} for {type} type")
         write = tolerant_writer(message, version, version, "value")
-        if message.name == _WITH_EMBEDDED:
-            write = _with_embedded(message, version, write)
+        if message.name in _REWORDED:
+            write = _REWORDED[message.name](message, version, write)
         return write, f'{{"version":"{version}","data":'
 
 
 class _UnknownTypeError(Exception):
-    """A record type that 4.3.1 does not know; the message is its number."""
+    """A record type that 4.4.0 does not know; the message is its number."""
 
 
 def tolerant_writer(message: MessageType, version: int, told_version: int, part: str) -> JsonText:
@@ -165,3 +167,27 @@ def _embedded(name: str, blob: bytes, undecoded: str) -> Any:
         # A message of a version above the newest is read as the newest; a struct inside it refuses to be.
         return undecoded
     return message.to_json_value(value, layout)
+
+
+def _with_status_name(_message: MessageType, _version: int, plain: JsonText) -> JsonText:
+    """What writes the state of a transaction, its status as a name; an unknown one is a number, and a text too."""
+
+    def write(buf: bytes, start: int, end: int) -> str:
+        # Before the status are only numbers, so the first place that looks like it is it.
+        return _STATUS.sub(_status_text, plain(buf, start, end), count=1)
+
+    return write
+
+
+def _status_text(found: re.Match[str]) -> str:
+    status = int(found[1])
+    known = 0 <= status < len(TRANSACTION_STATES)
+    name = "".join(word.capitalize() for word in TRANSACTION_STATES[status].split("_")) if known else found[1]
+    return f'"transactionStatus":"{name}"'
+
+
+_REWORDED: dict[str, Callable[[MessageType, int, JsonText], JsonText]] = {
+    "GroupMetadataValue": _with_embedded,
+    "TransactionLogValue": _with_status_name,
+}
+"""What Kafka's tool does not print as the record has it."""

@@ -1,4 +1,4 @@
-"""Indexes and producer snapshots as dump-log of 4.3.1 prints them.
+"""Indexes and producer snapshots as dump-log of 4.4.0 prints them.
 
 Nothing is created or cut: a missing index ends the run, as Kafka's ends after it made an empty one.
 Source: DumpLogSegments.dumpIndex, dumpTimeIndex, dumpTxnIndex, dumpProducerIdSnapshot; tools.md 1.6 to 1.10.
@@ -181,10 +181,10 @@ class IndexDump:
             return
         entries = list(aborted_transactions(_read(path)))
         for entry in entries:
-            if entry.version > TRANSACTION_INDEX_VERSION:
+            if entry.version != TRANSACTION_INDEX_VERSION:
                 raise Halt(
                     f"Unexpected aborted transaction version {entry.version} in transaction index {java_absolute(path)}, "
-                    f"current version is {TRANSACTION_INDEX_VERSION}"
+                    f"supported version range is {TRANSACTION_INDEX_VERSION} to {TRANSACTION_INDEX_VERSION}"
                 )
         self._write(
             f"version: {version} producerId: {producer_id} firstOffset: {first} lastOffset: {last} lastStableOffset: {stable}\n"

@@ -1,4 +1,4 @@
-"""Messages of magic 0 and 1 as dump-log of 4.3.1 prints them.
+"""Messages of magic 0 and 1 as dump-log of 4.4.0 prints them.
 
 Kafka looks at a message's fields one by one as it prints them, so a length that runs past the message matters only where the
 field itself is printed. Source: org.apache.kafka.common.record.AbstractLegacyRecordBatch, LegacyRecord; tools.md 12, no. 17.

@@ -1,4 +1,4 @@
-"""Keys and payloads of metadata records as dump-log of 4.3.1 prints them, and the choice among all decoders.
+"""Keys and payloads of metadata records as dump-log of 4.4.0 prints them, and the choice among all decoders.
 
 An error inside a decoder never ends the run; its message is printed in place of the payload.
 Source: DumpLogSegments.ClusterMetadataLogMessageParser; tools.md 1.11.
@@ -16,18 +16,18 @@ from metashell.codec.frame import (
     FrameError,
     kafka_error,
     read_frame,
+    refuse_newer_structs,
     unknown_type_error,
 )
 from metashell.codec.redaction import REDACTED, json_writer, shown_bytes
 from metashell.codec.registry import message_type
 from metashell.dump.fast_loop import Made, ValueText, ValueTexts
-from metashell.dump.kafka.structs import refuse_newer_structs
 from metashell.dump.options import DumpOptions
 from metashell.errors import DecodeError
 from metashell.log.files import OpenFile
 
 _RETIRED_TYPES = frozenset((6,))
-"""Types that 3.3 knew and 4.3.1 does not: AccessControlRecord."""
+"""Types that 3.3 knew and 4.4.0 does not: AccessControlRecord."""
 _READABLE_TYPES = METADATA_TYPES.keys() - _RETIRED_TYPES
 _ONE_BYTE_MAX = 127
 

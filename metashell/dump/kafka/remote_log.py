@@ -1,4 +1,4 @@
-"""Records of `__remote_log_metadata` as dump-log of 4.3.1 prints them: the text of Java's objects, not JSON.
+"""Records of `__remote_log_metadata` as dump-log of 4.4.0 prints them: the text of Java's objects, not JSON.
 
 Source: RemoteLogMetadataSerde and the toString methods of org.apache.kafka.server.log.remote.storage; tools.md 1.11.
 """
@@ -8,11 +8,18 @@ from __future__ import annotations
 from typing import Any
 
 from metashell.codec.dispatch import REMOTE_LOG_TYPES
-from metashell.codec.frame import FRAME_VERSION, KIP631_REFUSED, FrameError, kafka_error, read_frame, unknown_type_error
+from metashell.codec.frame import (
+    FRAME_VERSION,
+    KIP631_REFUSED,
+    FrameError,
+    kafka_error,
+    read_frame,
+    refuse_newer_structs,
+    unknown_type_error,
+)
 from metashell.codec.java_errors import NO_MESSAGE
 from metashell.codec.record_text import DELETE_STATES, SEGMENT_STATES
 from metashell.codec.registry import message_type
-from metashell.dump.kafka.structs import refuse_newer_structs
 from metashell.errors import DecodeError
 from metashell.values import uuid_text
 

@@ -1,6 +1,6 @@
-"""Kafka's own text of a log or checkpoint, byte for byte as dump-log of 4.3.1 prints it.
+"""Kafka's own text of a log or checkpoint, byte for byte as dump-log of 4.4.0 prints it.
 
-What 4.3.1 does on damaged files is part of it: where it ends with a stack trace, `Halt` is raised at the same place
+What 4.4.0 does on damaged files is part of it: where it ends with a stack trace, `Halt` is raised at the same place
 in the text. Source: org.apache.kafka.tools.DumpLogSegments; tools.md 1.3 to 1.5, 11, 12.
 """
 

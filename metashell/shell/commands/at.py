@@ -25,8 +25,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metashell.forms import counted
 from metashell.history import parse_moment
+from metashell.image.newer import lacks_some, trouble_lines
 from metashell.options import Argument
 from metashell.shell.command import MOMENT, make_command
 from metashell.shell.context import STATUS_FAILED
@@ -53,8 +53,8 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
             ctx.present = newest(ctx)
             ctx.at = image.provenance.end_offset
             ctx.show(image)
-        if image.faults:
-            ctx.complain(f"{ctx.command}: {image.faults[0]} ({counted(len(image.faults), 'fault')})", STATUS_FAILED)
+        for line in trouble_lines(image):
+            ctx.complain(f"{ctx.command}: {line}", STATUS_FAILED if lacks_some(image) else 0)
     is_past = ctx.at is not None
     words = f"at {place_words(ctx.image)}" if is_past else f"at the end: {place_words(ctx.image)}"
     position = ctx.image.provenance

@@ -33,6 +33,7 @@ from metashell.errors import MetashellError, UsageError
 from metashell.forms import JsonWriter, counted
 from metashell.history import common_offset, parse_moment
 from metashell.history.differences import differences
+from metashell.image.newer import lacks_some, trouble_lines
 from metashell.image.steps import Origin, Step
 from metashell.options import Argument, Option
 from metashell.options.spec import file_option, flag
@@ -117,8 +118,8 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
         else:
             write_objects(ctx, shown)
     for image in (old, new):
-        if image.faults:
-            ctx.complain(f"{ctx.command}: {image.faults[0]} ({counted(len(image.faults), 'fault')})", 1)
+        for line in trouble_lines(image):
+            ctx.complain(f"{ctx.command}: {line}", int(lacks_some(image)))
     if changes:
         ctx.status = max(ctx.status, 1)
 

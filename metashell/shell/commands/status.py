@@ -6,8 +6,9 @@ SYNOPSIS
 DESCRIPTION
     Shows where the metadata ends (`end_offset` is the next offset to be written), the leader and the voters (if the log was
     compacted they come from quorum-state, and the answer says so), the offset up to which the quorum has certainly committed it
-    (in a directory: the newest complete checkpoint), the counts of everything, and the records that could not be applied. For a
-    live quorum it also shows the high watermark and how far this image is behind. With -o json it is one object.
+    (in a directory: the newest complete checkpoint), the counts of everything, the records that could not be applied, and what is newer
+    than the newest release known here. For a live quorum it also shows the high watermark and how far this image is behind. With -o json
+    it is one object, in which `complete` says whether all records were applied and read.
 
 EXAMPLES
     >> status
@@ -37,6 +38,7 @@ from typing import TYPE_CHECKING, Any
 from metashell.amounts import moment_text
 from metashell.colors import BAD, UNUSUAL
 from metashell.forms import aligned, counted, write_rows
+from metashell.image.newer import lacks_some, newer_line, newer_parts, newer_values
 from metashell.nodes.provenance import fault_value
 from metashell.shell.command import make_command
 from metashell.shell.output import write_answer
@@ -66,6 +68,7 @@ def describe(ctx: Context) -> dict[str, Any]:
     """The status as one JSON object."""
     image, provenance = ctx.image, ctx.image.provenance
     faults = image.faults
+    newer = newer_parts(image)
     noted = cache(ctx.noted_election)
     leader, leader_source = leader_of(image, noted)
     voters, voters_source = voters_of(image, noted)
@@ -85,6 +88,8 @@ def describe(ctx: Context) -> dict[str, Any]:
         "counts": _counts(ctx),
         "fault_count": len(faults),
         "faults": [fault_value(fault) for fault in faults[:_FAULTS_SHOWN]],
+        "newer": newer_values(newer),
+        "complete": not lacks_some(image),
         **({} if ctx.feed is None else ctx.feed.view().details),
         **ctx.certainty(),
     }
@@ -163,6 +168,8 @@ def _lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
     lines += [("", display.paint(BAD, str(fault))) for fault in ctx.image.faults[:_FAULTS_SHOWN]]
     if status["fault_count"] > _FAULTS_SHOWN:
         lines.append(("", f"and {status['fault_count'] - _FAULTS_SHOWN} more; /image/faults has all"))
+    if status["newer"]:
+        lines.append(("newer", display.paint(UNUSUAL if status["complete"] else BAD, newer_line(newer_parts(ctx.image)))))
     return lines
 
 

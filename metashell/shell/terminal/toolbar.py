@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from metashell.codec.releases import NEWEST_RELEASE
 from metashell.colors import BAD, DIM, HEADING, UNUSUAL
 from metashell.escape import terminal_line
 from metashell.forms import counted, text_width
+from metashell.image.newer import is_newer
 
 if TYPE_CHECKING:
     from metashell.image import MetadataImage
@@ -45,7 +47,7 @@ def labelled(label: str, parts: list[Part], width: int) -> list[Part]:
 
 
 def certainty_parts(image: MetadataImage, at: int | None) -> list[Part]:
-    """Whether an earlier state is shown, how far the shown one is certain, and how many faults it has."""
+    """Whether an earlier state is shown, how far the shown one is certain, how many faults it has, and whether a newer release wrote it."""
     provenance = image.provenance
     parts = []
     if at is not None:
@@ -58,6 +60,8 @@ def certainty_parts(image: MetadataImage, at: int | None) -> list[Part]:
         parts.append((DIM, "certain"))
     if image.faults:
         parts.append((BAD, counted(len(image.faults), "fault")))
+    if is_newer(image):
+        parts.append((UNUSUAL, f"newer than Kafka {NEWEST_RELEASE.name}"))
     return parts
 
 

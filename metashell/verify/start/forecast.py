@@ -6,7 +6,7 @@ import os
 
 from metashell.errors import LogCorruptError
 from metashell.log.files import RegularFile, open_regular
-from metashell.log.names import LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, QUORUM_STATE
+from metashell.log.names import BOOTSTRAP_SNAPSHOT, LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, QUORUM_STATE
 from metashell.log.segment import BadBatch, read_batches
 from metashell.log.tail import Tail
 from metashell.log.text_checkpoints import read_leader_epochs
@@ -120,6 +120,8 @@ class _Forecast:
             lost.append(f"the vote of this node, which may then vote twice: {QUORUM_STATE} is missing, or older than the log")
         if self._lost:
             return
+        if os.path.isdir(self._directory) and os.listdir(self._directory) == [BOOTSTRAP_SNAPSHOT]:
+            return  # as formatting left it
         is_empty = log.end_offset == 0 and not os.path.exists(os.path.join(self._directory, QUORUM_STATE))
         if is_empty and (os.path.isdir(self._directory) or self._verdict.not_judged):
             what = "is empty" if os.path.isdir(self._directory) else "is missing"

@@ -200,7 +200,7 @@ def _transactions_are_sane(path: str, base_offset: int) -> bool:
     with open(path, "rb") as file:
         data = file.read(1 << 20)
     for number, aborted in enumerate(aborted_transactions(data)):
-        if aborted.version > TRANSACTION_INDEX_VERSION:
+        if aborted.version != TRANSACTION_INDEX_VERSION:
             raise Ends(
                 path, f"version {aborted.version} of an aborted transaction is not known", position=number * ABORTED_TRANSACTION.size
             )

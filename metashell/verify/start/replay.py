@@ -20,6 +20,7 @@ from metashell.image.loader import ImageLoader
 from metashell.log.files import RegularFile, open_regular
 from metashell.log.names import checkpoint_name
 from metashell.log.order import OrderCheck
+from metashell.values import BOOTSTRAP_SNAPSHOT_ID
 from metashell.verify.start.batches import BadLengthError, Placed, placed_batches, read_placed
 from metashell.verify.start.load import StartLog
 from metashell.verify.start.segments import Segment
@@ -47,6 +48,10 @@ class Replay:
         """The image that the server would have. Errors: Ends; OSError."""
         if self._log.snapshot is not None:
             self._read_snapshot(os.path.join(self._log.directory, checkpoint_name(self._log.snapshot)))
+        if self._log.snapshot == BOOTSTRAP_SNAPSHOT_ID:
+            # It is read like any other, but its records are no state: the first leader writes them into the log.
+            self._end_at_fault(self._loader.image())
+            self._loader, self._has_records = ImageLoader(snapshot_id=self._log.snapshot), False
         for path, batches in groupby(self._in_order(), key=lambda place: place[0]):
             with open_regular(path) as file:
                 for _, placed in batches:
@@ -54,18 +59,21 @@ class Replay:
                     self._watch(batch)
                     self._take(batch, from_snapshot=False)
         image = self._loader.image()
-        for fault in image.faults:
-            if _NEWER_VERSION in fault.reason:
-                self.concerns.append(f"{os.path.basename(fault.file)}: offset {fault.offset}: {fault.record_type}: {fault.reason}")
-                continue
-            what = f"{fault.record_type}: {fault.reason}" if fault.record_type else fault.reason
-            raise Ends(fault.file, f"replay fails at offset {fault.offset}: {what}", position=fault.position, offset=fault.offset)
+        self._end_at_fault(image)
         version = image.features.metadata_version
         if self._has_records and version is None:
             raise Ends(self._log.directory, "no metadata.version record is left, so replay fails")
         if version is not None and version < METADATA_VERSION_MIN:
             raise Ends(self._log.directory, f"metadata.version {version} is older than Kafka 4 accepts")
         return image
+
+    def _end_at_fault(self, image: MetadataImage) -> None:
+        for fault in image.faults:
+            if _NEWER_VERSION in fault.reason:
+                self.concerns.append(f"{os.path.basename(fault.file)}: offset {fault.offset}: {fault.record_type}: {fault.reason}")
+                continue
+            what = f"{fault.record_type}: {fault.reason}" if fault.record_type else fault.reason
+            raise Ends(fault.file, f"replay fails at offset {fault.offset}: {what}", position=fault.position, offset=fault.offset)
 
     # ---- a snapshot
 

@@ -1,4 +1,4 @@
-"""Messages of magic 0 and 1 in Kafka's voice, against what dump-log of 4.3.1 prints for the same file."""
+"""Messages of magic 0 and 1 in Kafka's voice, against what dump-log of 4.4.0 prints for the same file."""
 
 from __future__ import annotations
 

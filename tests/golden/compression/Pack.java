@@ -4,8 +4,8 @@ import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.record.internal.CompressionType;
-import org.apache.kafka.common.utils.BufferSupplier;
-import org.apache.kafka.common.utils.ByteBufferOutputStream;
+import org.apache.kafka.common.utils.internals.BufferSupplier;
+import org.apache.kafka.common.utils.internals.ByteBufferOutputStream;
 
 /** Standard input through Kafka's own compression: "pack CODEC MAGIC" or "unpack CODEC MAGIC". */
 public class Pack {

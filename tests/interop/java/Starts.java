@@ -3,16 +3,17 @@ import java.io.FileReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.reflect.Field;
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.Properties;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicReference;
 import kafka.server.ControllerServer;
 import kafka.server.KafkaConfig;
 import kafka.server.KafkaRaftServer;
-import org.apache.kafka.common.utils.Exit;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.image.MetadataDelta;
 import org.apache.kafka.image.MetadataImage;
@@ -22,7 +23,7 @@ import scala.Option;
 
 /**
  * Starts a real controller with each configuration whose path is a line of standard input, one after the other in one process, and
- * stops it. For each a line is printed: the path, `serves`, `ends` or `hangs`, and why, separated by tabs. A controller serves once it is
+ * stops it. For each a line is printed: the path, `serves`, `ends` or `hangs`, and why (what it serves), separated by tabs. A controller serves once it is
  * the active one and has published what is committed; it ends where it asks to exit or halt, or where it throws; it hangs where it reads its log for ever. After one that hangs,
  * or a number of starts, the program ends: it has to be run again for the rest.
  */
@@ -37,12 +38,7 @@ public class Starts {
 
     public static void main(String[] args) throws Exception {
         PrintStream out = System.out;
-        Exit.Procedure procedure = (status, message) -> {
-            ended.compareAndSet(null, "status " + status + (message == null ? "" : ": " + message));
-            throw new IllegalStateException("the server has ended");
-        };
-        Exit.setExitProcedure(procedure);
-        Exit.setHaltProcedure(procedure);
+        takeExits();
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             ended.set(null);
@@ -60,6 +56,23 @@ public class Starts {
             thread.join(Math.max(1, end - System.currentTimeMillis()));
         }
         Runtime.getRuntime().halt(0);
+    }
+
+    /** Exit is another class since 4.4. */
+    private static void takeExits() throws Exception {
+        Class<?> exit;
+        try {
+            exit = Class.forName("org.apache.kafka.common.utils.internals.Exit");
+        } catch (ClassNotFoundException e) {
+            exit = Class.forName("org.apache.kafka.common.utils.Exit");
+        }
+        Class<?> procedure = Class.forName(exit.getName() + "$Procedure");
+        Object taking = Proxy.newProxyInstance(Starts.class.getClassLoader(), new Class<?>[] {procedure}, (proxy, method, arguments) -> {
+            ended.compareAndSet(null, "status " + arguments[0] + (arguments[1] == null ? "" : ": " + arguments[1]));
+            throw new IllegalStateException("the server has ended");
+        });
+        exit.getMethod("setExitProcedure", procedure).invoke(null, taking);
+        exit.getMethod("setHaltProcedure", procedure).invoke(null, taking);
     }
 
     private static String start(String path) throws Exception {
@@ -93,7 +106,7 @@ public class Starts {
 
     private static String watch(KafkaRaftServer server, Thread thread, AtomicReference<Throwable> thrown) throws Exception {
         ControllerServer controller = controllerOf(server);
-        AtomicBoolean published = null;
+        AtomicReference<String> published = null;
         long begin = System.currentTimeMillis();
         long sampled = begin;
         int samples = 0;
@@ -102,8 +115,8 @@ public class Starts {
                 return "ends\t" + ended.get();
             } else if (thrown.get() != null) {
                 return "ends\t" + thrown.get();
-            } else if (published != null && published.get()) {
-                return "serves\t";
+            } else if (published != null && published.get() != null) {
+                return "serves\t" + published.get();
             } else if (published == null && !thread.isAlive() && controller.controller().isActive() && hasLoaded(controller)) {
                 published = publish(controller);
             }
@@ -125,9 +138,9 @@ public class Starts {
         return committed.isPresent() && controller.sharedServer().loader().lastAppliedOffset() >= committed.getAsLong() - 1;
     }
 
-    /** Set once the loader has shown the image to a publisher that comes last: the server did not end over any before it. */
-    private static AtomicBoolean publish(ControllerServer controller) {
-        AtomicBoolean published = new AtomicBoolean();
+    /** The features and topics of the image, once the loader has shown it to a publisher that comes last: none before it ended the server. */
+    private static AtomicReference<String> publish(ControllerServer controller) {
+        AtomicReference<String> published = new AtomicReference<>();
         controller.sharedServer().loader().installPublishers(List.of(new MetadataPublisher() {
             @Override
             public String name() {
@@ -136,7 +149,8 @@ public class Starts {
 
             @Override
             public void onMetadataUpdate(MetadataDelta delta, MetadataImage image, LoaderManifest manifest) {
-                published.set(true);
+                published.set(new TreeMap<>(image.features().finalizedVersions()) + " metadata.version=" + image.features().metadataVersion()
+                    .map(version -> version.featureLevel() + "").orElse("none") + " " + new TreeSet<>(image.topics().topicsByName().keySet()));
             }
         }));
         return published;

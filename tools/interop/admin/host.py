@@ -16,7 +16,7 @@ CLASSES: Final = {
     "kafka-acls": f"{PACKAGE}.AclCommand",
     "kafka-client-metrics": f"{PACKAGE}.ClientMetricsCommand",
     "kafka-cluster": f"{PACKAGE}.ClusterTool",
-    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-configs": f"{PACKAGE}.ConfigCommand",
     "kafka-delegation-tokens": f"{PACKAGE}.DelegationTokenCommand",
     "kafka-features": f"{PACKAGE}.FeatureCommand",
     "kafka-groups": f"{PACKAGE}.GroupsCommand",
