@@ -85,7 +85,7 @@ class _Work:
 
     def assign_active(self) -> None:
         left = [task for task in self._plan.active if not self._keep(task)]
-        rest = [task for task in sorted(left) if not self._promote(task)]
+        rest = sorted(task for task in left if not self._promote(task))
         processes = self._processes()
         for task in rest:
             process = processes.take()
