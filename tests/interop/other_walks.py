@@ -18,7 +18,7 @@ class StreamsWalk(Walk):
 
     def __init__(self, talk: Talk, chance: random.Random, topics: dict[str, tuple[str, int]], kinds: str) -> None:
         sources = chance.choice(([["t"]], [["u"]], [["t"], ["u"]], [["t", "u"]], [["nope"], ["t"]]))
-        parts = [_part(str(at), names, chance.random() < 0.5) for at, names in enumerate(sources)]
+        parts = [_part(str(at), names, topics.get(names[0], ("", 0))[1] * chance.randrange(2)) for at, names in enumerate(sources)]
         self.topology = {"epoch": 1, "subtopologies": parts}
         talk.row["profile"] = "standby"
         super().__init__(talk, chance, topics, "classic")
@@ -38,9 +38,13 @@ class StreamsWalk(Walk):
             self.talk.send("admin", "DeleteGroups", 2, {"groupsNames": [self.group_id]})
 
 
-def _part(id: str, sources: list[str], is_stateful: bool) -> Json:
+def _part(id: str, sources: list[str], changelog_partitions: int) -> Json:
+    """Kafka shows a changelog as the member wrote it until the coordinator has written something since it looked at the topics: so it is
+    written as it comes out.
+    """
     lists = ("sourceTopicRegex", "repartitionSinkTopics", "repartitionSourceTopics", "copartitionGroups")
-    changelog = [{"name": sources[0], "partitions": 0, "replicationFactor": 0, "topicConfigs": []}] if is_stateful else []
+    topic = {"name": sources[0], "partitions": changelog_partitions, "replicationFactor": 0, "topicConfigs": []}
+    changelog = [topic] if changelog_partitions else []
     return {"subtopologyId": id, "sourceTopics": sources, "stateChangelogTopics": changelog, **{name: [] for name in lists}}
 
 
