@@ -35,7 +35,7 @@ class StreamsWalk(Walk):
             group = {"groupId": self.group_id, "memberId": None, "memberEpoch": -1, "topics": None}
             self.talk.send("admin", "OffsetFetch", 9, {"groups": [group], "requireStable": False})
         else:
-            self.talk.send("admin", "DeleteGroups", 2, {"groupsNames": [self.group_id]})
+            self.talk.send("admin", "DeleteGroups", self.chance.choice((2, 3)), {"groupsNames": [self.group_id]})
 
 
 def _part(id: str, sources: list[str], changelog_partitions: int) -> Json:
@@ -140,7 +140,7 @@ class OffsetsWalk(Walk):
     def _administer(self) -> None:
         what = self.chance.randrange(4)
         if what == 0:
-            self.talk.send("admin", "DeleteGroups", 2, {"groupsNames": [self.group_id]})
+            self.talk.send("admin", "DeleteGroups", self.chance.choice((2, 3)), {"groupsNames": [self.group_id]})
             self.has_stored = False
         elif what == 1 and not self.has_deleted:
             group = {"groupId": self.group_id, "memberId": None, "memberEpoch": -1, "topics": None}
