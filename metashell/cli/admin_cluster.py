@@ -26,6 +26,7 @@ def _show(work: Work) -> bool:
 
     quorum = quorum_of(work.admin, work.controllers)
     features = work.admin.features().finalized
+    work.note_newer(features)
     problems = problems_of_quorum(quorum)
     try:
         counts, found = _brokers_and_topics(work)

@@ -18,6 +18,7 @@ def _describe(work: Work) -> None:
     from metashell.admin.features import describe_features
 
     described = describe_features(work.admin)
+    work.note_newer({feature.name: feature.level for feature in described.features})
     rows = [
         {
             "type": "feature",

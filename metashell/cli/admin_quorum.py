@@ -26,6 +26,7 @@ def _show(work: Work) -> bool:
     from metashell.forms import counted
 
     quorum = quorum_of(work.admin, work.controllers)
+    work.note_newer(work.admin.features().finalized)
     problems = problems_of_quorum(quorum)
     rows = list(_replicas(quorum))
     if work.form in ("json", "jsonl"):

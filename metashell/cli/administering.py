@@ -193,7 +193,21 @@ class Work:
                 if (text := leaderless(self.admin, self.controllers)) is None:
                     raise
                 raise MetashellError(text) from None
-        return self._followed.view().image
+        image = self._followed.view().image
+        from metashell.image.newer import lacks_some, trouble_lines
+
+        for line in trouble_lines(image):
+            self.note_once(line)
+        if lacks_some(image):
+            self.fail()
+        return image
+
+    def note_newer(self, levels: Mapping[str, int]) -> None:
+        """Say which finalized levels are newer than what is known here."""
+        from metashell.image.newer import newer_levels, newer_line
+
+        if line := newer_line(newer_levels(levels)):
+            self.note_once(line)
 
     # ---- the answer
 

@@ -20,7 +20,7 @@ BYTES_MAX: Final = 1 << 20
 class Fault:
     """One place that could not be read. `data` are the bytes there, up to a limit, `harmless` what can hold no secret.
 
-    A fault that is not serious ends no export: a record of a type that this release does not know.
+    A fault that is not serious ends no export: a newer release wrote a record, or a field of it, that is not known.
     """
 
     kind: str

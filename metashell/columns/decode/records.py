@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from metashell.codec.frame import unknown_tags
 from metashell.codec.redaction import secrets_of, shown_bytes
 from metashell.codec.registry import MessageType
 from metashell.columns.decode.chunk_records import ChunkRecords
@@ -26,6 +27,7 @@ from metashell.columns.decode.payloads import texts_of_log
 from metashell.columns.decode.place import Place
 from metashell.columns.decode.redacting import redact_columns
 from metashell.columns.decode.rows import NULL, Rows
+from metashell.columns.decode.typed_rows import OddRow
 from metashell.columns.decode.vectors import Buffer, Ints, Mask
 from metashell.columns.schemas import RECORDS, RecordTable, tables_of_log
 from metashell.errors import DecodeError
@@ -91,13 +93,13 @@ class RecordTables:
                 part, bad = self._read_group(_Group(table, version, records, chosen))
                 if part is not None:
                     found.append((table.name, part if self.options.show_secrets else redact_columns(table, part)))
-                faults += [_fault(records, row, reason, True) for row, reason in bad]
+                faults += [_fault(records, row, reason, is_serious) for row, reason, is_serious in bad]
         if self.options.wants(RECORDS):
             found.append((RECORDS, records_table(records, self._texts, self.options.payloads, self.options.payload_types)))
         return found, faults
 
-    def _read_group(self, group: _Group) -> tuple[pa.RecordBatch | None, list[tuple[int, str]]]:
-        """The rows of a group that decode, in order; and the others, each with the reason."""
+    def _read_group(self, group: _Group) -> tuple[pa.RecordBatch | None, list[OddRow]]:
+        """The rows of a group that decode, in order; and what is odd about these and the others."""
         odd, arrays = self._by_columns(group)
         usual = group.chosen if odd is None else group.chosen[~odd]
         parts = [group.batch(usual, arrays, self.options.fields)] if len(usual) else []
@@ -146,8 +148,8 @@ class RecordTables:
         return self._readers[known]
 
 
-def _by_objects(group: _Group, chosen: Ints) -> tuple[Ints, list[pa.Array], list[tuple[int, str]]]:
-    """The rows that decode, their columns made from objects, and the other rows, each with the reason.
+def _by_objects(group: _Group, chosen: Ints) -> tuple[Ints, list[pa.Array], list[OddRow]]:
+    """The rows that decode, their columns made from objects, and the other rows, and those with fields that no column has.
 
     What has the same bytes is decoded once: each node of a cluster has a copy of its log, and brokers register with what they had before.
     """
@@ -158,17 +160,25 @@ def _by_objects(group: _Group, chosen: Ints) -> tuple[Ints, list[pa.Array], list
     known: dict[tuple[bytes, ...], int] = {}
     places: list[int] = []
     kept: list[int] = []
-    bad: list[tuple[int, str]] = []
+    bad: list[OddRow] = []
+    unread: dict[int, str] = {}
+    is_newer = any(version > message.versions[1] for message, version, _, _ in group.sides())
     for at, row in enumerate(chosen.tolist()):
         record = tuple([bytes(data[starts[at] : ends[at]]) for _, starts, ends in sides])
         place = known.get(record)
         if place is None:
             try:
-                objects.append([read(data, starts[at], ends[at]) for read, starts, ends in sides] + no_value)
+                made_of = [read(data, starts[at], ends[at]) for read, starts, ends in sides]
             except DecodeError as error:
-                bad.append((row, str(error)))
+                bad.append((row, str(error), not is_newer))
                 continue
+            objects.append(made_of + no_value)
             place = known[record] = len(known)
+            tag = next((tag for body in made_of for tag in unknown_tags(body)), None)
+            if tag is not None:
+                unread[place] = f"{group.table.value.name} tag {tag} is not known"
+        if place in unread:
+            bad.append((row, unread[place], False))
         places.append(place)
         kept.append(row)
     arrays = []

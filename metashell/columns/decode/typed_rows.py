@@ -9,7 +9,16 @@ import numpy as np
 
 from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE
 from metashell.codec.dispatch import METADATA_TYPES, REMOTE_LOG_TYPES
-from metashell.codec.frame import FRAME_VERSION, KIP631_FRAME_VERSION, NO_VALUE, FrameError, read_frame, unknown_type, unknown_version
+from metashell.codec.frame import (
+    FRAME_VERSION,
+    KIP631_FRAME_VERSION,
+    NO_VALUE,
+    FrameError,
+    UnknownFrameVersionError,
+    read_frame,
+    unknown_type,
+    unknown_version,
+)
 from metashell.codec.registry import message_type
 from metashell.columns.decode.rows import NULL, Rows
 from metashell.columns.decode.vectors import Buffer, Ints
@@ -19,6 +28,10 @@ OTHER = -(1 << 20)
 """The type of a row whose type is missing or not known."""
 _USUAL_MASK = 0x8080FF
 """Of the first three bytes: all of the frame's version, and whether type and version go on in another byte."""
+
+
+OddRow = tuple[int, str, bool]
+"""A row, what is odd about it, and whether that is serious: that a newer release wrote it is not."""
 
 
 @dataclass(slots=True)
@@ -35,7 +48,7 @@ class TypedRows:
     ends: Ints
     key_starts: Ints
     key_ends: Ints
-    odd: list[tuple[int, str, bool]] = field(default_factory=list)
+    odd: list[OddRow] = field(default_factory=list)
 
     def groups(self) -> Iterator[tuple[tuple[int, int], Ints]]:
         """The rows of each (type, version), in order."""
@@ -87,7 +100,7 @@ def _read_odd_frame(typed: TypedRows, buffer: Buffer, row: int) -> None:
     try:
         frame = read_frame(buffer.data, start, start + size)
     except FrameError as error:
-        typed.odd.append((row, str(error), True))
+        typed.odd.append((row, str(error), not isinstance(error, UnknownFrameVersionError)))
         return
     typed.starts[row] = frame.body_start
     if frame.frame_version == KIP631_FRAME_VERSION:

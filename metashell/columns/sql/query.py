@@ -25,6 +25,7 @@ from metashell.columns.state.tables import state_schemas, state_table
 from metashell.columns.texts import row_values
 from metashell.columns.typed.times import EARLIEST_MS, LATEST_MS
 from metashell.errors import MetashellError, UsageError
+from metashell.image.newer import newer_line, newer_parts
 from metashell.log.kinds import METADATA
 from metashell.progress import tell
 
@@ -231,11 +232,13 @@ class Session:
         return clusters
 
     def _note(self, state: Sequence[str], events: set[str]) -> str:
-        """Where the state is of several clusters, as perhaps nobody meant, their names; what a lake has that is not shown."""
+        """What is odd about the state: several clusters, as perhaps nobody meant, or a newer release; what a lake has that is not shown."""
         if isinstance(self._events, LakeTables):
             return self._events.note(events)
         clusters = self._clusters if state and self._clusters else []
-        return f"the state of {len(clusters)} clusters: {', '.join(item.cluster_id for item in clusters)}" if len(clusters) > 1 else ""
+        several = f"the state of {len(clusters)} clusters: {', '.join(item.cluster_id for item in clusters)}" if len(clusters) > 1 else ""
+        newer = newer_line(part for cluster in clusters for part in newer_parts(cluster.image))
+        return "; ".join(filter(None, (several, newer)))
 
     def _find(self) -> None:
         """Find out which tables there are. One that nothing was read of is no empty table; its name may still be that of a column."""

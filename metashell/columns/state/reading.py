@@ -11,6 +11,7 @@ from metashell.codec.uris import is_uri, place_and_query, shown_uri
 from metashell.columns.inputs.fetching import Fetched, fetched
 from metashell.errors import MetashellError, PathError, UsageError
 from metashell.image import MetadataImage, load_image
+from metashell.image.newer import damage_of
 from metashell.log.inputs import find_logs, named_file, paths_of
 from metashell.log.kinds import METADATA
 from metashell.log.source import open_source
@@ -32,7 +33,8 @@ class Cluster(NamedTuple):
 
     @property
     def fault_count(self) -> int:
-        return len(self.image.faults)
+        """How many records are not in the state, or not all of them is."""
+        return len(self.image.faults) + sum(fault.record_count for fault in self.image.unread if not fault.is_whole)
 
 
 class NoMetadataError(PathError):
@@ -47,7 +49,7 @@ def read_state(paths: Sequence[str], *, on_error: OnError = "fail", image_at: Im
     one of them has neither. Clusters that were given one id, and have nothing in common, are told apart by the path. Logs at URIs are
     fetched to this machine first; what is said of them names their URIs.
     Errors: UsageError for a path that cannot be opened; NoMetadataError where there is no metadata log; MetashellError for a state with
-    faults, unless these are skipped, and for a store that fails.
+    damage, unless that is skipped, and for a store that fails. What a newer release wrote is left out.
     """
     with fetched(paths) as copies:
         try:
@@ -84,9 +86,9 @@ def _read_local(paths: Sequence[str], on_error: OnError, image_at: ImageAt | Non
     if not clusters:
         raise troubles[0] if troubles else no_metadata(paths)
     for cluster in clusters:
-        if cluster.fault_count and on_error == "fail":
-            more = f" (1 of {cluster.fault_count} faults; --on-error skip shows the state without them)"
-            raise MetashellError(f"{cluster.image.faults[0]}{more}")
+        damage = damage_of(cluster.image)
+        if damage and on_error == "fail":
+            raise MetashellError(f"{damage[0]} (1 of {len(damage)} faults; --on-error skip shows the state without them)")
     ids = Counter(cluster.cluster_id for cluster in clusters)
     named = [item if ids[item.cluster_id] == 1 else item._replace(cluster_id=f"{item.cluster_id} ({item.path})") for item in clusters]
     return sorted(named, key=_id_and_path)
