@@ -10,7 +10,7 @@ import sys
 
 from tools.release.decisions import decisions
 from tools.release.facts import AREAS, differences
-from tools.release.jars import release_facts
+from tools.release.jars import ALL_TOOLS, VOICES, release_facts
 from tools.release.tree import tree_facts
 
 
@@ -25,14 +25,15 @@ def main(argv: list[str] | None = None) -> int:
     if options.write and options.against:
         parser.error("--write changes this tree, so it needs no other release to compare with")
     areas = frozenset(options.only or AREAS)
-    release = release_facts(options.version, areas)
+    tools = ALL_TOOLS if options.against else VOICES
+    release = release_facts(options.version, areas, tools)
     if options.write:
         from tools.release.writing import write
 
         print(*write(release, differences(tree_facts(release, areas), release, areas)), sep="\n")
         print(f"Run it again without --write: python -m tools.release {options.version}")
         return 0
-    old = release_facts(options.against, areas) if options.against else tree_facts(release, areas)
+    old = release_facts(options.against, areas, tools) if options.against else tree_facts(release, areas)
     found = differences(old, release, areas)
     for line in (*old.unread, *release.unread):
         print(line)

@@ -89,6 +89,10 @@ def differences(old: Facts, new: Facts, areas: Iterable[str]) -> list[Difference
             found += _message_differences(old.messages, new.messages)
             continue
         before, after = getattr(old, area), getattr(new, area)
+        if area == "settings":
+            # A kind that could not be read of one side is no difference: `unread` says so.
+            kinds = {name.partition(" ")[0] for name in before} & {name.partition(" ")[0] for name in after}
+            before, after = ({name: text for name, text in side.items() if name.partition(" ")[0] in kinds} for side in (before, after))
         for name in sorted({*before, *after}, key=_natural):
             if before.get(name) != after.get(name):
                 found.append(Difference(area, name, _lines(before.get(name)), _lines(after.get(name))))

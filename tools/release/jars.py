@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from metashell.codec.registry import SCHEMA_FOLDER
-from tests.java import TOOLS, jars, kafka, run_program
+from tests.java import jars, kafka, run_program
 from tools import gen_config_definitions, gen_config_keys
 from tools.release.definitions import class_schema, definition, json_schema
-from tools.release.facts import KNOWN, Facts, Message, levels_with_questions, settings_of
+from tools.release.facts import Facts, Message, levels_with_questions, settings_of
 
 _PROGRAM: Final = Path(__file__).parent / "Facts.java"
 _COORDINATORS: Final = {
@@ -24,13 +24,19 @@ _COORDINATORS: Final = {
 _RECORDS: Final = "org/apache/kafka/common/metadata/"
 _REMOTE: Final = "org/apache/kafka/server/log/remote/metadata/storage/generated/"
 _CONVERTER: Final = "JsonConverter.class"
+_OTHER_TOOLS: Final = (
+    *("AclCommand", "DelegationTokenCommand", "LeaderElectionCommand", "reassign.ReassignPartitionsCommand", "LogDirsCommand"),
+    *("GroupsCommand", "consumer.group.ConsumerGroupCommand", "consumer.group.ShareGroupCommand", "streams.StreamsGroupCommand"),
+    *("TransactionsCommand", "GetOffsetShell", "DeleteRecordsCommand", "ClientMetricsCommand", "ProducerPerformance"),
+)
 VOICES: Final = ("storage", "cluster", "quorum", "features", "dump-log", "shell")
 """The tools that are ours too, with every word of their help; of dump-log only the options, since our own page is the longer one."""
+ALL_TOOLS: Final = (*VOICES, "topics", "configs", *(f"org.apache.kafka.tools.{name}" for name in _OTHER_TOOLS))
 DUMP_LOG_OPTIONS: Final = "dump-log options"
 
 
-def release_facts(version: str, areas: frozenset[str]) -> Facts:
-    """What the release says of these areas."""
+def release_facts(version: str, areas: frozenset[str], tools: Sequence[str] = VOICES) -> Facts:
+    """What the release says of these areas; of help, that of these tools."""
     facts = Facts(version)
     definitions = dict(_definitions(version)) if "messages" in areas else {}
     lines = run_program(_PROGRAM, *(_classes(version) if definitions else ()), version=version).decode().splitlines()
@@ -40,9 +46,8 @@ def release_facts(version: str, areas: frozenset[str]) -> Facts:
     if "settings" in areas:
         _add_settings(facts, version)
     if "help" in areas:
-        for tool in TOOLS:
-            if tool != "server":
-                facts.help |= dict(_helps(version, tool))
+        for tool in tools:
+            facts.help |= dict(_helps(version, tool))
     return facts
 
 
@@ -113,14 +118,12 @@ def _add_tables(facts: Facts, rows: list[list[str]]) -> None:
 
 def _add_settings(facts: Facts, version: str) -> None:
     facts.settings |= settings_of("server", gen_config_keys.keys(version))
-    passwords = {key for key, text in facts.settings.items() if text.startswith("PASSWORD")}
-    facts.settings |= {key.replace("server", KNOWN, 1): "password" if key in passwords else "plain" for key in list(facts.settings)}
     for kind in gen_config_definitions.KINDS:
         try:
             facts.settings |= settings_of(kind, gen_config_definitions.definitions(kind, version))
         except AssertionError as error:
-            reason = str(error).strip().splitlines()[0]
-            facts.unread.append(f"settings of {kind}: {gen_config_definitions.PROGRAM.name} does not run on {version}: {reason}")
+            reason = str(error).strip().splitlines()[0].rpartition("/")[2]
+            facts.unread.append(f"settings of {kind} and what follows: {version} does not run {reason}")
             return
 
 
@@ -142,7 +145,7 @@ def help_text(done: subprocess.CompletedProcess[bytes]) -> str:
 
 def option_names(text: str) -> str:
     """The options that a help describes, a line each."""
-    return "".join(f"{name}\n" for name in sorted(set(re.findall(r"^ *(--[a-z-]+)", text, re.MULTILINE))))
+    return "".join(f"{name}\n" for name in sorted(set(re.findall(r"^ *(--[a-z][a-z-]+)", text, re.MULTILINE)) - {"--help", "--version"}))
 
 
 def subcommands(text: str) -> list[str]:

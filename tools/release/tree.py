@@ -26,7 +26,10 @@ _NAMES: Final = {"quorum": "kafka-metadata-quorum", "shell": "kafka-metadata-she
 
 
 def tree_facts(release: Facts, areas: frozenset[str]) -> Facts:
-    """What this tree says of these areas, as far as the release speaks of them."""
+    """What this tree says of these areas, as far as the release speaks of them.
+
+    Adds to the release's settings which keys the tree's list of known ones has to have, for what is redacted.
+    """
     facts = Facts("this tree")
     if "messages" in areas:
         for family in FAMILIES:
@@ -40,6 +43,8 @@ def tree_facts(release: Facts, areas: frozenset[str]) -> Facts:
         facts.settings |= settings_of("server", gen_config_keys.KEYS.read_text(encoding="utf-8"))
         for kind in gen_config_definitions.KINDS:
             facts.settings |= settings_of(kind, (gen_config_definitions.FOLDER / f"{kind}.tsv").read_text(encoding="utf-8"))
+        defined = {key.partition(" ")[2]: text for key, text in release.settings.items() if key.startswith("server ")}
+        release.settings |= {f"{KNOWN} {key}": "password" if text.startswith("PASSWORD") else "plain" for key, text in defined.items()}
         known = {f"{KNOWN} {key}": "password" if is_password else "plain" for key, is_password in broker_config_keys().items()}
         facts.settings |= {key: mark for key, mark in known.items() if key in release.settings}
     if "help" in areas:
