@@ -19,17 +19,17 @@ PROGRAM = REPOSITORY / "tests" / "controller" / "java" / "ConfigDefinitions.java
 KINDS = ("topic", "broker", "group", "client_metrics")
 
 
-def definitions(kind: str) -> str:
+def definitions(kind: str, version: str = KAFKA) -> str:
     """The lines of one kind of resource."""
-    head = f"# Settings of Kafka {KAFKA}, kind {kind}: made by python -m tools.gen_config_definitions\n"
-    return head + run_program(PROGRAM, kind).decode()
+    head = f"# Settings of Kafka {version}, kind {kind}: made by python -m tools.gen_config_definitions\n"
+    return head + run_program(PROGRAM, kind, version=version).decode()
 
 
-def main() -> int:
+def main(version: str = KAFKA) -> int:
     """Make all files."""
     FOLDER.mkdir(exist_ok=True)
     for kind in KINDS:
-        (FOLDER / f"{kind}.tsv").write_text(definitions(kind), encoding="utf-8")
+        (FOLDER / f"{kind}.tsv").write_text(definitions(kind, version), encoding="utf-8")
     return 0
 
 

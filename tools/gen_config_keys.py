@@ -22,10 +22,10 @@ ANSWERS = REPOSITORY / "tests" / "golden" / "storage" / "configs.txt.xz"
 PROGRAMS = REPOSITORY / "tests" / "storage" / "java"
 
 
-def keys() -> str:
+def keys(version: str = KAFKA) -> str:
     """Every key with its type, default and check."""
-    head = f"# Key, type, default and check of every setting of Kafka {KAFKA}: made by python -m tools.gen_config_keys\n"
-    return head + run_program(PROGRAMS / "ConfigKeys.java").decode()
+    head = f"# Key, type, default and check of every setting of Kafka {version}: made by python -m tools.gen_config_keys\n"
+    return head + run_program(PROGRAMS / "ConfigKeys.java", version=version).decode()
 
 
 def names(defined: str) -> str:
@@ -37,23 +37,23 @@ def names(defined: str) -> str:
     return "".join(f"{line}\n" for line in [*head, *sorted(made | set(known) - set(head))])
 
 
-def answers() -> bytes:
+def answers(version: str = KAFKA) -> bytes:
     """A line for each configuration of the table."""
     # The table names the keys, so they have to be there before it is read.
     from tests.storage.config_table import configs, java_input
 
     lines = "".join(f"{java_input(config)}\n" for _, config in configs())
-    printed = run_program(PROGRAMS / "Configs.java", stdin=lines.encode()).split(b"\n")
+    printed = run_program(PROGRAMS / "Configs.java", version=version, stdin=lines.encode()).split(b"\n")
     # Kafka logs to standard output where nobody says otherwise.
     return b"".join(line + b"\n" for line in printed if line.startswith((b"ok\t", b"no\t")))
 
 
-def main() -> int:
+def main(version: str = KAFKA) -> int:
     """Make all files."""
-    defined = keys()
+    defined = keys(version)
     KEYS.write_text(defined, encoding="utf-8")
     NAMES.write_text(names(defined), encoding="utf-8")
-    ANSWERS.write_bytes(lzma.compress(answers(), preset=9 | lzma.PRESET_EXTREME))
+    ANSWERS.write_bytes(lzma.compress(answers(version), preset=9 | lzma.PRESET_EXTREME))
     return 0
 
 

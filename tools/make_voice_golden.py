@@ -34,15 +34,10 @@ from tests.golden_cases import (
     read_cases,
     shell_cases_of,
 )
-from tests.java import jars, java
+from tests.java import jars, java, kafka_command
 
 DRIVER = Path(__file__).parent / "interop" / "DumpLogs.java"
-CLASSES = {
-    "shell": "org.apache.kafka.shell.MetadataShell",
-    "cluster": "org.apache.kafka.tools.ClusterTool",
-    "quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
-    "features": "org.apache.kafka.tools.FeatureCommand",
-}
+ADMIN_TOOLS = ("cluster", "quorum", "features")
 MADE_IN = "/made/goldn"
 """What stands in the golden set for the folder that the tool ran in."""
 
@@ -55,7 +50,7 @@ def main() -> int:
         return 1
     alone = [case for case in shell_cases_of(PREVIOUS) if "/local" in " ".join(case.argv)]
     online = (case for cluster in CLUSTERS for case in read_cases(root, f"{PREVIOUS}/{cluster}/online"))
-    alone += [case for case in online if case.tool in CLASSES and "-h" in case.argv]
+    alone += [case for case in online if case.tool in ADMIN_TOOLS and "-h" in case.argv]
     asked = [*dumped(root, older_dump_log_cases()), *((case, answered(root, case)) for case in alone)]
     rows = [{"id": case.id, **answer} for case, answer in asked if differs(case, answer)]
     lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows)
@@ -83,10 +78,14 @@ def dumped(root: Path, cases: list[Case]) -> Iterator[tuple[Case, dict[str, Any]
 
 def answered(root: Path, case: Case) -> dict[str, Any]:
     """What a tool answers in a process of its own."""
-    shell = sorted(path for name in ("kafka", "jline") for path in jars(PREVIOUS).glob(f"{name}*.jar")) if case.tool == "shell" else []
-    path = ":".join([f"{jars(NEWEST)}/*", *map(str, shell)])
-    command = [java(), "-Dlog4j2.level=OFF", "-cp", path, CLASSES[case.tool], *case.argv]
-    done = subprocess.run(command, cwd=root, env={**os.environ, "COLUMNS": "80"}, capture_output=True, check=False, timeout=60)
+    done = subprocess.run(
+        kafka_command(NEWEST, case.tool, *case.argv),
+        cwd=root,
+        env={**os.environ, "COLUMNS": "80"},
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
     return row(done.returncode, done.stdout, done.stderr)
 
 

@@ -60,21 +60,42 @@ def _add(work: Work) -> None:
 
 
 def _note_hosts(work: Work) -> None:
-    """Name hosts that no connection has: Kafka compares the text of its address."""
-    from ipaddress import ip_network
+    """Name hosts that no connection has: Kafka compares the text of its address, and ranges of them from 4.4-IV1 on."""
+    from ipaddress import ip_address
 
+    from metashell.codec.acl_hosts import ANY_HOST, is_range
     from metashell.net.addresses import host_text
 
+    ranges = [host for host in work.values.host if is_range(host)]
+    if ranges:
+        _note_ranges(work, ranges)
     for host in work.values.host:
-        if host == "*":
+        if host == ANY_HOST or host in ranges:
             continue
         try:
-            ip_network(host, strict=False)
+            ip_address(host)
         except ValueError:
             work.note(f"{host}: Kafka compares addresses, so that no host name ever fits")
             continue
         if host_text(host) != host:
             work.note(f"{host}: Kafka writes this address {host_text(host)}, and compares the text")
+
+
+def _note_ranges(work: Work, ranges: Sequence[str]) -> None:
+    from metashell.admin.features import describe_features
+    from metashell.codec.acl_hosts import parse_host_range
+    from metashell.codec.metadata_version import ACL_RANGES_LEVEL, METADATA_VERSION, metadata_version_name
+
+    level = next((one.level for one in describe_features(work.admin).features if one.name == METADATA_VERSION), 0)
+    for host in ranges:
+        try:
+            parse_host_range(host)
+        except ValueError as error:
+            work.note(f"{host}: no range of addresses: {error}")
+            continue
+        if level < ACL_RANGES_LEVEL:
+            needed = metadata_version_name(ACL_RANGES_LEVEL)
+            work.note(f"{host}: ranges of addresses need metadata.version {needed}; at {metadata_version_name(level)} no address fits")
 
 
 def _show_dry(work: Work, entries: Sequence[AclEntry]) -> None:

@@ -131,7 +131,9 @@ class Growth:
                 return None
             added.append(batch)
             expected = header.last_offset + 1
-        return added if (source.end_offset or 0) >= end else None
+        # What formatting left is shown as long as there is nothing else.
+        is_first = bool(added) and end == 0 and source.snapshot_id is not None
+        return added if (source.end_offset or 0) >= end and not is_first else None
 
     def _reload(self) -> Step | None:
         directory = self._directory

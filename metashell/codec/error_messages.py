@@ -12,10 +12,10 @@ from metashell.codec.error_codes import UNKNOWN_SERVER_ERROR
 
 def error_message(code: int) -> str:
     """Kafka's words for a code; a code that is unknown here is an unknown error of the server, as it is for Kafka's own clients."""
-    return _MESSAGES.get(code, _MESSAGES[UNKNOWN_SERVER_ERROR])
+    return MESSAGES.get(code, MESSAGES[UNKNOWN_SERVER_ERROR])
 
 
-_MESSAGES: Final = {
+MESSAGES: Final = {
     -1: "The server experienced an unexpected error when processing the request.",
     1: "The requested offset is not within the range of offsets maintained by the server.",
     2: ("This message has failed its CRC checksum, exceeds the valid size, has a null key for a compacted topic, or is otherwise corrupt."),
@@ -23,14 +23,16 @@ _MESSAGES: Final = {
     4: "The requested fetch size is invalid.",
     5: "There is no leader for this topic-partition as we are in the middle of a leadership election.",
     6: (
-        "For requests intended only for the leader, this error indicates that the broker is not the current leader. For "
-        "requests intended for any replica, this error indicates that the broker is not a replica of the topic partition."
+        "For requests intended only for the leader, this error indicates that the broker is not the current leader. For"
+        " requests intended for any replica, this error indicates that the broker is not a replica of the topic "
+        "partition."
     ),
     7: "The request timed out.",
     8: "The broker is not available.",
     9: (
-        "The replica is not available for the requested topic-partition. Produce/Fetch requests and other requests intended "
-        "only for the leader or follower return NOT_LEADER_OR_FOLLOWER if the broker is not a replica of the topic-partition."
+        "The replica is not available for the requested topic-partition. Produce/Fetch requests and other requests "
+        "intended only for the leader or follower return NOT_LEADER_OR_FOLLOWER if the broker is not a replica of the "
+        "topic-partition."
     ),
     10: "The request included a message larger than the max message size the server will accept.",
     11: "The controller moved to another broker.",
@@ -46,14 +48,14 @@ _MESSAGES: Final = {
     21: "Produce request specified an invalid value for required acks.",
     22: "Specified group generation id is not valid.",
     23: (
-        "The group member's supported protocols are incompatible with those of existing members or first group member tried to "
-        "join with empty protocol type or empty protocol list."
+        "The group member's supported protocols are incompatible with those of existing members or first group member "
+        "tried to join with empty protocol type or empty protocol list."
     ),
     24: "The group id is invalid.",
     25: "The coordinator is not aware of this member.",
     26: (
-        "The session timeout is not within the range allowed by the broker (as configured by group.min.session.timeout.ms and "
-        "group.max.session.timeout.ms)."
+        "The session timeout is not within the range allowed by the broker (as configured by "
+        "group.min.session.timeout.ms and group.max.session.timeout.ms)."
     ),
     27: "The group is rebalancing, so a rejoin is needed.",
     28: "The committing offset data size is not valid.",
@@ -71,8 +73,8 @@ _MESSAGES: Final = {
     40: "Configuration is invalid.",
     41: "This is not the correct controller for this cluster.",
     42: (
-        "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
-        "incompatible broker. See the broker logs for more details."
+        "This most likely occurs because of a request being malformed by the client library or the message was sent to "
+        "an incompatible broker. See the broker logs for more details."
     ),
     43: "The message format version on the broker does not support the request.",
     44: "Request parameters do not satisfy the configured policy.",
@@ -81,29 +83,29 @@ _MESSAGES: Final = {
     47: "Producer attempted to produce with an old epoch.",
     48: "The producer attempted a transactional operation in an invalid state.",
     49: "The producer attempted to use a producer id which is not currently assigned to its transactional id.",
-    50: "The transaction timeout is larger than the maximum value allowed by the broker (as configured by transaction.max.timeout.ms).",
+    50: ("The transaction timeout is larger than the maximum value allowed by the broker (as configured by transaction.max.timeout.ms)."),
     51: "The producer attempted to update a transaction while another concurrent operation on the same transaction was ongoing.",
-    52: "Indicates that the transaction coordinator sending a WriteTxnMarker is no longer the current coordinator for a given producer.",
+    52: ("Indicates that the transaction coordinator sending a WriteTxnMarker is no longer the current coordinator for a given producer."),
     53: "Transactional Id authorization failed.",
     54: "Security features are disabled.",
     55: (
-        "The broker did not attempt to execute this operation. This may happen for batched RPCs where some operations in the "
-        "batch failed, causing the broker to respond without trying the rest."
+        "The broker did not attempt to execute this operation. This may happen for batched RPCs where some operations "
+        "in the batch failed, causing the broker to respond without trying the rest."
     ),
     56: "Disk error when trying to access log file on the disk.",
     57: "The user-specified log directory is not found in the broker config.",
     58: "SASL Authentication failed.",
     59: (
-        "This exception is raised by the broker if it could not locate the producer metadata associated with the producerId in "
-        "question. This could happen if, for instance, the producer's records were deleted because their retention time had "
-        "elapsed. Once the last records of the producerId are removed, the producer's metadata is removed from the broker, and "
-        "future appends by the producer will return this exception."
+        "This exception is raised by the broker if it could not locate the producer metadata associated with the "
+        "producerId in question. This could happen if, for instance, the producer's records were deleted because their "
+        "retention time had elapsed. Once the last records of the producerId are removed, the producer's metadata is "
+        "removed from the broker, and future appends by the producer will return this exception."
     ),
     60: "A partition reassignment is in progress.",
     61: "Delegation Token feature is not enabled.",
     62: "Delegation Token is not found on server.",
     63: "Specified Principal is not valid Owner/Renewer.",
-    64: "Delegation Token requests are not allowed on PLAINTEXT/1-way SSL channels and on delegation token authenticated channels.",
+    64: ("Delegation Token requests are not allowed on PLAINTEXT/1-way SSL channels and on delegation token authenticated channels."),
     65: "Delegation Token authorization failed.",
     66: "Delegation Token is expired.",
     67: "Supplied principalType is not supported.",
@@ -118,15 +120,15 @@ _MESSAGES: Final = {
     76: "The requesting client does not support the compression type of given partition.",
     77: "Broker epoch has changed.",
     78: (
-        "The leader high watermark has not caught up from a recent leader election so the offsets cannot be guaranteed to be "
-        "monotonically increasing."
+        "The leader high watermark has not caught up from a recent leader election so the offsets cannot be guaranteed "
+        "to be monotonically increasing."
     ),
     79: "The group member needs to have a valid member id before actually entering a consumer group.",
     80: "The preferred leader was not available.",
     81: "The group has reached its maximum size.",
     82: (
-        "The broker rejected this static consumer since another consumer with the same group.instance.id has registered with a "
-        "different member.id."
+        "The broker rejected this static consumer since another consumer with the same group.instance.id has registered"
+        " with a different member.id."
     ),
     83: "Eligible topic partition leaders are not available.",
     84: "Leader election not needed for topic partition.",
@@ -160,7 +162,7 @@ _MESSAGES: Final = {
     110: "The member epoch is fenced by the group coordinator. The member must abandon all its partitions and rejoin.",
     111: "The instance ID is still used by another member in the consumer group. That member must leave first.",
     112: "The assignor or its version range is not supported by the consumer group.",
-    113: "The member epoch is stale. The member must retry after receiving its updated member epoch via the ConsumerGroupHeartbeat API.",
+    113: ("The member epoch is stale. The member must retry after receiving its updated member epoch via the ConsumerGroupHeartbeat API."),
     114: "The request was sent to an endpoint of the wrong type.",
     115: "This endpoint type is not supported yet.",
     116: "This controller ID is not known.",
@@ -168,8 +170,8 @@ _MESSAGES: Final = {
     118: "Client sent a push telemetry request larger than the maximum size the broker will accept.",
     119: "The controller has considered the broker registration to be invalid.",
     120: (
-        "The server encountered an error with the transaction. The client can abort the transaction to continue using this "
-        "transactional ID."
+        "The server encountered an error with the transaction. The client can abort the transaction to continue using "
+        "this transactional ID."
     ),
     121: "The record state is invalid. The acknowledgement of delivery could not be completed.",
     122: "The share session was not found.",

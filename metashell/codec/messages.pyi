@@ -599,6 +599,21 @@ class VotersRecord(Entity):
         unknown_tags: tuple[tuple[int, bytes], ...] = ...,
     ) -> None: ...
 
+class AbortedTxn(Entity):
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+    unknown_tags: tuple[tuple[int, bytes], ...]
+    def __init__(
+        self,
+        producer_id: int = ...,
+        first_offset: int = ...,
+        last_offset: int = ...,
+        last_stable_offset: int = ...,
+        unknown_tags: tuple[tuple[int, bytes], ...] = ...,
+    ) -> None: ...
+
 class ConsumerProtocolAssignment(Entity):
     class TopicPartition(Entity):
         topic: str

@@ -213,9 +213,9 @@ def _parse_message(words: list[str]) -> MessageSchema:
         if word == "key":
             message.key = int(next(rest))
         elif word == "versions":
-            message.versions = _parse_versions(next(rest))
+            message.versions = parse_versions(next(rest))
         elif word == "flexible":
-            message.flexible = _parse_versions(next(rest))
+            message.flexible = parse_versions(next(rest))
         elif word == "listeners":
             message.listeners = tuple(next(rest).split(","))
         elif word == "latest-unstable":
@@ -228,18 +228,18 @@ def _parse_message(words: list[str]) -> MessageSchema:
 
 
 def _parse_field(words: list[str]) -> FieldSchema:
-    field = FieldSchema(words[0], words[1], _parse_versions(words[2]))
+    field = FieldSchema(words[0], words[1], parse_versions(words[2]))
     rest = iter(words[3:])
     for word in rest:
         if word == "nullable":
-            field.nullable = _parse_versions(next(rest))
+            field.nullable = parse_versions(next(rest))
         elif word == "tag":
             field.tag = int(next(rest))
-            field.tagged = _parse_versions(next(rest))
+            field.tagged = parse_versions(next(rest))
         elif word == "default":
             field.default = _parse_default(field, next(rest))
         elif word == "flexible":
-            field.flexible = _parse_versions(next(rest))
+            field.flexible = parse_versions(next(rest))
         elif word == "entity":
             next(rest)
         elif word == "ignorable":
@@ -249,7 +249,8 @@ def _parse_field(words: list[str]) -> FieldSchema:
     return field
 
 
-def _parse_versions(text: str) -> Versions:
+def parse_versions(text: str) -> Versions:
+    """`3`, `3-5`, `3+` or `none`."""
     if text == "none":
         return NONE
     if text.endswith("+"):

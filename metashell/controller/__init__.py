@@ -1,4 +1,4 @@
-"""The quorum controller of KIP-631 as it is in Kafka 4.3.1, without I/O: a request and the state give records and an answer.
+"""The quorum controller of KIP-631 as it is in Kafka 4.4.0, without I/O: a request and the state give records and an answer.
 
 Promises:
 - `QuorumController.decide(request, now)` reads state and returns a `Decision(answer, records, atomic)`; it changes nothing that a

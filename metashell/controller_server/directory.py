@@ -9,12 +9,15 @@ import os
 from typing import NamedTuple
 
 from metashell.codec.checked_batches import checked_batches
+from metashell.codec.messages import FeatureLevelRecord
+from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.controller_server.config import ControllerConfig
 from metashell.errors import MetashellError
 from metashell.image.loss import VersionedRecord
+from metashell.log.first_records import first_records_file
 from metashell.log.meta_properties import META_PROPERTIES
 from metashell.log.metadata_log import MetadataLog
-from metashell.log.names import BOOTSTRAP_CHECKPOINT, BOOTSTRAP_SNAPSHOT, METADATA_DIRECTORY
+from metashell.log.names import BOOTSTRAP_CHECKPOINT, METADATA_DIRECTORY
 from metashell.server.records import records_of
 from metashell.storage.ensemble import load_ensemble, verify_ensemble
 from metashell.values import BOOTSTRAP_SNAPSHOT_ID
@@ -58,24 +61,23 @@ def formatted_for(config: ControllerConfig) -> Formatted:
 
 
 def bootstrap_records(directory: str, log: MetadataLog) -> list[VersionedRecord]:
-    """The first records of a new cluster, as formatting left them; none where it left none. Errors: LogCorruptError, OSError.
+    """The first records of a new cluster, as formatting left them; none where it left no file.
 
-    Those of the bootstrap snapshot come first: a bootstrap.checkpoint beside them is what an older format left.
+    Errors: LogCorruptError, also for what this release must not run on; MetashellError for records without a metadata.version; OSError.
     """
-    if log.snapshots()[-1:] == [BOOTSTRAP_SNAPSHOT_ID]:
-        data = log.read_snapshot(BOOTSTRAP_SNAPSHOT_ID, 0, log.snapshot_size(BOOTSTRAP_SNAPSHOT_ID))
-        if records := _data_records(data, os.path.join(directory, METADATA_DIRECTORY, BOOTSTRAP_SNAPSHOT)):
-            return records
-    path = os.path.join(directory, BOOTSTRAP_CHECKPOINT)
+    # Behind a newer snapshot nobody looks into the bootstrap snapshot any more.
+    is_new = log.snapshots()[-1:] == [BOOTSTRAP_SNAPSHOT_ID]
+    path = first_records_file(directory) if is_new else os.path.join(directory, BOOTSTRAP_CHECKPOINT)
     try:
         with open(path, "rb") as file:
-            return _data_records(file.read(), path)
+            data = file.read()
     except FileNotFoundError:
         return []
-
-
-def _data_records(data: bytes, path: str) -> list[VersionedRecord]:
-    return [record for batch in checked_batches(data, path) if not batch.header.is_control for record in records_of(batch)]
+    records = [record for batch in checked_batches(data, path) if not batch.header.is_control for record in records_of(batch)]
+    if not any(isinstance(body, FeatureLevelRecord) and body.name == METADATA_VERSION for body, _ in records):
+        # Who led with these would lead without a metadata.version.
+        raise MetashellError(f"{path}: No FeatureLevelRecord for {METADATA_VERSION} was found in the bootstrap metadata")
+    return records
 
 
 def open_log(config: ControllerConfig) -> MetadataLog:

@@ -1,7 +1,7 @@
 """What a quorum has on disk: for each controller a folder with its `server.properties` and a formatted log directory.
 
     DIR/controller-1/server.properties      Kafka's own, so that Kafka's server could run on it too
-    DIR/controller-1/metadata/              meta.properties, bootstrap.checkpoint, __cluster_metadata-0/
+    DIR/controller-1/metadata/              meta.properties, __cluster_metadata-0/, and below 4.4-IV0 bootstrap.checkpoint
 
 A directory that has them is opened as it is: ids, ports and settings are those that it was made with.
 """
@@ -24,8 +24,8 @@ from metashell.image.loader import load_image
 from metashell.log.atomic_file import ASIDE_SUFFIX
 from metashell.log.disk import Disk, lock_holder
 from metashell.log.file_source import FileSource
+from metashell.log.first_records import first_records_file
 from metashell.log.meta_properties import META_PROPERTIES, read_meta_properties
-from metashell.log.names import BOOTSTRAP_CHECKPOINT
 from metashell.log.properties import format_properties, parse_properties
 from metashell.log.text_files import read_text_file
 from metashell.storage.config import config_of
@@ -226,7 +226,7 @@ def check_made_with(layout: Layout, options: Options) -> None:
     """Errors: PathError for a release or a level of a feature that is wanted, but not what the quorum was made with; MetashellError."""
     if options.metadata_version is None and not options.features:
         return
-    with FileSource(os.path.join(layout.places[0].properties["log.dirs"], BOOTSTRAP_CHECKPOINT)) as source:
+    with FileSource(first_records_file(layout.places[0].properties["log.dirs"])) as source:
         made = load_image(source).features
     wanted = {name: level for name, level in options.features.items() if name != KRAFT_VERSION}
     if options.metadata_version is not None:

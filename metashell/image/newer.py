@@ -127,7 +127,9 @@ def _records(image: MetadataImage) -> Iterator[Newer]:
         key = fault.newer, missing
         known = found.get(key)
         found[key] = (
-            Newer(fault.newer, 1, fault.offset, fault.file, missing) if known is None else known._replace(records=known.records + 1)
+            Newer(fault.newer, fault.record_count, fault.offset, fault.file, missing)
+            if known is None
+            else known._replace(records=known.records + fault.record_count)
         )
     yield from found.values()
 

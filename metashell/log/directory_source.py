@@ -3,6 +3,9 @@
 The node may run. Whatever is needed is opened first and then read, since a file that was removed can still be read by who
 holds it open; when a listed file is gone, the directory is listed again. Nothing says how much of the
 log after the checkpoint is committed: `certain_to` is where the checkpoint ends, `end_offset` where the log does.
+
+The bootstrap snapshot is no state at offset 0, and makes nothing certain. Of its records, which the first leader writes into the log, only
+those that name the quorum are given once there is a log.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from metashell.log.segment import BadBatch, read_batches
 from metashell.log.snapshot import checked_snapshot, first_snapshot_fault
 from metashell.log.source_fault import SourceFault, fault_of
 from metashell.log.tail import Tail
-from metashell.values import OffsetAndEpoch
+from metashell.values import BOOTSTRAP_SNAPSHOT_ID, OffsetAndEpoch
 
 _ATTEMPTS = 10
 _OPENED_EARLY_MAX = 64
@@ -62,6 +65,7 @@ class DirectorySource(Closable):
         """The batches of the checkpoint in use as they were found whole, until they are given."""
         self._opened: dict[str, OpenFile] = {}
         self._segments: list[SegmentEntry] = []
+        self._has_log = False
         try:
             self._directory = MetadataDirectory(path)
         except OSError as error:
@@ -79,6 +83,10 @@ class DirectorySource(Closable):
 
     def snapshot_batches(self) -> Iterator[RecordBatch]:
         """The batches of the checkpoint in use, numbered from 0."""
+        only_quorum = self.snapshot_id == BOOTSTRAP_SNAPSHOT_ID and self._has_log
+        return (batch for batch in self._snapshot_batches() if batch.header.is_control or not only_quorum)
+
+    def _snapshot_batches(self) -> Iterator[RecordBatch]:
         self._snapshot_faults = []
         if self._whole:
             whole, self._whole = self._whole, []
@@ -202,12 +210,14 @@ class DirectorySource(Closable):
     def _open_listed(self, listing: Listing) -> None:
         self._open_snapshot(listing)
         self._segments = []
+        self._has_log = False
         for segment in listing.segments_from(0 if self.snapshot_id is None else self.snapshot_id.offset):
             if len(self._opened) < _OPENED_EARLY_MAX:
                 file = self._open(segment.name, segment.base_offset)
                 if file is None:
                     continue
                 self._opened[segment.name] = file
+                self._has_log = self._has_log or file.size() != 0
             self._segments.append(segment)
 
     def _open(self, name: str, offset: int) -> OpenFile | None:
@@ -234,7 +244,8 @@ class DirectorySource(Closable):
             fault = first_snapshot_fault(file, self._whole)
             if fault is None:
                 self._use(checkpoint, file)
-                self.certain_to = checkpoint.snapshot_id.offset
+                if checkpoint.snapshot_id != BOOTSTRAP_SNAPSHOT_ID:
+                    self.certain_to = checkpoint.snapshot_id.offset
                 return
             file.close()
             self._choice_faults.append(fault)

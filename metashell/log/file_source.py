@@ -16,7 +16,7 @@ from metashell.log.segment import BatchFault, read_batches
 from metashell.log.snapshot import checked_snapshot
 from metashell.log.source_fault import SourceFault, fault_of
 from metashell.log.tail import empty_tail
-from metashell.values import OffsetAndEpoch
+from metashell.values import BOOTSTRAP_SNAPSHOT_ID, OffsetAndEpoch
 
 if TYPE_CHECKING:
     from metashell.log.kinds import LogKind
@@ -46,7 +46,8 @@ class FileSource(Closable):
         self.snapshot_id: OffsetAndEpoch | None = parsed.snapshot_id if parsed is not None else None
         self.certain_to: int | None = None
         if self.snapshot_id is not None:
-            self.certain_to = self.end_offset = self.snapshot_id.offset
+            self.end_offset = self.snapshot_id.offset
+            self.certain_to = self.end_offset if self.snapshot_id != BOOTSTRAP_SNAPSHOT_ID else None
 
     def log_kind(self) -> tuple[LogKind | None, bool]:
         """The log that the file belongs to by content and place, and whether there is no doubt; asked before anything is read."""
@@ -75,7 +76,8 @@ class FileSource(Closable):
             yield batch
         if self.snapshot_id is None:
             self.end_offset = end_offset
-        self.certain_to = self.end_offset if self.kind == "checkpoint" and not self.faults else None
+        is_state = self.kind == "checkpoint" and self.snapshot_id != BOOTSTRAP_SNAPSHOT_ID
+        self.certain_to = self.end_offset if is_state and not self.faults else None
 
     def log_batches(self, from_offset: int = 0) -> Iterator[RecordBatch]:
         """The batches of a segment that hold offsets from `from_offset` on; none if this is a checkpoint."""

@@ -113,22 +113,27 @@ _BREAKS = re.compile(
 
 
 def line_pieces(text: str) -> list[str]:
-    """A text in the pieces that are not broken over lines; the blank behind a word belongs to its last piece.
+    """A text in the pieces that are not broken over lines; the blank or newline behind a word belongs to its last piece.
 
     Source: java.text.BreakIterator.getLineInstance, as far as the texts of Kafka's tools need it.
     """
-    return [piece for word in re.findall(r"\S+ *", text.strip()) for piece in _BREAKS.split(word)]
+    return [piece for word in re.findall(r"\S+\s*", text.strip()) for piece in _BREAKS.split(word)]
 
 
 def justified(text: str, width: int) -> list[str]:
-    """The lines of a paragraph, all but the last stretched to `width` by blanks between words."""
-    lines = [""]
+    """The lines of a text, all but the last of each paragraph stretched to `width` by blanks between words."""
+    lines: list[str] = []
+    line = ""
     for piece in line_pieces(text):
-        # The blank after a word counts too.
-        if lines[-1] and len(lines[-1]) + len(piece) > width:
-            lines.append("")
-        lines[-1] += piece
-    return [*(_stretched(line.rstrip(), width) for line in lines[:-1]), lines[-1]]
+        # The blank or newline after a word counts too.
+        if line and len(line) + len(piece) > width:
+            lines.append(_stretched(line.rstrip(), width))
+            line = ""
+        line += piece
+        if line.endswith("\n"):
+            lines.append(line[:-1])
+            line = ""
+    return [*lines, line]
 
 
 def _stretched(line: str, width: int) -> str:

@@ -168,7 +168,7 @@ _KAFKA_FORMAT = _kafka(
     _in_kafkas_words(_CLUSTER_ID, "The cluster ID to use."),
     _in_kafkas_words(
         _SCRAM,
-        "A SCRAM_CREDENTIAL to add to the __cluster_metadata log e.g. 'SCRAM-SHA-256=[name=alice,password=alice-secret]' "
+        "A SCRAM_CREDENTIAL to add to the __cluster_metadata log e.g.\n'SCRAM-SHA-256=[name=alice,password=alice-secret]'\n"
         '\'SCRAM-SHA-512=[name=alice,iterations=8192,salt="N3E=",saltedpassword="YCE="]\'',
     ),
     _in_kafkas_words(
@@ -188,9 +188,9 @@ _KAFKA_FORMAT = _kafka(
     _in_kafkas_words(
         _CONTROLLERS,
         "Used to initialize a server with the specified dynamic quorum. The argument is a comma-separated list of "
-        "id@hostname:port:directory. The same values must be used to format all nodes. For example: "
+        "id@hostname:port:directory. The same values must be used to format all nodes. For example:\n"
         "0@example.com:8082:JEXY6aqzQY-32P5TStzaFg,1@example.com:8083:MvDxzVmcRsaTz33bUuRU6A,"
-        f"2@example.com:8084:07R5amHmR32VDA6jHkGbTA . {_no_static_voters('must')}",
+        f"2@example.com:8084:07R5amHmR32VDA6jHkGbTA\n. {_no_static_voters('must')}",
     ),
     _SCRAM_FILE._replace(hidden=True),
     _LAYOUT._replace(hidden=True, default="4.4"),
@@ -211,7 +211,7 @@ KAFKA_STORAGE = CommandSpec(
         _KAFKA_FORMAT,
         _kafka(
             VERSION_MAPPING,
-            "Look up the corresponding features for a given metadata version. Using the command with no --release-version "
+            "Look up the corresponding features for a given metadata version. Using the command with no --release-version  "
             "argument will return the mapping for the latest stable metadata version",
             _in_kafkas_words(_RELEASE, f"The release version to use for the corresponding feature mapping. {_MINIMUM}"),
         ),

@@ -149,6 +149,8 @@ def _refuse_control(file: str, offset: int, key: bytes | None, value: bytes | No
 
 def _refuse_level(file: str, offset: int, feature: str, level: int) -> None:
     for unsupported in unsupported_features({feature: level}):
+        if unsupported.supported is not None and level < unsupported.supported[0]:
+            raise LogCorruptError(file, offset, f"{unsupported.text}. Start one of these on this directory and upgrade the feature first")
         raise UnknownRecordError(file, offset, unsupported.text)
 
 

@@ -12,7 +12,15 @@ from metashell.log import identity
 from metashell.log.directory import Listing, MetadataDirectory, SegmentEntry
 from metashell.log.files import OpenFile
 from metashell.log.kinds import DATA, REMOTE_LOG, TOPICS, LogKind
-from metashell.log.names import DAMAGED_SUFFIX, LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE, parse_name
+from metashell.log.names import (
+    BOOTSTRAP_SNAPSHOT,
+    DAMAGED_SUFFIX,
+    LEADER_EPOCH_CHECKPOINT,
+    METADATA_DIRECTORY,
+    PARTITION_METADATA,
+    QUORUM_STATE,
+    parse_name,
+)
 from metashell.log.order import missing_offsets
 from metashell.log.segment import read_batches
 from metashell.progress import tell
@@ -122,7 +130,9 @@ class _PartitionCheck:
         """A server leaves at least one segment, and of the metadata log the small files that it cannot do without."""
         label = self.path
         if not listing.segments:
-            if listing.checkpoints:
+            if [entry.name for entry in listing.checkpoints] == [BOOTSTRAP_SNAPSHOT]:
+                self.report.note(label, "is as formatting left it: no server has started on it")
+            elif listing.checkpoints:
                 what = "there is a checkpoint but no segment: a server begins a new log at its end"
                 self.report.warn(label, what)
             else:

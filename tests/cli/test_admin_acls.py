@@ -184,6 +184,19 @@ def test_a_host_that_never_fits_is_named(quorum: EmbeddedQuorum) -> None:
     ]
 
 
+def test_a_host_that_is_no_range_or_comes_before_ranges_count_is_named(quorum: EmbeddedQuorum) -> None:
+    words = ["--allow", "a", "--operation", "read", "--topic", "t", "--host", "10.0.0.0/33", "--host", "::/0", "--dry-run"]
+    bad = "metashell acls add: 10.0.0.0/33: no range of addresses: Value [33] not in range [0,32]"
+    early = "metashell acls add: ::/0: ranges of addresses need metadata.version 4.4-IV1; at 4.3-IV0 no address fits"
+
+    def notes(cluster: EmbeddedQuorum) -> list[str]:
+        return [line for line in lines(cluster, "acls", "add", *words) if line.startswith("metashell")]
+
+    assert notes(quorum) == [bad]
+    with EmbeddedQuorum(controllers=1, metadata_version="4.3", properties=AUTHORIZER) as older:
+        assert notes(older) == [bad, early]
+
+
 def test_one_entry_is_refused_and_the_others_are_added(quorum: EmbeddedQuorum) -> None:
     told = objects(quorum, "acls", "add", "--allow", "a", "--operation", "read", "--topic", "", "--topic", "t", status=1)
     assert [one["result"] for one in told] == ["failed", "added"]

@@ -9,7 +9,7 @@ from typing import Any
 from metashell.codec import messages
 from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.codec.registry import message_type
-from metashell.codec.releases import ELR_FEATURE
+from metashell.codec.releases import ELR_FEATURE, NEWEST_RELEASE
 from metashell.controller import Decision, QuorumController, Request, Settings
 from metashell.controller.apis import APIS
 from metashell.controller.policies import NO_POLICIES, Policies
@@ -18,6 +18,7 @@ from metashell.image import Voter, VoterSet
 from metashell.image.loss import VersionedRecord
 
 CLUSTER_ID = "a-cluster"
+NEWEST = NEWEST_RELEASE.newest_level
 NODE = 3000
 _CONFIG = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users": "User:ANONYMOUS"}
 
@@ -26,7 +27,13 @@ class Cluster:
     """A controller, its log, and requests to it."""
 
     def __init__(
-        self, config: Mapping[str, str] = {}, *, level: int = 30, elr: int = 1, seed: int = 1, policies: Policies = NO_POLICIES
+        self,
+        config: Mapping[str, str] = {},
+        *,
+        level: int = NEWEST,
+        elr: int = 1,
+        seed: int = 1,
+        policies: Policies = NO_POLICIES,
     ) -> None:
         self.settings = Settings({**_CONFIG, **config}, CLUSTER_ID, NODE, policies)
         self.log: list[tuple[int, list[VersionedRecord]]] = []

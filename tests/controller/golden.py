@@ -193,7 +193,7 @@ def outcome_of(row: dict[str, Any], golden: Canon, actual: Canon, theirs: tuple[
 
 def perform(process: Process, row: dict[str, Any], request: Any, now_ms: int) -> tuple[Any, Any, list[dict[str, Any]]]:
     """What ours does for a row: (the request that it got, its answer, the records)."""
-    api, version = row["api"], row["version"]
+    api = row["api"]
     if api == "restart":
         process.config |= {key: str(value) for key, value in request["config"].items() if value is not None}
         process.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from ipaddress import ip_address, ip_network
 
 from metashell.codec import messages
 from metashell.controller.access.acl_hints import AclHints
@@ -12,6 +13,7 @@ from metashell.controller.steps import finish
 from metashell.image import Acl, AclsImage
 from tests.controller.cluster import Cluster
 
+HOSTS = ("*", "127.0.0.1", "10.0.0.1", "127.0.0.0/8", "10.0.0.1/31", "10.0.0.0/31", "::/0", "::1/128", "127.0.0.1/33")
 NAMES = ("a", "ab", "abc", "b", "*", "")
 
 
@@ -21,10 +23,20 @@ def random_acl(chance: random.Random) -> Acl:
         chance.choice(NAMES),
         chance.choice((3, 4)),
         chance.choice(("User:x", "User:y", "User:*")),
-        chance.choice(("*", "127.0.0.1", "10.0.0.1")),
+        chance.choice(HOSTS),
         chance.choice(list(Operation)[2:]),
         chance.choice((Permission.DENY, Permission.ALLOW, Permission.ALLOW)),
     )
+
+
+def is_about(host: str, address: str) -> bool:
+    """Whether a host is any, the address itself, or a range that holds it, as Python's own ipaddress has it."""
+    if "/" not in host:
+        return host in ("*", address)
+    try:
+        return ip_address(address) in ip_network(host, strict=False)
+    except ValueError:
+        return False
 
 
 def allows(acls: list[Acl], request: Request, operation: Operation, resource: Resource, name: str, default: bool) -> bool:
@@ -36,7 +48,7 @@ def allows(acls: list[Acl], request: Request, operation: Operation, resource: Re
         if acl.resource_type == resource
         and (acl.resource_name in (name, "*") if acl.pattern_type == 3 else name.startswith(acl.resource_name))
     ]
-    mine = [acl for acl in about if acl.principal in (request.principal, "User:*") and acl.host in ("*", request.host)]
+    mine = [acl for acl in about if acl.principal in (request.principal, "User:*") and is_about(acl.host, request.host)]
     if any(acl.permission_type == Permission.DENY and acl.operation in (operation, Operation.ALL) for acl in mine):
         return False
     meant = (operation, Operation.ALL, *implied.get(operation, ()))
@@ -55,7 +67,8 @@ def test_the_authorizer_says_what_all_entries_say() -> None:
         default = chance.random() < 0.5
         authorizer = Authorizer(image, hints, frozenset(), allows_without_acl=default, is_configured=True)
         for _ in range(20):
-            request = Request(0, 0, None, chance.choice(("User:x", "User:z", "Group:x")))
+            host = chance.choice(("127.0.0.1", "10.0.0.0", "10.0.0.2", "0:0:0:0:0:0:0:1"))
+            request = Request(0, 0, None, chance.choice(("User:x", "User:z", "Group:x")), host=host)
             operation, resource = chance.choice(list(Operation)[3:]), chance.choice((Resource.TOPIC, Resource.GROUP))
             name = chance.choice(("a", "ab", "abcd", "c", "*"))
             expected = allows(list(acls.values()), request, operation, resource, name, default)

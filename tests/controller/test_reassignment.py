@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from metashell.codec import messages
-from metashell.codec.error_codes import INVALID_REQUEST, NONE
+from metashell.codec.error_codes import INVALID_REPLICA_ASSIGNMENT, INVALID_REQUEST, NONE
+from metashell.controller import Decision
 from tests.controller.cluster import Cluster
 from tests.seeds import shows
 
@@ -97,3 +98,18 @@ def test_a_replica_that_was_taken_away_stays_eligible_as_in_kafka() -> None:
 
     back = cluster.state.partition(topic_id, 0)
     assert (back.adding_replicas, back.elr) == ((3,), (2, 3))
+
+
+def test_an_eligible_replica_that_is_no_replica_any_more_is_not_added_while_nothing_leads() -> None:
+    cluster = Cluster()
+    cluster.register(1, 2, 3)
+    topic_id = cluster.create("t", (1, 2))
+    # As a reassignment to 1 alone leaves it, once 1 has left the ISR too: Kafka then asks which directory holds 2, and fails.
+    directory = cluster.state.partition(topic_id, 0).directories[0]
+    left = messages.PartitionChangeRecord(
+        partition_id=0, topic_id=topic_id, replicas=(1,), directories=(directory,), isr=(), leader=-1, eligible_leader_replicas=(2,)
+    )
+    cluster.write(Decision(None, [(left, 2)]))
+
+    assert reassign(cluster, (2,)) == [INVALID_REPLICA_ASSIGNMENT]
+    assert reassign(cluster, (3,)) == [NONE]

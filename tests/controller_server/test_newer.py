@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from metashell.cli.kafka_storage import main as kafka_storage
 from metashell.cli.server import main as server
 from metashell.codec.batches import RecordBatch
+from metashell.codec.frame import write_metadata_record
+from metashell.codec.messages import ConfigRecord
 from metashell.controller_server.config import load_config
 from metashell.controller_server.server import ControllerServer
 from metashell.errors import MetashellError, UnknownRecordError
@@ -23,15 +26,15 @@ from metashell.server.image_machine import ImageMachine, loaded_snapshot
 from metashell.server.records import LOG_NAME, check_log, log_batches, records_of, snapshot_batches
 from metashell.values import OffsetAndEpoch
 from tests.running import run_main
-from tests.server.quorum import eventually, run
-from tests.unknown_rows import CONTROL_ROWS, DATA_ROWS, FIRST_OFFSET, ROWS, level, make_directory, servers
+from tests.server.quorum import CLUSTER_ID, LIMIT_S, Quorum, eventually, run
+from tests.unknown_rows import BEGINNINGS, CONTROL_ROWS, DATA_ROWS, FIRST_OFFSET, ROWS, level, make_directory, servers
 from tests.verify.making import topic_value
 from tools.interop.nodes import controller_settings, free_ports, write_config
 
 KAFKA = {one["row"]: one for one in servers() if one["release"] == "4.4.0"}
-ENDS = [row for row in ROWS if KAFKA[row]["did"] == "ends"]
+ENDS = [row for row in (*DATA_ROWS, *CONTROL_ROWS) if KAFKA[row]["did"] == "ends"]
 SERVES = [row for row in ROWS if KAFKA[row]["did"] == "serves"]
-NOT_NEWER = {"frame version 0", "no value"}
+NOT_NEWER = {"frame version 0", "no value", "metadata.version 6"}
 """What no newer release wrote."""
 FOUND_LATER = {"known version with field"}
 """What no release writes, and what is found when it is decoded, as other damage: the first look goes by types and versions."""
@@ -42,7 +45,8 @@ REASONS = {
     "unknown feature": "offset 3: future.version 1 is not supported: the feature is unknown; no release up to 4.4 supports it",
     "share.version 3": "offset 3: share.version 3 is not supported: 0 to 2 are; no release up to 4.4 supports it",
     "metadata.version 34": "offset 3: metadata.version 34 (4.5-IV0) is not supported: 7 to 33 are; no release up to 4.4 supports it",
-    "metadata.version 6": "offset 3: metadata.version 6 (3.3-IV2) is not supported: 7 to 33 are; Kafka 3.3 to 3.9 support it",
+    "metadata.version 6": "offset 3: metadata.version 6 (3.3-IV2) is not supported: 7 to 33 are; Kafka 3.3 to 3.9 support it. "
+    "Start one of these on this directory and upgrade the feature first",
     "kraft.version 2": "offset 3: kraft.version 2 is not supported: 0 to 1 are; no release up to 4.4 supports it",
     "unknown control record": "offset 3: unknown control record type 9",
     "frame version 2": "offset 3: Could not deserialize metadata record due to unknown frame version 2",
@@ -73,7 +77,7 @@ def test_it_serves_where_a_real_one_does_with_the_same_image(tmp_path: Path, row
         controller = ControllerServer(load_config(str(config_of(tmp_path, row))))
         await controller.start()
         try:
-            await eventually(lambda: controller.is_active and controller.machine.is_caught_up)
+            await eventually(lambda: controller.is_active and controller.image.features.metadata_version is not None)
             return controller.image
         finally:
             await controller.kill()
@@ -92,6 +96,22 @@ def test_it_ends_where_a_real_one_does_before_it_votes_or_listens(tmp_path: Path
     assert f"{LOG_NAME}: {REASONS.get(row, 'offset')}" in line
     assert line.endswith(ADVICE) == (row not in NOT_NEWER)
     assert (files_of(tmp_path) == before) == (row not in FOUND_LATER)
+
+
+NO_LEVEL = "No FeatureLevelRecord for metadata.version was found in the bootstrap metadata"
+NO_BEGINNING = "metadata log: offset 0: there are records, and no metadata.version by which to read them"
+
+
+@pytest.mark.parametrize("row", [row for row in BEGINNINGS if KAFKA[row]["did"] == "ends"])
+def test_it_leads_no_new_cluster_without_a_level_that_it_supports(tmp_path: Path, row: str) -> None:
+    outcome = run_main(server, [str(config_of(tmp_path, row))], cwd=tmp_path)
+    assert outcome.status == 1
+    *said, line = outcome.stderr.splitlines()
+    if BEGINNINGS[row].log is not None:
+        assert line.endswith(NO_BEGINNING) and not any("the active controller" in one for one in said)
+    else:
+        assert not said
+        assert line.endswith(NO_LEVEL if "without a level" in row or "no level" in row or row.endswith("with no record") else ADVICE)
 
 
 def batches_of(folder: Path, row: str) -> tuple[MetadataLog, list[RecordBatch]]:
@@ -153,6 +173,34 @@ def test_a_snapshot_is_taken_or_refused_as_a_log_is(row: str) -> None:
                 take()
 
 
+def test_an_observer_with_an_empty_directory_ends_before_it_registers(tmp_path: Path) -> None:
+    settings = (ConfigRecord(resource_type=4, resource_name="", name=f"k{number}", value="v" * 30_000) for number in range(20))
+    padding = [write_metadata_record(setting, 0) for setting in settings]
+
+    async def main() -> None:
+        async with Quorum(tmp_path, 1) as quorum:
+            leader = await quorum.leader()
+            await leader.running.append([level("metadata.version", 30)])
+            for _ in range(6):
+                await leader.running.append(padding)
+            await leader.running.append([level("share.version", 3)])
+            quorum_of = {"controller.quorum.bootstrap.servers": f"127.0.0.1:{leader.port}"}
+            config = write_config(tmp_path / "2.properties", controller_settings(2, free_ports(1)[0], tmp_path / "log", quorum_of))
+            words = ["format", "-t", CLUSTER_ID, "-c", str(config), "--no-initial-controllers"]
+            assert run_main(kafka_storage, words, cwd=tmp_path).status == 0
+            controller = ControllerServer(load_config(str(config)))
+            await controller.start()
+            await asyncio.wait([controller.failure], timeout=LIMIT_S)
+            error = controller.failure.result()
+            assert isinstance(error, UnknownRecordError) and "share.version 3 is not supported: 0 to 2 are" in str(error)
+            assert controller.registration.sent == 0
+            assert controller.image.features.metadata_version == 30
+            with pytest.raises(UnknownRecordError):
+                await ControllerServer(load_config(str(config))).start()
+
+    run(main)
+
+
 def test_the_rows_are_those_that_real_servers_were_started_on() -> None:
-    assert list(KAFKA) == list(ROWS) == [*DATA_ROWS, *CONTROL_ROWS]
+    assert list(KAFKA) == list(ROWS) == [*DATA_ROWS, *CONTROL_ROWS, *BEGINNINGS]
     assert issubclass(UnknownRecordError, MetashellError)

@@ -46,6 +46,14 @@ def test_only_what_was_not_applied_is_a_fault(kind: str) -> None:
     assert len(image.faults) == (len(NEWER[kind]) if kind in ("record", "frame", "field") else 0)
 
 
+def test_records_of_a_kind_are_counted_and_not_kept_one_by_one() -> None:
+    from metashell.image import load_image
+
+    image = load_image(ListSource(log=[batch_of_values(NEWER["tag"] * 300, 10), batch_of_values(NEWER["tag"] * 200, 310)]))
+    assert [(part.records, part.offset) for part in newer_parts(image)] == [(500, 10)]
+    assert len(image.unread) == 1
+
+
 def test_what_is_known_is_not_newer() -> None:
     from metashell.image import load_image
 

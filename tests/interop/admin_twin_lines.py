@@ -16,7 +16,15 @@ kafka-cluster list-endpoints --bootstrap-controller {controller} --include-fence
 kafka-cluster unregister --bootstrap-server {broker} --id 999
 kafka-cluster unregister --bootstrap-controller {controller} -i 999
 kafka-cluster unregister --bootstrap-controller {controller} --id=-3
-kafka-cluster unreg -C {controller} --id 2147483647
+kafka-cluster unregister -C {controller} --id 2147483647
+kafka-cluster unregister-controller --bootstrap-server {broker} --id 999
+kafka-cluster unregister-c -C {controller} --id 1
+kafka-cluster unregister-controller -C {controller} --id=-3
+kafka-cluster unregister-controller -C {controller} --id 11
+kafka-cluster api-versions --bootstrap-server {broker}
+kafka-cluster api -C {controller}
+kafka-cluster unregister-controller --bootstrap-controller {controller} --id 99
+kafka-cluster unregister-controller --bootstrap-server {broker} -i 1
 kafka-metadata-quorum --bootstrap-server {broker} describe --status
 kafka-metadata-quorum --bootstrap-controller {controller} describe --status
 kafka-metadata-quorum --bootstrap-server {broker} describe --replication
@@ -49,6 +57,10 @@ kafka-metadata-quorum --bootstrap-server {broker} remove-controller --controller
 kafka-metadata-quorum --bootstrap-server {broker} remove-controller --controller-id 7 -d AAAAAAAAAAAAAAAAAAABAA
 kafka-metadata-quorum --bootstrap-controller {controller} remove-controller --controller-id 7 -d AAAAAAAAAAAAAAAAAAABAA
 kafka-metadata-quorum --bootstrap-controller {controller} remove-controller --controller-id 7 -d AAAAAAAAAAAAAAAAAAABAA --dry-run
+kafka-metadata-quorum --bootstrap-controller {controller} remove-controller --controller-id 7 -d AAAAAAAAAAAAAAAAAAABAA --unreg --dry-run
+kafka-metadata-quorum --bootstrap-controller {controller} remove-controller --controller-id 7 -d AAAAAAAAAAAAAAAAAAABAA --unregister
+kafka-metadata-quorum --bootstrap-server {broker} remove-controller --controller-id 7 -d AAAAAAAAAAAAAAAAAAABAA --unregister
+kafka-metadata-quorum --bootstrap-server {broker} remove-controller --controller-id -7 -d AAAAAAAAAAAAAAAAAAABAA --unregister
 kafka-metadata-quorum --bootstrap-server {broker} add-controller
 kafka-metadata-quorum --bootstrap-server {broker} --command-config node-11.properties add-controller
 kafka-metadata-quorum --bootstrap-server {broker} --command-config node-2.properties add-controller --dry-run
@@ -120,6 +132,10 @@ kafka-features --bootstrap-controller {broker} --command-config fast.properties 
 kafka-metadata-quorum --bootstrap-controller {broker} --command-config fast.properties describe --status
 kafka-metadata-quorum --bootstrap-server {controller} --command-config fast.properties describe --status
 kafka-cluster unregister --bootstrap-server {controller} --command-config fast.properties --id 5
+kafka-cluster unregister-controller --bootstrap-server {controller} --command-config fast.properties --id 5
+kafka-cluster unregister-controller --bootstrap-controller {broker} --command-config fast.properties --id 5
+kafka-cluster api-versions --bootstrap-server {controller} --command-config fast.properties
+kafka-cluster api-versions --bootstrap-controller {broker} --command-config fast.properties
 kafka-cluster list-endpoints --bootstrap-server {controller} --command-config fast.properties
 kafka-cluster list-endpoints --bootstrap-controller {broker} --command-config fast.properties
 kafka-cluster cluster-id --bootstrap-server localhost:1 --command-config fast.properties
@@ -148,6 +164,12 @@ kafka-features --bootstrap-server {by-scram} --command-config alice.properties u
 kafka-features --bootstrap-server {by-scram} --command-config admin.properties upgrade --feature group.version=1
 kafka-cluster unregister --bootstrap-server {by-plain} --command-config alice.properties --id 77
 kafka-cluster unregister --bootstrap-server {by-plain} --command-config admin.properties --id 77
+kafka-cluster unregister-controller --bootstrap-server {by-plain} --command-config alice.properties --id 1
+kafka-cluster unregister-controller --bootstrap-controller {tls} --command-config alice-tls.properties --id 1
+kafka-cluster unregister-controller --bootstrap-controller {login} --command-config admin.properties --id 1
+kafka-cluster api-versions --bootstrap-server {by-plain} --command-config alice.properties
+kafka-cluster api-versions --bootstrap-controller {login} --command-config admin.properties
+kafka-cluster api-versions --bootstrap-controller {open}
 kafka-cluster cluster-id --bootstrap-server {by-plain} --command-config alice.properties
 kafka-cluster list-endpoints --bootstrap-server {by-plain} --command-config alice.properties
 kafka-metadata-quorum --bootstrap-server {by-plain} --command-config alice.properties describe --status
@@ -175,10 +197,15 @@ kafka-cluster list-endpoints --bootstrap-server {older}
 kafka-cluster list-endpoints --bootstrap-server {older} --include-fenced-brokers
 kafka-cluster list-endpoints --bootstrap-controller {older-controller}
 kafka-cluster unregister --bootstrap-server {older} --id 999
+kafka-cluster unregister-controller --bootstrap-server {older} --id 999
+kafka-cluster unregister-controller --bootstrap-controller {older-controller} --id 999
+kafka-cluster api-versions --bootstrap-server {older}
+kafka-cluster api-versions --bootstrap-controller {older-controller}
 kafka-metadata-quorum --bootstrap-server {older} describe --status
 kafka-metadata-quorum --bootstrap-controller {older-controller} describe --status
 kafka-metadata-quorum --bootstrap-server {older} describe --replication
 kafka-metadata-quorum --bootstrap-server {older} remove-controller --controller-id 7 -d AAAAAAAAAAAAAAAAAAABAA
+kafka-metadata-quorum --bootstrap-server {older} remove-controller --controller-id 7 -d AAAAAAAAAAAAAAAAAAABAA --unregister
 kafka-features --bootstrap-server {older} describe
 kafka-features --bootstrap-controller {older-controller} describe
 kafka-features --bootstrap-server {older} upgrade --feature nope.version=1 --dry-run
@@ -190,6 +217,14 @@ kafka-features --bootstrap-server {older} disable --feature kraft.version
 """.strip().splitlines()
 """On a node of 3.9."""
 CHANGE_LINES: Final = """
+kafka-features --bootstrap-controller {controller} upgrade --release-version 4.4
+kafka-cluster unregister-controller --bootstrap-server {broker} --id 2
+kafka-cluster unregister-controller --bootstrap-server {broker} --id 1
+kafka-cluster unregister-controller --bootstrap-controller {controller} --id 77
+kafka-metadata-quorum --bootstrap-controller {controller} remove-controller -i 2 -d {dir-2} --unregister
+kafka-metadata-quorum --bootstrap-controller {controller} --command-config node-2.properties add-controller
+kafka-metadata-quorum --bootstrap-server {broker} remove-controller -i 2 -d {dir-2} --unregister --dry-run
+kafka-metadata-quorum --bootstrap-server {broker} remove-controller -i 2 -d {dir-2} --unregister
 kafka-metadata-quorum --bootstrap-controller {controller} --command-config node-2.properties add-controller
 kafka-metadata-quorum --bootstrap-server {broker} describe --status
 kafka-cluster list-endpoints --bootstrap-controller {standby}
@@ -205,4 +240,4 @@ kafka-features --bootstrap-server {broker} disable --feature streams.version
 kafka-features --bootstrap-controller {controller} downgrade --feature group.version=0 --unsafe
 kafka-features --bootstrap-controller {controller} upgrade --feature group.version=1
 """.strip().splitlines()
-"""Changes, and what they leave; afterwards all is as it was, but for the registration of broker 113."""
+"""Changes, and what they leave; afterwards all is as it was, but for the registration of broker 113 and the first line."""

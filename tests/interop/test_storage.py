@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.kafka_storage import main as kafka_storage
+from metashell.cli.storage import main as storage
 from metashell.image import MetadataImage, load_image
 from metashell.log.disk import DirectoryLock, Disk
 from metashell.log.quorum_state import read_quorum_state
@@ -42,7 +42,7 @@ def nodes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str,
 
 def format_directory(config: Path, *words: str, status: int = 0) -> str:
     """Our format of the directories in a configuration; its standard error."""
-    outcome = run_main(kafka_storage, ["format", "-t", CLUSTER_ID, "-c", str(config), *words], cwd=config.parent)
+    outcome = run_main(storage, ["format", "-t", CLUSTER_ID, "-c", str(config), *words], cwd=config.parent)
     assert outcome.status == status, outcome
     return outcome.stderr
 
@@ -149,7 +149,7 @@ def test_directories_that_kafka_formats_are_read_by_us(version: str, tmp_path: P
         version, "storage", "format", "-t", CLUSTER_ID, "-c", str(config), "-s", "-S", "SCRAM-SHA-256=[name=alice,password=p]"
     )
     assert done.returncode == 0, done.stderr
-    outcome = run_main(kafka_storage, ["info", "-c", str(config)], cwd=tmp_path)
+    outcome = run_main(storage, ["info", "-c", str(config)], cwd=tmp_path)
     assert outcome.status == 0, outcome
     assert CLUSTER_ID in outcome.stdout.decode()
     again = format_directory(config, "-s", status=1)

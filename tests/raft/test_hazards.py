@@ -9,7 +9,10 @@ import pytest
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
+from metashell.codec.control import write_control_record
 from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST, NONE
+from metashell.codec.messages import KRaftVersionRecord
+from metashell.errors import UnknownRecordError
 from metashell.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
@@ -168,6 +171,16 @@ def test_batches_that_do_not_belong_there_are_survived(records: bytes) -> None:
     before = solo.log.read(0, 3, 1 << 20)
     survives(solo, fetched(LEADER, EPOCH, records, 3))
     assert solo.log.read(0, 99, 1 << 20) == before
+
+
+def test_a_level_of_kraft_version_that_is_not_supported_ends_a_replica_once_it_is_committed() -> None:
+    key, value = write_control_record(5, KRaftVersionRecord(k_raft_version=2))
+    records = write_batch(3, [Record(3, 1, key, value)], leader_epoch=4, is_control=True)
+    survives(follower(), fetched(LEADER, EPOCH, records, 3))
+    solo = follower()
+    with pytest.raises(UnknownRecordError, match=r"offset 3: kraft\.version 2 is not supported: 0 to 1 are; no release up to"):
+        solo.answer(solo.take(FetchRequest)[-1][0], fetched(LEADER, EPOCH, records, 4))
+    assert solo.node.log_end_offset == 3
 
 
 # 6: other pages than asked for are in test_fetch_client

@@ -311,6 +311,21 @@ def test_a_controller_joins_by_itself_and_then_keeps_quiet():
     assert quorum.nodes[leader].state_name == "leader"
 
 
+def test_a_controller_joins_when_its_application_has_all_that_is_committed(monkeypatch: pytest.MonkeyPatch):
+    quorum, leader = settled(others=[])
+    consume = quorum._consume
+    handed: list[tuple[int, int, int]] = []
+    monkeypatch.setattr(quorum, "_consume", lambda *given: handed.append(given) if given[0] == 4 else consume(*given))
+    quorum.start(4, bootstrap_servers=(endpoint(1), endpoint(2)), auto_join=True)
+    quorum.run(20_000)
+    node = quorum.nodes[4]
+    assert node.log_end == quorum.nodes[leader].log_end and not node.has_applied_all()
+    assert not sent(quorum, AddRaftVoterRequest)
+    monkeypatch.setattr(quorum, "_consume", consume)
+    consume(*handed[-1])
+    assert quorum.run(20_000, lambda: all(4 in node.voters for node in quorum.nodes.values()))
+
+
 def test_a_controller_with_a_new_disk_removes_its_old_self_first():
     quorum, leader = settled()
     replaced = follower_of(quorum, leader)

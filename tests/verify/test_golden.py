@@ -36,7 +36,6 @@ NOT_DAMAGED = {
     "craft-transaction-aborted": "a whole transaction",
     "craft-unicode-name": "a name that Kafka would refuse, well encoded",
     "craft-unknown-tag": "unknown tagged fields are how newer versions write to older ones",
-    "craft-unregister-controller": "a valid record; a controller that is not registered is let go all the same",
     "craft-zk-migration": "a valid record",
     "name-0": "sound content under another name",
     "name-1": "sound content under another name",

@@ -121,7 +121,7 @@ class BrokerCluster:
             words += [word for feature in self.plan.features for word in ("--feature", feature)]
             if self.plan.is_dynamic:
                 words += ["--initial-controllers", keys] if id in CONTROLLERS else ["--no-initial-controllers"]
-            command = command_line("metashell.cli.kafka_storage", *words)
+            command = command_line("metashell.cli.storage", *words)
             running.append(subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
         for process in running:
             output, _ = process.communicate(timeout=LIMIT_S)

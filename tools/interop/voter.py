@@ -28,8 +28,8 @@ from metashell.controller_server.directory import formatted_for, open_log
 from metashell.errors import MetashellError
 from metashell.log.metadata_log import MetadataLog
 from metashell.server.election_store import ElectionStore, newest_epoch
-from metashell.server.records import check_log
 from metashell.server.image_machine import ImageMachine
+from metashell.server.records import check_log
 from metashell.server.replica_server import Parts, ReplicaServer, no_vote_line
 from metashell.server.state_machine import StateMachine
 from tools.interop.without_controller import WithoutController

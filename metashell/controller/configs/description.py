@@ -242,10 +242,7 @@ def _group(state: State, name: str) -> list[Described]:
     for key in config_keys("group").values():
         if key.is_internal and key.name not in own:
             continue
-        if key.synonyms:
-            synonyms = _broker_synonyms(state, key.synonyms[0][0])
-        else:
-            synonyms = [Synonym(key.name, key.default, DEFAULT_SOURCE)]
+        synonyms = _broker_synonyms(state, key.synonyms[0][0]) if key.synonyms else [Synonym(key.name, key.default, DEFAULT_SOURCE)]
         if key.name in own:
             synonyms.insert(0, Synonym(key.name, own[key.name], GROUP_SOURCE))
         value, source = (synonyms[0].value, synonyms[0].source) if synonyms else (key.default, DEFAULT_SOURCE)

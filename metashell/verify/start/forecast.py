@@ -8,12 +8,13 @@ from metashell.codec.metadata_version import METADATA_VERSION, level_name
 from metashell.codec.releases import NEWEST_RELEASE, Release, releases_from, unsupported_features
 from metashell.errors import LogCorruptError
 from metashell.log.files import RegularFile, open_regular
-from metashell.log.names import LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, QUORUM_STATE, checkpoint_name
+from metashell.log.names import BOOTSTRAP_SNAPSHOT, LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, QUORUM_STATE
 from metashell.log.segment import BadBatch, read_batches
 from metashell.log.tail import Tail
 from metashell.log.text_checkpoints import read_leader_epochs
+from metashell.values import BOOTSTRAP_SNAPSHOT_ID
 from metashell.verify.start.load import Start, StartLog
-from metashell.verify.start.replay import BOOTSTRAP_ID, Replay
+from metashell.verify.start.replay import Replay
 from metashell.verify.start.segments import Segment
 from metashell.verify.start.verdict import Action, Change, Ends, StartVerdict
 
@@ -100,7 +101,7 @@ class _Forecast:
         begun = level_name(METADATA_VERSION, release.newest_level)
         left = ", ".join(level_name(name, level) for name, level in replay.bootstrap.items())
         what = f"ignores the records that formatting left ({left}) and begins with {begun} alone"
-        return [f"{checkpoint_name(BOOTSTRAP_ID)}: Kafka {release.name} {what}"]
+        return [f"{BOOTSTRAP_SNAPSHOT}: Kafka {release.name} {what}"]
 
     # ---- changes
 
@@ -170,7 +171,7 @@ class _Forecast:
             lost.append(f"the vote of this node, which may then vote twice: {QUORUM_STATE} is missing, or older than the log")
         if self._lost:
             return
-        is_new = log.snapshot == BOOTSTRAP_ID  # what formatting leaves, and nothing else
+        is_new = log.snapshot == BOOTSTRAP_SNAPSHOT_ID  # what formatting leaves, and nothing else
         is_empty = log.end_offset == 0 and not is_new and not os.path.exists(os.path.join(self._directory, QUORUM_STATE))
         if is_empty and (os.path.isdir(self._directory) or self._verdict.not_judged):
             what = "is empty" if os.path.isdir(self._directory) else "is missing"

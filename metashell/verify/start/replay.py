@@ -25,15 +25,13 @@ from metashell.image.loader import ImageLoader
 from metashell.log.files import RegularFile, open_regular
 from metashell.log.names import checkpoint_name
 from metashell.log.order import OrderCheck
-from metashell.values import OffsetAndEpoch
+from metashell.values import BOOTSTRAP_SNAPSHOT_ID
 from metashell.verify.start.batches import BadLengthError, Placed, placed_batches, read_placed
 from metashell.verify.start.load import StartLog
 from metashell.verify.start.segments import Segment
 from metashell.verify.start.verdict import Ends
 
 MAGIC = 2
-BOOTSTRAP_ID = OffsetAndEpoch(0, 0)
-"""The checkpoint that formatting writes: its records are for the first leader to write into the log, and are not replayed."""
 _FEATURE_LEVEL = "FEATURE_LEVEL_RECORD"
 _HEAD_SIZE = 3
 """Frame version, type and version of a record, a byte each."""
@@ -181,7 +179,7 @@ class Replay:
 
     def _take(self, batch: RecordBatch, *, from_snapshot: bool) -> None:
         snapshot = self._log.snapshot
-        is_bootstrap = from_snapshot and snapshot == BOOTSTRAP_ID and not batch.header.is_control
+        is_bootstrap = from_snapshot and snapshot == BOOTSTRAP_SNAPSHOT_ID and not batch.header.is_control
         from_offset = 0 if from_snapshot or snapshot is None or self._is_past_snapshot else snapshot.offset
         if batch.header.count and not batch.header.is_control and not is_bootstrap:
             self._has_records = True

@@ -28,7 +28,7 @@ from tools.interop.admin.transcript import Step, marked
 from tools.interop.nodes import Cluster, Node, free_ports
 
 CLUSTER_ID: Final = "4L6g3nShT-eMCtK--X86sw"
-_ACTIONS: Final = ("start", "stop", "moved", "joined", "observes")
+_ACTIONS: Final = ("start", "stop", "moved", "joined", "observes", "registered")
 
 StartController = Callable[[Path], Node]
 """Starts a controller with a properties file."""
@@ -105,7 +105,7 @@ class AdminPlace:
             self.host.ask("start", configs=[str(config)])
             return
         self.start_controller(config)
-        self.place.wait_until(f"{id} is registered", lambda: int(id) in registered_controllers(self.ports["controller"]))
+        self._registered(id)
         self._observes(id)
 
     def _stop(self, id: str) -> None:
@@ -117,6 +117,9 @@ class AdminPlace:
     def _joined(self, topic: str) -> None:
         """Wait until all replicas of a topic are in sync."""
         self.host.ask("joined", brokers=self.address("broker"), topic=topic)
+
+    def _registered(self, id: str) -> None:
+        self.place.wait_until(f"{id} is registered", lambda: int(id) in registered_controllers(self.ports["controller"]))
 
     def _observes(self, id: str) -> None:
         self.place.wait_until(f"{id} observes", lambda: self._has_fetched(int(id)))
