@@ -63,7 +63,7 @@ class NounTool(Tool):
         return run_sub_command(declared, words, self.perform)
 
     def perform(self, command: CommandSpec, words: Sequence[str], called: str = "") -> int:
-        """Do a command, whose name ends in its word; `called` otherwise by the shell, which asks about all. Errors: MetashellError."""
+        """Do a command, whose name ends in its word. `called`: so by the shell, which asks about every change. Errors: MetashellError."""
         act = self._commands[command.name.rpartition(" ")[2]]
         return perform(command._replace(name=called or command.name), words, act, asks_always=bool(called))
 
