@@ -72,7 +72,7 @@ def _suggestion(resource: Resource, missing: Iterable[str]) -> str:
 
 
 def known_keys(resource: Resource) -> list[str]:
-    """The keys that Kafka 4.3 knows for such a resource."""
+    """The keys that Kafka knows for such a resource."""
     from metashell.controller.configs.keys import KINDS, config_keys
 
     kind = KINDS.get(resource.kind)
@@ -224,10 +224,12 @@ def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change])
 
 def _hint_at_keys(work: Work, resource: Resource, keys: Iterable[str]) -> bool:
     """Name the keys that Kafka does not know, and what may have been meant; whether there are any."""
+    from metashell.codec.releases import NEWEST_RELEASE
+
     known = known_keys(resource)
     unknown = [key for key in keys if known and key not in known]
     if unknown:
-        work.note(f"{resource}: Kafka 4.3 knows no key {', '.join(unknown)}{_suggestion(resource, unknown)}")
+        work.note(f"{resource}: Kafka {NEWEST_RELEASE.name} knows no key {', '.join(unknown)}{_suggestion(resource, unknown)}")
     return bool(unknown)
 
 

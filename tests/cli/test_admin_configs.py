@@ -100,7 +100,7 @@ def test_a_dry_run_is_checked_by_the_cluster_and_changes_nothing(quorum: Embedde
 def test_an_unknown_key_gets_a_suggestion(quorum: EmbeddedQuorum) -> None:
     refused, hint = lines(quorum, "configs", "set", "topic:orders", "retention.m=5", status=1)
     assert "INVALID_CONFIG: Unknown topic config name: retention.m" in refused
-    assert hint == "metashell configs set: topic:orders: Kafka 4.3 knows no key retention.m (did you mean retention.ms?)"
+    assert hint == "metashell configs set: topic:orders: Kafka 4.4 knows no key retention.m (did you mean retention.ms?)"
     (told,) = lines(quorum, "configs", "get", "topic:orders", "-k", "retentoin.ms", status=1)
     assert told.endswith("topic:orders: has no key retentoin.ms (did you mean retention.ms?)")
 
@@ -191,7 +191,7 @@ def test_what_was_never_set_is_not_unset(quorum: EmbeddedQuorum) -> None:
     told = lines(quorum, "configs", "unset", "topic:orders", "retention.m", status=1)
     assert told == [
         "topic:orders: retention.m: was not set",
-        "metashell configs unset: topic:orders: Kafka 4.3 knows no key retention.m (did you mean retention.ms?)",
+        "metashell configs unset: topic:orders: Kafka 4.4 knows no key retention.m (did you mean retention.ms?)",
     ]
 
 
