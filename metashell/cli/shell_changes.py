@@ -52,7 +52,7 @@ class ShellChanges:
         spec = next(command for command in tool.declared().commands if command.name == deed.verb)
         known = {name for option in spec.options for name in option.names}
         taken = [word for word in options if word.partition("=")[0] in known]
-        return tool.perform_as(called, deed.verb, [*self._cluster(), *taken, *deed.words])
+        return tool.perform(spec, [*self._cluster(), *taken, *deed.words], called)
 
     def _cluster(self) -> list[str]:
         """The cluster and how to reach it, as the command line of the shell has it."""
@@ -90,5 +90,7 @@ def _tool(noun: str) -> NounTool:
 
     from metashell.options.subcommands import SUBCOMMANDS
 
-    tool: NounTool = import_module(f"metashell.cli.{SUBCOMMANDS[noun][0]}").main
+    # Of a quorum only those of its commands that ask a cluster.
+    module = "admin_quorum" if noun == "quorum" else SUBCOMMANDS[noun][0]
+    tool: NounTool = import_module(f"metashell.cli.{module}").main
     return tool

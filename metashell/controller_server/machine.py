@@ -30,12 +30,14 @@ from metashell.codec.error_codes import (
     UNKNOWN_SERVER_ERROR,
 )
 from metashell.codec.frame import write_metadata_record
+from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.controller import Decision, Purgatory, QuorumController, Request
 from metashell.controller.decision import TOO_LARGE
 from metashell.controller.routes import ROUTES
 from metashell.controller_server.queue import EventQueue, Pace, Steps
+from metashell.errors import LogCorruptError
 from metashell.ids import Epoch, NodeId
-from metashell.image import MetadataImage
+from metashell.image import EMPTY_IMAGE, MetadataImage
 from metashell.image.loss import VersionedRecord
 from metashell.image.voters import VoterSet, voter_set
 from metashell.image.writer import write_image
@@ -43,7 +45,7 @@ from metashell.raft.errors import BufferAllocationError, InvalidUpdateVersionErr
 from metashell.raft.roles import Leader
 from metashell.server.events import Event
 from metashell.server.image_machine import loaded_snapshot
-from metashell.server.records import records_of
+from metashell.server.records import LOG_NAME, records_of
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
 
@@ -475,6 +477,9 @@ class ControllerMachine:
             self._give_up(state.claim_epoch)
         controller.note_leader(leader_id)
         if leader_id == state.settings.node_id and not state.is_active and node.epoch == epoch and isinstance(node.role, Leader):
+            if state.settled.image.features.metadata_version is None and not state.settled.image.has_same_metadata(EMPTY_IMAGE):
+                # The beginning of the log is missing. Kafka's controllers end over it too, before or after they lead.
+                raise LogCorruptError(LOG_NAME, 0, f"there are records, and no {METADATA_VERSION} by which to read them")
             self.claims += 1
             decision = yield from controller.claim_steps(epoch, node.log_end_offset, self.now_ms())
             self._on_event(Event(f"the active controller of epoch {epoch}", "active", epoch=epoch))

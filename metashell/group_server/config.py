@@ -113,4 +113,6 @@ def _kind(values: Values, kind: str, assignors: tuple[str, ...]) -> KindSettings
         assignors=assignors,
         initial_rebalance_delay_ms=values.number(prefix + "initial.rebalance.delay.ms") if is_streams else 0,
         standby_replicas=values.number(prefix + "num.standby.replicas") if is_streams else 0,
+        task_offset_interval_ms=values.number(prefix + "task.offset.interval.ms") if is_streams else 0,
+        acceptable_recovery_lag=values.number(prefix + "acceptable.recovery.lag") if is_streams else 0,
     )

@@ -1,4 +1,4 @@
-"""The broker's settings that the coordinator goes by, with Kafka 4.3.1's defaults.
+"""The broker's settings that the coordinator goes by, with Kafka 4.4's defaults.
 
 Source: org.apache.kafka.coordinator.group.GroupCoordinatorConfig.
 """
@@ -23,6 +23,8 @@ class KindSettings:
     assignors: tuple[str, ...] = ("uniform", "range")
     initial_rebalance_delay_ms: int = 0
     standby_replicas: int = 0
+    task_offset_interval_ms: int = 60_000
+    acceptable_recovery_lag: int = 10_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,5 +229,12 @@ def test_a_broker_that_is_not_there_has_no_settings(quorum: EmbeddedQuorum) -> N
 
 def test_a_password_on_a_command_line_is_remarked(quorum: EmbeddedQuorum) -> None:
     told = lines(quorum, "configs", "set", "broker:101", f"ssl.key.password={SECRET}", "--dry-run")
-    assert any("other users of this machine can see a password on a command line" in line for line in told)
+    assert any("ssl.key.password is a password; other users of this machine can see it on a command line" in line for line in told)
+    assert SECRET not in "".join(told)
+
+
+def test_an_unknown_key_of_a_broker_is_hidden_and_the_remark_says_why(quorum: EmbeddedQuorum) -> None:
+    told = lines(quorum, "configs", "set", "broker:101", f"acme.plugin.level={SECRET}", "--dry-run")
+    reason = "acme.plugin.level is an unknown key of a broker: it may be a password of a plug-in; other users of this machine can see it"
+    assert any(reason in line for line in told)
     assert SECRET not in "".join(told)

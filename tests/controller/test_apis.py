@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import random
+
+from metashell.codec import messages
 from metashell.codec.registry import message_names, message_type
+from metashell.controller import QuorumController, Request, Settings
 from metashell.controller.apis import APIS
 from metashell.controller.routes import ROUTES
+from metashell.image import Voter, VoterSet
 from tests.seeds import shows
 
 ANSWERED_ELSEWHERE = {"Fetch", "SaslHandshake", "SaslAuthenticate", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "Envelope"} | {
@@ -34,3 +39,14 @@ def test_every_request_for_controllers_is_listed() -> None:
 def test_every_api_has_a_route_or_somebody_else_who_answers() -> None:
     assert {api.name for key, api in APIS.items() if key not in ROUTES} == ANSWERED_ELSEWHERE
     assert set(ROUTES) <= set(APIS)
+
+
+def test_nothing_is_finalized_before_the_first_metadata_is_there() -> None:
+    controller = QuorumController(Settings({}, "cluster", 1), random.Random(1))
+    controller.state.set_quorum(VoterSet(0, (Voter(1, bytes(16)),)), 1)
+
+    body = messages.ApiVersionsRequest(client_software_name="a", client_software_version="1")
+    answer = controller.decide(Request(18, 4, body), 0).answer
+
+    assert (answer.finalized_features, answer.finalized_features_epoch) == ((), -1)
+    assert "kraft.version" in {one.name for one in answer.supported_features}

@@ -148,4 +148,4 @@ EVERY_SETTING: list[tuple[tuple[int, str], ConfigKey]] = [
     *(((16, "m"), key) for key in config_keys("client_metrics").values()),
 ]
 # By its place: hypothesis refuses to print a strategy of all of them.
-ANY_SETTING = st.integers(0, len(EVERY_SETTING) - 1).map(EVERY_SETTING.__getitem__)
+ANY_SETTING = st.integers(0, len(EVERY_SETTING) - 1).map(lambda at: EVERY_SETTING[at])

@@ -12,7 +12,7 @@ function __metashell_valued
         case kafka-dump-log
             string split ' ' -- '--files --max-bytes --max-message-size'
         case metashell-verify
-            string split ' ' -- '--config -c --output -o --max-decompressed'
+            string split ' ' -- '--release --config -c --output -o --max-decompressed'
         case metashell-bundle
             string split ' ' -- '--out --mapping --output -o --max-decompressed'
         case metashell-rehearse
@@ -77,6 +77,8 @@ function __metashell_valued
             string split ' ' -- '--server-config --id --directory-id -d --endpoint --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-quorum:remove-controller
             string split ' ' -- '--directory-id -d --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-quorum:unregister-controller
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-topics:list
             string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-topics:describe
@@ -544,8 +546,8 @@ complete -c kafka-shell -n '__metashell_words_are 0' -x -a tree -d 'show directo
 complete -c kafka-shell -n '__metashell_command_is tree' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is tree' -l help -s h -d 'show the help and exit'
 complete -c kafka-shell -n '__metashell_command_is tree; and __metashell_words_are_at_least 1' -x -a '(__metashell_nodes)'
-complete -c kafka-shell -n '__metashell_words_are 0' -x -a unregister -d 'let the cluster forget brokers that are gone for good'
-complete -c kafka-shell -n '__metashell_command_is unregister' -l force -d 'also a broker that is not fenced'
+complete -c kafka-shell -n '__metashell_words_are 0' -x -a unregister -d 'let the cluster forget brokers and controllers that are gone for good'
+complete -c kafka-shell -n '__metashell_command_is unregister' -l force -d 'also a broker that is not fenced, and a controller that votes or runs'
 complete -c kafka-shell -n '__metashell_command_is unregister' -l dry-run -s n -d 'change nothing: show what would be done'
 complete -c kafka-shell -n '__metashell_command_is unregister' -l yes -s y -d 'do it without asking'
 complete -c kafka-shell -n '__metashell_command_is unregister' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
@@ -633,6 +635,7 @@ complete -c metashell-verify -f
 complete -c metashell-verify -l deep -d 'decode every record of metadata, groups, transactions and share groups'
 complete -c metashell-verify -l digest -d 'print a hash of each path’s image of everything before OFFSET, as checkpoints are named; by default see above'
 complete -c metashell-verify -l start-safe -d 'instead, predict whether Kafka would start, what it would cut or delete, and what would be lost'
+complete -c metashell-verify -l release -x -a '3.9 4.0 4.1 4.2 4.3 4.4' -d 'the release to predict for, from 3.9; by default the newest known'
 complete -c metashell-verify -l config -s c -r -F -d 'the server’s configuration, for --start-safe: a directory of another node.id is refused'
 complete -c metashell-verify -l output -s o -x -a 'text json jsonl' -d 'form of the output'
 complete -c metashell-verify -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
@@ -878,6 +881,7 @@ complete -c metashell-quorum -n '__metashell_command_is add-controller' -l timeo
 complete -c metashell-quorum -n '__metashell_command_is add-controller' -l help -s h -d 'show the help and exit'
 complete -c metashell-quorum -n '__metashell_words_are 0' -x -a remove-controller -d 'take a controller’s vote away'
 complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l directory-id -s d -x -d 'its directory.id, as meta.properties has it'
+complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l unregister -d 'also remove its registration, once it has no vote'
 complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l force -d 'also where the rest may not be able to elect a leader'
 complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l dry-run -d 'change nothing: show what would be done, and whether the cluster would refuse it'
 complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l yes -s y -d 'do it without asking, also what can lose data or availability'
@@ -888,6 +892,17 @@ complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l co
 complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l timeout -x -d 'give up after this time'
 complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l help -s h -d 'show the help and exit'
+complete -c metashell-quorum -n '__metashell_words_are 0' -x -a unregister-controller -d 'let the cluster forget a controller that is gone for good'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l force -d 'also a controller that votes or runs'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l dry-run -d 'change nothing: show what would be done, and whether the cluster would refuse it'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l yes -s y -d 'do it without asking, also what can lose data or availability'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l timeout -x -d 'give up after this time'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l help -s h -d 'show the help and exit'
 complete -c metashell-topics -f
 complete -c metashell-topics -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-topics -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
@@ -1179,7 +1194,7 @@ complete -c metashell-acls -n '__metashell_command_is list' -l help -s h -d 'sho
 complete -c metashell-acls -n '__metashell_words_are 0' -x -a add -d 'allow or deny principals something'
 complete -c metashell-acls -n '__metashell_command_is add' -l allow-principal -l allow -x -d 'User:NAME, or NAME alone'
 complete -c metashell-acls -n '__metashell_command_is add' -l deny-principal -l deny -x -d 'likewise, denied'
-complete -c metashell-acls -n '__metashell_command_is add' -l host -x -d 'the address that they connect from (*, any)'
+complete -c metashell-acls -n '__metashell_command_is add' -l host -x -d 'the address that they connect from (*, any), from 4.4-IV1 on also a range: 10.0.0.0/8'
 complete -c metashell-acls -n '__metashell_command_is add' -l operation -x -d 'READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE, CREATE_TOKENS, DESCRIBE_TOKENS, TWO_PHASE_COMMIT or ALL, in any case'
 complete -c metashell-acls -n '__metashell_command_is add' -l producer -d 'the operations of a producer'
 complete -c metashell-acls -n '__metashell_command_is add' -l consumer -d 'the operations of a consumer'

@@ -12,7 +12,7 @@ from metashell.codec import messages
 from metashell.codec.config_types import BROKER_RESOURCE
 from metashell.codec.error_codes import INVALID_UPDATE_VERSION, NONE
 from metashell.codec.java_hash import string_hash_order
-from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, REGISTER_CONTROLLER_LEVEL
+from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION, REGISTER_CONTROLLER_LEVEL, metadata_version_name
 from metashell.codec.releases import ELR_FEATURE, FEATURES
 from metashell.controller.decision import ApiError, BoundedRecords, Decision
 from metashell.controller.java import timeline_order
@@ -138,6 +138,11 @@ def _check_dependencies(name: str, level: int, proposed: Mapping[str, int]) -> N
         raise _invalid(name, level, f"Feature {name} not found.")
     if level == 0:
         return
+    oldest = SUPPORTED_FEATURES[METADATA_VERSION][0]
+    if proposed[METADATA_VERSION] < oldest:
+        # A change of both in one request, in which this feature comes first.
+        needs = f"{METADATA_VERSION}={oldest} ({metadata_version_name(oldest)})"
+        raise _invalid(name, level, f"{name} could not be set to {level} because it depends on {needs}")
     needed = FEATURES[name][level].needs
     if proposed[METADATA_VERSION] < needed:
         raise _invalid(name, level, f"{name} could not be set to {level} because it depends on {METADATA_VERSION} level {needed}")

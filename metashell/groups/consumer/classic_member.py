@@ -17,7 +17,6 @@ from metashell.codec.error_codes import (
     NONE,
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
-    UNKNOWN_SERVER_ERROR,
 )
 from metashell.codec.java_hash import uuid_hash_order
 from metashell.errors import DecodeError
@@ -116,7 +115,7 @@ def _join(context: Context, group: ConsumerGroup, request: Request, now_ms: int)
         raise GroupError(INCONSISTENT_GROUP_PROTOCOL)
     is_new = not body.member_id
     member_id = body.member_id or uuid_text(context.chance.uuid())
-    check_size(group, member_id, settings_of(context, group.group_id).max_size)
+    check_size(group, member_id, body.group_instance_id, settings_of(context, group.group_id).max_size)
     _check_supported(group, body.protocol_type, [protocol.name for protocol in body.protocols])
     if is_new and body.group_instance_id is None and request.version >= _REQUIRES_MEMBER_ID_SINCE:
         return Decision(answers=[join_error(Waiting.of(request), MEMBER_ID_REQUIRED, member_id)])
@@ -132,7 +131,7 @@ def _join(context: Context, group: ConsumerGroup, request: Request, now_ms: int)
     try:
         subscription = read_subscription(body.protocols[0].metadata)
     except DecodeError as error:
-        raise GroupError(UNKNOWN_SERVER_ERROR) from error
+        raise GroupError(INCONSISTENT_GROUP_PROTOCOL) from error
     updated = _joined(member, request, subscription)
     change, has_changed = update_subscription(context, group, member, updated, now_ms, records)
     reported = _reported(subscription, context.state.topics)

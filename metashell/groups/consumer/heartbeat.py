@@ -39,7 +39,7 @@ def _beat(context: Context, request: Request, now_ms: int, decision: Decision) -
     body, is_joining = request.body, request.body.member_epoch == 0
     records = decision.records
     group = _group(context, body.group_id, is_joining, now_ms, decision)
-    check_size(group, body.member_id, context.settings.consumer.max_size)
+    check_size(group, body.member_id, body.instance_id, context.settings.consumer.max_size)
     member_id = body.member_id or uuid_text(context.chance.uuid())
     member = _member(group, member_id, body, records)
     updated = _updated(member, request)

@@ -18,9 +18,9 @@ from metashell.groups.decision import GroupError
 from metashell.groups.record import Record
 
 
-def check_size(group: ConsumerGroup, member_id: str, max_size: int) -> None:
-    """Errors: GroupError 81 for a new member of a group that is full."""
-    if len(group.members) >= max_size and member_id not in group.members:
+def check_size(group: ConsumerGroup, member_id: str, instance_id: str | None, max_size: int) -> None:
+    """Errors: GroupError 81 for a new member of a group that is full; one that takes a static member's place is none."""
+    if len(group.members) >= max_size and member_id not in group.members and instance_id not in group.statics:
         raise GroupError(GROUP_MAX_SIZE_REACHED, f"The consumer group has reached its maximum capacity of {max_size} members.")
 
 

@@ -13,7 +13,7 @@ from metashell.groups.consumer import downgrade
 from metashell.groups.consumer.group import ConsumerGroup
 from metashell.groups.consumer.member import STATIC_LEAVE_EPOCH, Member
 from metashell.groups.consumer.partitions import NOTHING
-from metashell.groups.consumer.records import current_record, group_record, member_tombstones, regex_tombstone
+from metashell.groups.consumer.records import current_record, group_record, member_tombstones, regex_tombstone, target_record
 from metashell.groups.consumer.subscription import last_users, subscribers_without
 from metashell.groups.consumer.timer_keys import cancel_all
 from metashell.groups.context import Context
@@ -50,6 +50,9 @@ def fence(context: Context, group: ConsumerGroup, gone: Sequence[Member], now_ms
     records += [regex_tombstone(group_id, regex) for regex in regexes]
     metadata_hash = group_hash(subscribers_without(group, gone, regexes), context.state.topics)
     records.append(group_record(group_id, group.epoch + 1, metadata_hash))
+    if len(gone) == len(group.members):
+        # An empty group has nothing to assign: its assignment is up to date, and was made at no time.
+        records.append(target_record(group_id, group.epoch + 1, 0))
     for member in gone:
         cancel_all(context.timers, group_id, member.member_id)
     return Decision(records)

@@ -62,7 +62,7 @@ def update_target(change: Change, topics: Topics, settings: KindSettings, now_ms
         if len(target) > 1:
             kept = {} if assignor == RANGE else given.members[member_id].previous
             target = targets[member_id] = _in_map_order(target, kept)
-        known = group.targets.get(member_id)
+        known = group.targets.get(place if member_id == updated.member_id else member_id)
         if known is None or not _is_same(known, target):
             records.append(target_member_record(group.group_id, member_id, target))
     records.append(target_record(group.group_id, change.epoch, now_ms))
@@ -95,6 +95,13 @@ def _server_member(group: ConsumerGroup, member: Member, previous: Target, topic
     known = (topics.named(name) for name in subscribed_names(group, member))
     ids = tuple(topic.id for topic in known if topic is not None)
     return ServerMember(ids, in_java_order(previous), member.instance_id, member.rack_id)
+
+
+def changes_assignor(change: Change, assignors: Sequence[str]) -> bool:
+    """Whether another assignor becomes the group's choice."""
+    counts = change.group.assignors
+    before = most_wanted({name: counts[name] for name in counts if name in assignors})
+    return _assignor(change, assignors) != (assignors[0] if before is None else before)
 
 
 def _assignor(change: Change, assignors: Sequence[str]) -> str:

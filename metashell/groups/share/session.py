@@ -13,7 +13,7 @@ from metashell.groups.metadata_hash import group_hash
 from metashell.groups.record import Record
 from metashell.groups.share.group import ShareGroup, counted
 from metashell.groups.share.member import Member
-from metashell.groups.share.records import group_record, member_tombstones
+from metashell.groups.share.records import group_record, member_tombstones, target_record
 
 SESSION: Final = "share-session-timeout"
 
@@ -42,8 +42,11 @@ def removal(context: Context, group: ShareGroup, member: Member) -> list[Record]
     """The records that remove a member; its timer is cancelled."""
     context.timers.cancel((SESSION, group.group_id, member.member_id))
     left = counted(group.subscribers, member.names, ())
-    epoch_record = group_record(group.group_id, group.epoch + 1, group_hash(left, context.state.topics))
-    return [*member_tombstones(group.group_id, member.member_id), epoch_record]
+    epoch = group.epoch + 1
+    epoch_record = group_record(group.group_id, epoch, group_hash(left, context.state.topics))
+    # An empty group has nothing to assign: its assignment is up to date, and was made at no time.
+    emptied = [target_record(group.group_id, epoch, 0)] if len(group.members) == 1 else []
+    return [*member_tombstones(group.group_id, member.member_id), epoch_record, *emptied]
 
 
 def group_setting(context: Context, group_id: str, name: str, default: int) -> int:

@@ -5,6 +5,7 @@ Source: golden scenarios streams-life and watched-streams-members.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from metashell.codec import messages
@@ -28,30 +29,32 @@ class Inputs(NamedTuple):
     is_faulty: bool
 
 
-def answer_of(context: Context, body: Any, group: StreamsGroup, change: tuple[Member, Member], topology: Inputs) -> _Response:
+def answer_of(
+    context: Context, body: Any, group: StreamsGroup, others: Sequence[Member], change: tuple[Member, Member], topology: Inputs
+) -> _Response:
     """The answer to a heartbeat that changed a member. Tasks are in it at a join, and when they have changed."""
     known, member = change
+    settings = context.settings.streams
     response = _Response(
         member_id=member.member_id,
         member_epoch=member.epoch,
-        heartbeat_interval_ms=group_setting(
-            context, group.group_id, "streams.heartbeat.interval.ms", context.settings.streams.heartbeat_interval_ms
-        ),
+        heartbeat_interval_ms=group_setting(context, group.group_id, "streams.heartbeat.interval.ms", settings.heartbeat_interval_ms),
+        task_offset_interval_ms=group_setting(context, group.group_id, "streams.task.offset.interval.ms", settings.task_offset_interval_ms),
+        acceptable_recovery_lag=group_setting(context, group.group_id, "streams.acceptable.recovery.lag", settings.acceptable_recovery_lag),
     )
     if body.member_epoch == 0 or member.assigned != known.assigned:
         response.active_tasks, response.standby_tasks, response.warmup_tasks = (
             task_entries(_Response.TaskIds, tasks) for tasks in member.assigned
         )
     is_founder = body.group_id not in context.state.groups
-    tells_endpoint = member.endpoint is not None and (body.member_epoch == 0 or member.assigned != known.assigned)
+    tells_endpoint = member.endpoint != known.endpoint or (member.endpoint is not None and member.assigned != known.assigned)
     if tells_endpoint and not is_founder:
         group.endpoint_epoch += 1
     response.endpoint_information_epoch = group.endpoint_epoch
     if body.endpoint_information_epoch != group.endpoint_epoch or (tells_endpoint and is_founder):
         # Kafka cannot look at the tasks of a topology that lacks topics, once a member answers queries.
-        if topology.is_faulty and any(other.endpoint is not None for other in (*group.members.values(), member)):
+        if topology.is_faulty and any(other.endpoint is not None for other in (*others, member)):
             raise GroupError(UNKNOWN_SERVER_ERROR)
-        others = [other for other in group.members.values() if other.member_id != member.member_id]
         response.partitions_by_user_endpoint = tuple(
             _endpoint(other, topology) for other in (*others, member) if other.endpoint is not None
         )

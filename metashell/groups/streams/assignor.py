@@ -6,19 +6,21 @@ Source: groups.md 15; watched-streams-assign and watched-streams-standby, whose 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
-from metashell.codec.java_hash import string_hash_order
+from metashell.codec.java_hash import lazy_table_order, string_hash, string_hash_order
 from metashell.groups.streams.java_queue import JavaQueue
 from metashell.groups.streams.tasks import NO_TASKS, TaskId, Tasks
 
 
 class TaskMember(NamedTuple):
-    """A member as the assignor sees it: its process, and its last target."""
+    """A member as the assignor sees it: its process, the tasks that it has, and how far it says that tasks are."""
 
     process_id: str
     previous: Tasks = NO_TASKS
+    offsets: Mapping[TaskId, int] = MappingProxyType({})
 
 
 class TaskPlan(NamedTuple):
@@ -48,6 +50,21 @@ def assign_tasks(plan: TaskPlan, members: Mapping[str, TaskMember]) -> dict[str,
     return {id: Tasks(frozenset(work.active[id]), frozenset(work.standby[id])) for id in members}
 
 
+class _Quota:
+    """How many tasks a member may have: what there is, shared among those that have not come to their share."""
+
+    def __init__(self, tasks: int, members: int) -> None:
+        self._tasks, self._members = tasks, members
+        self.share = -(-tasks // members)
+
+    def note(self, count: int) -> None:
+        """A member has come to so many tasks: one that has its share leaves the rest to the others, whose share may so become less."""
+        if count == self.share:
+            self._members -= 1
+            self._tasks -= count
+            self.share = -(-self._tasks // self._members) if self._members else 0
+
+
 class _Work:
     """An assignment while it is made."""
 
@@ -56,79 +73,120 @@ class _Work:
         self._members = members
         self.active: dict[str, set[TaskId]] = {id: set() for id in members}
         self.standby: dict[str, set[TaskId]] = {id: set() for id in members}
-        self._to_share, self._sharing = len(plan.active), len(members)
-        self._share = -(-self._to_share // self._sharing)
-        processes = string_hash_order(member.process_id for member in members.values())
+        self._active_quota = _Quota(len(plan.active), len(members))
+        self._quota = _Quota(len(plan.active) + len(plan.stateful) * plan.standby_count, len(members))
+        processes = lazy_table_order([member.process_id for member in members.values()], string_hash, len(members))
         self._of_process: dict[str, list[str]] = {process: [] for process in processes}
         for id, member in members.items():
             self._of_process[member.process_id].append(id)
+        self._queues: dict[str, JavaQueue[str]] = {}
         self._last_active = {task: id for id, member in members.items() for task in member.previous.active}
-        self._last_standby: dict[TaskId, list[str]] = {}
-        for id, member in members.items():
-            for task in member.previous.standby:
-                self._last_standby.setdefault(task, []).append(id)
+        self._candidates = _candidates(members)
 
     def assign_active(self) -> None:
         left = [task for task in self._plan.active if not self._keep(task)]
         rest = [task for task in sorted(left) if not self._promote(task)]
-        processes: JavaQueue[str] = JavaQueue()
-        members: dict[str, JavaQueue[str]] = {}
-        for process, ids in self._of_process.items():
-            processes.add(self._load(process), process)
-            members[process] = JavaQueue()
-            for id in ids:
-                members[process].add(self._count(id), id)
+        processes = self._processes()
         for task in rest:
             process = processes.take()
-            id = members[process].take()
-            self.active[id].add(task)
-            members[process].add(self._count(id), id)
+            self._give(process, task, self._take)
             processes.add(self._load(process), process)
 
     def assign_standby(self) -> None:
-        if not self._plan.standby_count:
-            return
-        total = len(self._plan.active) + len(self._plan.stateful) * self._plan.standby_count
-        quota = -(-total // len(self._members))
-        for task in sorted(self._plan.stateful, reverse=True):
-            for _ in range(self._plan.standby_count):
-                self._add_standby(task, quota)
+        count = self._plan.standby_count
+        left: list[tuple[TaskId, int]] = []
+        for task in sorted(self._plan.stateful, reverse=True) if count else ():
+            missing = next((count - done for done in range(count) if not self._keep_standby(task)), 0)
+            if missing:
+                left.append((task, missing))
+        processes = self._processes()
+        for task, missing in left:
+            for _ in range(missing):
+                if not self._add_standby(task, processes):
+                    break
+
+    def _processes(self) -> JavaQueue[str]:
+        """All processes, the one with the least load first."""
+        queue: JavaQueue[str] = JavaQueue()
+        for process in self._of_process:
+            queue.add(self._load(process), process)
+        return queue
+
+    def _give(self, process: str, task: TaskId, give: Callable[[str, TaskId], None]) -> None:
+        """Give a task to the member of a process that has fewest."""
+        queue = self._queues.get(process)
+        if queue is None:
+            queue = self._queues[process] = JavaQueue()
+            for id in string_hash_order(self._of_process[process]):
+                queue.add(self._count(id), id)
+        id = queue.take()
+        give(id, task)
+        queue.add(self._count(id), id)
 
     def _keep(self, task: TaskId) -> bool:
         """Leave an active task where it is, as long as its member has no more than its share."""
         id = self._last_active.get(task)
-        if id is None or len(self.active[id]) >= self._share:
+        if id is None or len(self.active[id]) >= self._active_quota.share:
             return False
         self._take(id, task)
         return True
 
     def _promote(self, task: TaskId) -> bool:
-        """Give an active task to a member that had it as standby."""
-        found = [id for id in self._last_standby.get(task, ()) if len(self.active[id]) < self._share]
-        if found:
-            self._take(min(found, key=self._count), task)
-        return bool(found)
+        """Give an active task to a member that had it as standby, or has state of it."""
+        id = self._least_loaded(self._candidates.get(task, ()))
+        if id is None or len(self.active[id]) >= self._active_quota.share:
+            return False
+        self._take(id, task)
+        return True
 
     def _take(self, id: str, task: TaskId) -> None:
-        """Give a member an active task; one that then has its share leaves what there is to the others, whose share may so become less."""
+        """Give a member an active task."""
         self.active[id].add(task)
-        if len(self.active[id]) == self._share and self._sharing > 1:
-            self._to_share -= self._share
-            self._sharing -= 1
-            self._share = -(-self._to_share // self._sharing)
+        self._active_quota.note(len(self.active[id]))
+        self._quota.note(self._count(id))
 
-    def _add_standby(self, task: TaskId, quota: int) -> None:
-        free = [process for process in self._of_process if not self._has(process, task)]
-        if not free:
-            return
-        allowed = {id for process in free for id in self._of_process[process]}
-        before = [self._last_active.get(task), *sorted(self._last_standby.get(task, ()), key=self._count)]
-        for id in before:
-            if id is not None and id in allowed and self._count(id) < quota:
-                self.standby[id].add(task)
-                return
-        process = min(free, key=self._load)
-        self.standby[min(self._of_process[process], key=self._count)].add(task)
+    def _keep_standby(self, task: TaskId) -> bool:
+        """Give a standby to the member that ran the task, or to one that had it as standby, or has state of it."""
+        last = self._last_active.get(task)
+        if last is not None and self._may_stand_by(last, task):
+            return self._choose(last, task)
+        id = self._least_loaded([id for id in self._candidates.get(task, ()) if not self._has(self._members[id].process_id, task)])
+        return id is not None and self._may_stand_by(id, task) and self._choose(id, task)
+
+    def _choose(self, id: str, task: TaskId) -> bool:
+        self._queues.pop(self._members[id].process_id, None)
+        self._stand_by(id, task)
+        return True
+
+    def _may_stand_by(self, id: str, task: TaskId) -> bool:
+        return not self._has(self._members[id].process_id, task) and self._count(id) < self._quota.share
+
+    def _stand_by(self, id: str, task: TaskId) -> None:
+        self.standby[id].add(task)
+        self._quota.note(self._count(id))
+
+    def _add_standby(self, task: TaskId, processes: JavaQueue[str]) -> bool:
+        """Give a standby to the process with the least load that does not have the task; False where all have it."""
+        passed, found = [], False
+        while processes and not found:
+            process = processes.take()
+            passed.append(process)
+            if not self._has(process, task):
+                self._give(process, task, self._stand_by)
+                found = True
+        for process in reversed(passed):
+            processes.add(self._load(process), process)
+        return found
+
+    def _least_loaded(self, ids: Sequence[str]) -> str | None:
+        """The first, unless a later one is better both in the load of its process and in its own."""
+        best: str | None = None
+        least = (0.0, 0)
+        for id in ids:
+            load = self._load(self._members[id].process_id), self._count(id)
+            if best is None or (load[0] < least[0] and load[1] < least[1]):
+                best, least = id, load
+        return best
 
     def _has(self, process: str, task: TaskId) -> bool:
         return any(task in self.active[id] or task in self.standby[id] for id in self._of_process[process])
@@ -139,3 +197,15 @@ class _Work:
     def _load(self, process: str) -> float:
         ids = self._of_process[process]
         return sum(self._count(id) for id in ids) / len(ids)
+
+
+def _candidates(members: Mapping[str, TaskMember]) -> dict[TaskId, list[str]]:
+    """Who can take a task over: those that had it as standby, then others with state of it; in each, those that are furthest first."""
+    ranked: dict[TaskId, list[tuple[bool, int, str]]] = {}
+    for id, member in members.items():
+        for task in member.previous.standby:
+            ranked.setdefault(task, []).append((False, -member.offsets.get(task, 0), id))
+        for task, offset in member.offsets.items():
+            if task not in member.previous.standby:
+                ranked.setdefault(task, []).append((True, -offset, id))
+    return {task: [id for *_, id in sorted(found, key=lambda one: one[:2])] for task, found in ranked.items()}

@@ -5,13 +5,14 @@ Source: golden scenarios streams-life and watched-streams-internal.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from metashell.codec import messages
 from metashell.groups.context import Context
 from metashell.groups.streams.group import StreamsGroup
-from metashell.groups.streams.member import Member
-from metashell.groups.streams.tasks import NO_TASKS, Tasks, task_entries
+from metashell.groups.streams.member import Member, TaskOffsets
+from metashell.groups.streams.tasks import NO_TASKS, TaskId, Tasks, task_entries
 from metashell.groups.streams.topology import configure
 
 _Response = messages.StreamsGroupDescribeResponse
@@ -25,7 +26,11 @@ def described(context: Context, group: StreamsGroup) -> _Response.DescribedGroup
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
         topology=None if group.topology is None else _topology(context, group),
-        members=tuple(_member(member, group.targets.get(member.member_id, NO_TASKS)) for member in group.members.values()),
+        members=tuple(
+            _member(member, group.targets.get(member.member_id, NO_TASKS), group.task_offsets.get(member.member_id, TaskOffsets()))
+            for member in group.members.values()
+        ),
+        assignor_name=context.settings.streams.assignors[0],
     )
 
 
@@ -59,7 +64,7 @@ def _topics(topics: Any, counts: dict[str, int]) -> tuple[_Response.TopicInfo, .
     )
 
 
-def _member(member: Member, target: Tasks) -> _Response.Member:
+def _member(member: Member, target: Tasks, offsets: TaskOffsets) -> _Response.Member:
     endpoint = member.endpoint
     return _Response.Member(
         member_id=member.member_id,
@@ -72,9 +77,15 @@ def _member(member: Member, target: Tasks) -> _Response.Member:
         process_id=member.process_id,
         user_endpoint=None if endpoint is None else _Response.Endpoint(host=endpoint.host, port=endpoint.port),
         client_tags=tuple(_Response.KeyValue(key=key, value=value) for key, value in member.client_tags),
+        task_offsets=_offsets(offsets.current),
+        task_end_offsets=_offsets(offsets.end),
         assignment=_assignment(member.assigned),
         target_assignment=_assignment(target),
     )
+
+
+def _offsets(offsets: Mapping[TaskId, int]) -> tuple[_Response.TaskOffset, ...]:
+    return tuple(_Response.TaskOffset(subtopology_id=id, partition=partition, offset=at) for (id, partition), at in sorted(offsets.items()))
 
 
 def _assignment(tasks: Tasks) -> _Response.Assignment:

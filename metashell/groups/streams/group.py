@@ -14,7 +14,7 @@ from metashell.groups.decision import GroupError
 from metashell.groups.group import CommitClaim, Group
 from metashell.groups.java_map import TimelineMap
 from metashell.groups.record import Record
-from metashell.groups.streams.member import STABLE, STATE_NAMES, Member
+from metashell.groups.streams.member import STABLE, STATE_NAMES, Member, TaskOffsets
 from metashell.groups.streams.records import NOT_VALIDATED, Configs, group_tombstones
 from metashell.groups.streams.tasks import NO_TASKS, TaskId, Tasks, by_subtopology
 from metashell.groups.streams.topology import Configured, input_topics
@@ -31,7 +31,8 @@ class StreamsGroup(Group):
     """Shape: `topology` is the value of record 23, None until there is one.
 
     Not from records: `configured` and `checked_hash` are what the topology comes to with the topics of version `checked_version`;
-    `endpoint_epoch` rises when members that answer queries change their tasks; `shutdown_by` is the member that asked all of them to stop.
+    `endpoint_epoch` rises when members that answer queries change their tasks; `shutdown_by` is the member that asked all of them to stop;
+    `task_offsets` are what members reported.
     """
 
     type: ClassVar[str] = "streams"
@@ -45,18 +46,33 @@ class StreamsGroup(Group):
     assignment_epoch: int = FIRST_EPOCH
     assignment_ms: int = 0
     members: MutableMapping[str, Member] = field(default_factory=TimelineMap)
+    statics: dict[str, str] = field(default_factory=dict)
     targets: dict[str, Tasks] = field(default_factory=dict)
     checked_version: int = field(default=-1, compare=False)
     checked_hash: int = field(default=0, compare=False)
     configured: Configured | None = field(default=None, compare=False)
     endpoint_epoch: int = field(default=0, compare=False)
     shutdown_by: str | None = field(default=None, compare=False)
+    task_offsets: dict[str, TaskOffsets] = field(default_factory=dict, compare=False)
+
+    def put(self, member: Member) -> None:
+        """Take a member as it is now."""
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.statics[member.instance_id] = member.member_id
 
     def remove(self, member_id: str) -> None:
         """Drop a member; with the last one goes what is known only while there are some."""
-        self.members.pop(member_id, None)
+        member = self.members.pop(member_id, None)
+        if member is not None and member.instance_id is not None:
+            self.statics.pop(member.instance_id, None)
+        self.task_offsets.pop(member_id, None)
         if not self.members:
             self.shutdown_by = None
+
+    def static_member(self, instance_id: str | None) -> Member | None:
+        member_id = None if instance_id is None else self.statics.get(instance_id)
+        return None if member_id is None else self.members.get(member_id)
 
     def state_name(self) -> str:
         if not self.members:

@@ -1,7 +1,8 @@
 """StreamsGroupHeartbeat: members join with a topology, are given tasks, give them up, and leave.
 
 Order of a batch: the member (19), the topology (23), the group's epoch (17), targets (21, 20), and what the member has (22).
-Source: groups.md 15; golden scenarios streams-life and streams-validation; what else was watched of Kafka 4.3.1 (watched-streams-*).
+Source: org.apache.kafka.coordinator.group.GroupMetadataManager.streamsGroupHeartbeat of 4.4; golden scenarios streams-life and
+streams-validation; what else was watched of Kafka (watched-streams-*).
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from typing import Any, Final, NamedTuple
 
 from metashell.codec import messages
 from metashell.codec.error_codes import (
+    FENCED_INSTANCE_ID,
     FENCED_MEMBER_EPOCH,
     GROUP_ID_NOT_FOUND,
     GROUP_MAX_SIZE_REACHED,
     INVALID_REQUEST,
     UNKNOWN_MEMBER_ID,
+    UNRELEASED_INSTANCE_ID,
 )
 from metashell.groups.context import Context
 from metashell.groups.decision import CreateTopics, Decision, Effect, GroupError
@@ -24,10 +27,27 @@ from metashell.groups.record import Record
 from metashell.groups.request import Answer, Request
 from metashell.groups.streams.answers import Inputs, answer_of
 from metashell.groups.streams.group import StreamsGroup
-from metashell.groups.streams.member import LEAVE_EPOCH, Member
+from metashell.groups.streams.member import STATIC_LEAVE_EPOCH, Member, TaskOffsets
 from metashell.groups.streams.reconcile import Target, reconciled
-from metashell.groups.streams.records import NOT_VALIDATED, Configs, current_record, group_record, member_record, topology_record
-from metashell.groups.streams.requests import check_heartbeat, check_tasks, is_leaving, merged, owned_tasks, topology_value
+from metashell.groups.streams.records import (
+    NOT_VALIDATED,
+    Configs,
+    current_record,
+    group_record,
+    member_record,
+    member_tombstones,
+    target_member_record,
+    topology_record,
+)
+from metashell.groups.streams.requests import (
+    check_heartbeat,
+    check_tasks,
+    is_leaving,
+    merged,
+    owned_tasks,
+    task_offsets,
+    topology_value,
+)
 from metashell.groups.streams.target import STANDBYS, compute_target, standby_count
 from metashell.groups.streams.tasks import NO_TASKS
 from metashell.groups.streams.timeouts import delay_first_assignment, group_setting, keep_delay, removal, start_session, watch_revocation
@@ -65,10 +85,18 @@ def streams_group(context: Context, group_id: str, missing: str = "Group") -> St
 def _leave(context: Context, request: Request) -> Decision:
     body = request.body
     group = streams_group(context, body.group_id)
-    member = group.members.get(body.member_id)
-    if member is None:
-        raise _unknown(group, body.member_id)
-    response = messages.StreamsGroupHeartbeatResponse(member_id=body.member_id, member_epoch=LEAVE_EPOCH, status=())
+    if body.shutdown_application:
+        group.shutdown_by = body.member_id
+    if body.instance_id is None:
+        member = group.members.get(body.member_id)
+        if member is None:
+            raise _unknown(group, body.member_id)
+    else:
+        member = _own_static_member(group, body.member_id, body.instance_id)
+    response = messages.StreamsGroupHeartbeatResponse(member_id=body.member_id, member_epoch=body.member_epoch, status=())
+    if body.member_epoch == STATIC_LEAVE_EPOCH:
+        away = member._replace(epoch=STATIC_LEAVE_EPOCH, revoking=NO_TASKS, epochs=dict.fromkeys(sorted(member.assigned.active), 0))
+        return Decision([current_record(group.group_id, away)], [Answer(request.ticket, response)])
 
     def stay(code: int, at_ms: int) -> Decision:
         start_session(context, body.group_id, body.member_id, at_ms)
@@ -95,6 +123,8 @@ class _Heartbeat:
         self._now_ms = now_ms
         self._records: list[Record] = []
         self._statuses: list[Status] = []
+        self._replaced: str | None = None
+        """The id of the member whose place a static one takes."""
         self._group = (
             self._group_to_join() if self._body.member_epoch == 0 else streams_group(context, self._body.group_id, "Streams group")
         )
@@ -109,9 +139,9 @@ class _Heartbeat:
         owned = owned_tasks(self._body)
         if owned is not None:
             check_tasks(owned, topology.configured)
-        epoch = self._next_epoch(topology, member != known)
-        members = {**group.members, member.member_id: member}
-        target = self._target(members, member, epoch)
+        self._note_offsets()
+        epoch = self._next_epoch(topology, self._calls_for_assignment(known, member))
+        target = self._target(member, epoch)
         before, member = member, reconciled(member, target, owned, group.members.values())
         if member != before:
             self._records.append(current_record(group.group_id, member))
@@ -122,6 +152,7 @@ class _Heartbeat:
             context,
             self._body,
             group,
+            [other for other in group.members.values() if other.member_id not in (member.member_id, self._replaced)],
             (known, member),
             Inputs(topology.value, topology.configured.partition_counts, topology.configured.fault is not None),
         )
@@ -143,15 +174,21 @@ class _Heartbeat:
 
     def _known_member(self) -> Member:
         """The member as it is, or a new one. Errors: GroupError for one that the group does not take, or not in this epoch."""
-        group, epoch = self._group, self._body.member_epoch
-        known = group.members.get(self._body.member_id)
+        body = self._body
+        group, epoch = self._group, body.member_epoch
+        limit = self._context.settings.streams.max_size
+        is_new = body.member_id not in group.members and group.static_member(body.instance_id) is None
+        if epoch == 0 and is_new and len(group.members) >= limit:
+            raise GroupError(GROUP_MAX_SIZE_REACHED, f"The streams group has reached its maximum capacity of {limit} members.")
+        known = group.members.get(body.member_id)
+        if body.instance_id is not None and epoch == 0:
+            return self._joining_static_member(body.member_id, body.instance_id)
+        if body.instance_id is not None:
+            known = _own_static_member(group, body.member_id, body.instance_id)
         if known is None:
-            limit = self._context.settings.streams.max_size
-            if len(group.members) >= limit:
-                raise GroupError(GROUP_MAX_SIZE_REACHED, f"The streams group has reached its maximum capacity of {limit} members.")
             if epoch != 0:
-                raise _unknown(group, self._body.member_id)
-            return Member(self._body.member_id)
+                raise _unknown(group, body.member_id)
+            return Member(body.member_id)
         owned = owned_tasks(self._body)
         is_repeated = epoch == known.previous_epoch and owned is not None and owned.is_within(known.assigned)
         if epoch in (0, known.epoch) or is_repeated:
@@ -161,6 +198,46 @@ class _Heartbeat:
             FENCED_MEMBER_EPOCH,
             f"The streams group member has a {size} member epoch ({epoch}) than the one known by the group coordinator ({known.epoch}). "
             "The member must abandon all its partitions and rejoin.",
+        )
+
+    def _joining_static_member(self, member_id: str, instance_id: str) -> Member:
+        """A static member that joins; it takes the place of its predecessor. Errors: GroupError 111 where that has not left."""
+        group = self._group
+        known = group.static_member(instance_id)
+        if known is None:
+            return group.members.get(member_id) or Member(member_id)
+        if known.epoch != STATIC_LEAVE_EPOCH:
+            raise GroupError(
+                UNRELEASED_INSTANCE_ID,
+                f"Static member {member_id} with instance id {instance_id} cannot join the group because the instance id is owned by "
+                f"{known.member_id} member.",
+            )
+        self._replaced = known.member_id
+        member = known._replace(member_id=member_id, epoch=0, previous_epoch=0)
+        self._records += [
+            *member_tombstones(group.group_id, known.member_id),
+            member_record(group.group_id, member),
+            target_member_record(group.group_id, member_id, group.targets.get(known.member_id, NO_TASKS)),
+            current_record(group.group_id, member),
+        ]
+        return member
+
+    def _calls_for_assignment(self, known: Member, member: Member) -> bool:
+        """Whether what changed of a member does; of a static one that was here before, not all does."""
+        if self._body.instance_id is None or not known.process_id:
+            return member != known
+        names = ("topology_epoch", "rack_id", "client_tags", "process_id")
+        return any(getattr(known, name) != getattr(member, name) for name in names)
+
+    def _note_offsets(self) -> None:
+        """Errors: GroupError 42 for a task that is named twice."""
+        body, group = self._body, self._group
+        if body.task_offsets is None and body.task_end_offsets is None:
+            return
+        known = group.task_offsets.get(body.member_id, TaskOffsets())
+        group.task_offsets[body.member_id] = TaskOffsets(
+            known.current if body.task_offsets is None else task_offsets(body.task_offsets),
+            known.end if body.task_end_offsets is None else task_offsets(body.task_end_offsets),
         )
 
     def _topology(self, member: Member) -> _Topology:
@@ -197,10 +274,14 @@ class _Heartbeat:
         self._records.append(group_record(group.group_id, group.epoch + 1, topology.metadata_hash, validated, configs))
         return group.epoch + 1
 
-    def _target(self, members: dict[str, Member], member: Member, epoch: int) -> Target:
+    def _target(self, member: Member, epoch: int) -> Target:
         """The member's target: a new one where the epoch has moved on, unless the first one, or the next one, has to wait."""
         context, group = self._context, self._group
-        last = Target(group.assignment_epoch, group.targets.get(member.member_id, NO_TASKS))
+        members = {id: other for id, other in group.members.items() if id != self._replaced} | {member.member_id: member}
+        targets = dict(group.targets)
+        if self._replaced is not None:
+            targets[member.member_id] = targets.pop(self._replaced, NO_TASKS)
+        last = Target(group.assignment_epoch, targets.get(member.member_id, NO_TASKS))
         if not group.members:
             delay_first_assignment(context, group.group_id, self._now_ms)
         if keep_delay(context, group.group_id):
@@ -213,7 +294,7 @@ class _Heartbeat:
         if group.assignment_ms and self._now_ms < group.assignment_ms + interval_ms:
             self._delayed("assignment interval")
             return last
-        made = compute_target(context, group, members, epoch, self._now_ms)
+        made = compute_target(context, group, members, targets, epoch, self._now_ms)
         self._records += made.records
         return Target(epoch, made.tasks[member.member_id])
 
@@ -227,6 +308,17 @@ class _Heartbeat:
         if group.shutdown_by is not None:
             what = "encountered a fatal error and requested a shutdown for the entire application."
             self._statuses.append(Status(SHUTDOWN_APPLICATION, f"Streams group member {group.shutdown_by} {what}"))
+
+
+def _own_static_member(group: StreamsGroup, member_id: str, instance_id: str) -> Member:
+    """Errors: GroupError 25, and 82 where another member has the instance id now."""
+    member = group.static_member(instance_id)
+    if member is None:
+        raise GroupError(UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+    if member.member_id != member_id:
+        text = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.member_id}."
+        raise GroupError(FENCED_INSTANCE_ID, text)
+    return member
 
 
 def _unknown(group: StreamsGroup, member_id: str) -> GroupError:

@@ -24,6 +24,9 @@ class JavaQueue(Generic[T]):
             at = (at - 1) // 2
         heap[at] = (rank, item)
 
+    def __len__(self) -> int:
+        return len(self._heap)
+
     def take(self) -> T:
         """Errors: IndexError for an empty queue."""
         heap = self._heap

@@ -5,9 +5,11 @@ Source: groups.md 2.5 and 15.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from metashell.groups.streams.tasks import NO_EPOCHS, NO_TASKS, Epochs, Tasks
+from metashell.groups.streams.tasks import NO_EPOCHS, NO_TASKS, Epochs, TaskId, Tasks
 
 STABLE: Final = 1
 UNREVOKED: Final = 2
@@ -16,6 +18,8 @@ STATE_NAMES: Final = {STABLE: "STABLE", UNREVOKED: "UNREVOKED_TASKS", UNRELEASED
 """Any other number is a state of a newer Kafka."""
 
 LEAVE_EPOCH: Final = -1
+STATIC_LEAVE_EPOCH: Final = -2
+"""Of a static member that leaves for a while: what it has stays its own."""
 
 
 class Endpoint(NamedTuple):
@@ -23,6 +27,13 @@ class Endpoint(NamedTuple):
 
     host: str
     port: int
+
+
+class TaskOffsets(NamedTuple):
+    """How far a member's tasks are, and where their logs end, as it last said."""
+
+    current: Mapping[TaskId, int] = MappingProxyType({})
+    end: Mapping[TaskId, int] = MappingProxyType({})
 
 
 class Member(NamedTuple):

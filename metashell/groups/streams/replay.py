@@ -62,7 +62,7 @@ def replay_member(state: State, record: Record, place: Place) -> None:
     member_id = record.key.member_id
     known = group.members.get(member_id)
     if record.value is not None:
-        group.members[member_id] = member_of(known or Member(member_id), record.value)
+        group.put(member_of(known or Member(member_id), record.value))
         return
     if known is not None and (known.epoch != _NO_EPOCH or member_id in group.targets):
         state.find("MEMBER_NOT_GONE", group.group_id, f"member {member_id} is deleted while it has an epoch or a target", place)
@@ -101,7 +101,7 @@ def replay_current(state: State, record: Record, place: Place) -> None:
     member_id = record.key.member_id
     known = group.members.get(member_id)
     if record.value is not None:
-        group.members[member_id] = current_of(known or Member(member_id), record.value)
+        group.put(current_of(known or Member(member_id), record.value))
     elif known is not None:
         group.members[member_id] = known._replace(
             epoch=_NO_EPOCH, previous_epoch=_NO_EPOCH, assigned=NO_TASKS, revoking=NO_TASKS, epochs={}

@@ -11,30 +11,26 @@ from metashell.codec import messages
 from metashell.codec.error_codes import INVALID_REQUEST
 from metashell.groups.decision import GroupError
 from metashell.groups.request import Request
-from metashell.groups.streams.member import LEAVE_EPOCH, Endpoint, Member
-from metashell.groups.streams.tasks import Tasks, tasks_of
+from metashell.groups.streams.member import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, Endpoint, Member
+from metashell.groups.streams.tasks import TaskId, Tasks, tasks_of
 from metashell.groups.streams.topology import Configured
-
-_STATIC_LEAVE_EPOCH = -2
 
 
 def check_heartbeat(body: Any) -> None:
     """Errors: GroupError for a request that makes no sense, whatever the groups are."""
+    has_regex = body.topology is not None and any(part.source_topic_regex for part in body.topology.subtopologies)
+    _refuse(has_regex, "Regular expressions for source topics are not supported yet.")
     _refuse(not body.member_id.strip(), "MemberId can't be empty.")
     _refuse(not body.group_id.strip(), "GroupId can't be empty.")
+    _refuse(body.instance_id is not None and not body.instance_id.strip(), "InstanceId can't be empty.")
     _refuse(body.rack_id is not None and not body.rack_id.strip(), "RackId can't be empty.")
-    _refuse(body.instance_id is not None, "Static membership is not yet supported.")
-    _refuse(body.member_epoch < _STATIC_LEAVE_EPOCH, f"MemberEpoch is {body.member_epoch}, but must be greater than or equal to -2.")
-    _refuse(body.member_epoch == _STATIC_LEAVE_EPOCH, "InstanceId can't be null.")
-    _refuse(bool(body.task_offsets), "TaskOffsets are not supported yet.")
-    _refuse(bool(body.task_end_offsets), "TaskEndOffsets are not supported yet.")
-    _refuse(bool(body.warmup_tasks), "WarmupTasks are not supported yet.")
+    _refuse(body.member_epoch < STATIC_LEAVE_EPOCH, f"MemberEpoch is {body.member_epoch}, but must be greater than or equal to -2.")
+    _refuse(body.member_epoch == STATIC_LEAVE_EPOCH and body.instance_id is None, "InstanceId can't be null.")
     if body.member_epoch == 0:
         _check_join(body)
-    elif body.member_epoch > 0:
-        _refuse(body.topology is not None, "Topology can only be provided when (re-)joining.")
-        given = [tasks is not None for tasks in (body.active_tasks, body.standby_tasks, body.warmup_tasks)]
-        _refuse(any(given) and not all(given), "If one task-type is non-null, all must be non-null.")
+    given = [tasks is not None for tasks in (body.active_tasks, body.standby_tasks, body.warmup_tasks)]
+    _refuse(any(given) and not all(given), "If one task-type is non-null, all must be non-null.")
+    _refuse(body.member_epoch != 0 and body.topology is not None, "Topology can only be provided when (re-)joining.")
 
 
 def check_tasks(owned: Tasks, configured: Configured) -> None:
@@ -56,18 +52,30 @@ def owned_tasks(body: Any) -> Tasks | None:
     return Tasks(tasks_of(body.active_tasks), tasks_of(body.standby_tasks), tasks_of(body.warmup_tasks))
 
 
+def task_offsets(entries: Any) -> dict[TaskId, int]:
+    """How far tasks are, as a member reports it. Errors: GroupError for one that is named twice."""
+    offsets: dict[TaskId, int] = {}
+    for entry in entries:
+        task = (entry.subtopology_id, entry.partition)
+        text = f"Task offsets contain a duplicate entry for subtopology {task[0]} and partition {task[1]}."
+        _refuse(task in offsets, text)
+        offsets[task] = entry.offset
+    return offsets
+
+
 def merged(known: Member, request: Request) -> Member:
-    """The member with what it says of itself; what it leaves out stays."""
+    """The member with what it says of itself; what it leaves out stays, but for the endpoint of one that joins."""
     body = request.body
-    endpoint = body.user_endpoint
+    endpoint = None if body.user_endpoint is None else Endpoint(body.user_endpoint.host, body.user_endpoint.port)
     return known._replace(
+        instance_id=known.instance_id if body.instance_id is None else body.instance_id,
         rack_id=known.rack_id if body.rack_id is None else body.rack_id,
         rebalance_timeout_ms=known.rebalance_timeout_ms if body.rebalance_timeout_ms < 0 else body.rebalance_timeout_ms,
         client_id=request.client_id,
         client_host=request.client_host,
         topology_epoch=known.topology_epoch if body.topology is None else body.topology.epoch,
         process_id=known.process_id if body.process_id is None else body.process_id,
-        endpoint=known.endpoint if endpoint is None else Endpoint(endpoint.host, endpoint.port),
+        endpoint=known.endpoint if endpoint is None and body.member_epoch != 0 else endpoint,
         client_tags=known.client_tags if body.client_tags is None else tuple((tag.key, tag.value) for tag in body.client_tags),
     )
 
@@ -98,7 +106,7 @@ def topology_value(topology: Any) -> messages.StreamsGroupTopologyValue:
 
 
 def is_leaving(body: Any) -> bool:
-    return bool(body.member_epoch == LEAVE_EPOCH)
+    return body.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH)
 
 
 def _check_join(body: Any) -> None:
@@ -107,8 +115,6 @@ def _check_join(body: Any) -> None:
     for name in ("active", "standby", "warmup"):
         tasks = getattr(body, f"{name}_tasks")
         _refuse(tasks is None or bool(tasks), f"{name.capitalize()}Tasks must be empty when (re-)joining.")
-    has_regex = any(part.source_topic_regex for part in body.topology.subtopologies)
-    _refuse(has_regex, "Regular expressions for source topics are not supported yet.")
 
 
 def _refuse(is_wrong: bool, text: str) -> None:

@@ -13,9 +13,9 @@ from metashell.groups.context import Context
 from metashell.groups.record import Record
 from metashell.groups.streams.assignor import TaskMember, assign_tasks, plan_of
 from metashell.groups.streams.group import StreamsGroup
-from metashell.groups.streams.member import Member
+from metashell.groups.streams.member import Member, TaskOffsets
 from metashell.groups.streams.records import target_member_record, target_record
-from metashell.groups.streams.tasks import NO_TASKS, Tasks
+from metashell.groups.streams.tasks import Tasks
 from metashell.groups.streams.topology import configure
 
 STANDBYS = "num.standby.replicas"
@@ -28,15 +28,20 @@ class NewTarget(NamedTuple):
     records: list[Record]
 
 
-def compute_target(context: Context, group: StreamsGroup, members: Mapping[str, Member], epoch: int, now_ms: int) -> NewTarget:
-    """A target for these members. A topology that lacks topics gives them nothing."""
+def compute_target(
+    context: Context, group: StreamsGroup, members: Mapping[str, Member], targets: Mapping[str, Tasks], epoch: int, now_ms: int
+) -> NewTarget:
+    """A target for these members, from the tasks that they have. A topology that lacks topics gives them nothing."""
     configured = group.configured
     if configured is None:
         configured = configure(group.topology, context.state.topics)
     plan = plan_of(configured.task_counts, configured.stateful, standby_count(context, group.group_id))
-    asked = {id: TaskMember(members[id].process_id, group.targets.get(id, NO_TASKS)) for id in string_hash_order(members)}
+    asked = {
+        id: TaskMember(members[id].process_id, members[id].assigned, group.task_offsets.get(id, TaskOffsets()).current)
+        for id in string_hash_order(members)
+    }
     tasks = assign_tasks(plan, asked)
-    records = [target_member_record(group.group_id, id, target) for id, target in tasks.items() if group.targets.get(id) != target]
+    records = [target_member_record(group.group_id, id, target) for id, target in tasks.items() if targets.get(id) != target]
     return NewTarget(tasks, [*records, target_record(group.group_id, epoch, now_ms)])
 
 

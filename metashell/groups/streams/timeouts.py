@@ -12,7 +12,7 @@ from metashell.groups.decision import Decision
 from metashell.groups.record import Record
 from metashell.groups.streams.group import StreamsGroup
 from metashell.groups.streams.member import UNREVOKED, Member
-from metashell.groups.streams.records import group_record, member_tombstones
+from metashell.groups.streams.records import group_record, member_tombstones, target_record
 from metashell.groups.streams.target import compute_target
 from metashell.groups.timers import Action, TimerKey
 
@@ -86,7 +86,7 @@ def _first_assignment(context: Context, group_id: str) -> Action:
         group = context.state.groups.get(group_id)
         if not isinstance(group, StreamsGroup) or not group.members or group.epoch <= group.assignment_epoch:
             return Decision()
-        return Decision(compute_target(context, group, dict(group.members), group.epoch, at_ms).records)
+        return Decision(compute_target(context, group, group.members, group.targets, group.epoch, at_ms).records)
 
     return assign
 
@@ -100,8 +100,11 @@ def removal(context: Context, group: StreamsGroup, member: Member) -> list[Recor
     keys: tuple[TimerKey, ...] = tuple((kind, group.group_id, member.member_id) for kind in (SESSION, REBALANCE))
     for key in keys:
         context.timers.cancel(key)
-    epoch_record = group_record(group.group_id, group.epoch + 1, group.metadata_hash, group.validated_epoch, group.configs)
-    return [*member_tombstones(group.group_id, member.member_id), epoch_record]
+    epoch = group.epoch + 1
+    epoch_record = group_record(group.group_id, epoch, group.metadata_hash, group.validated_epoch, group.configs)
+    # An empty group has nothing to assign: its assignment is up to date, and was made at no time.
+    emptied = [target_record(group.group_id, epoch, 0)] if len(group.members) == 1 else []
+    return [*member_tombstones(group.group_id, member.member_id), epoch_record, *emptied]
 
 
 def group_setting(context: Context, group_id: str, name: str, default: int) -> int:

@@ -205,11 +205,22 @@ def test_a_snapshot_of_another_partition_is_told_from_a_wrong_shape() -> None:
     assert (seen.shape_ok, seen.is_known_partition) == (True, False)
 
 
+def test_a_snapshot_is_asked_for_of_one_partition_of_one_topic() -> None:
+    good = flat.FetchSnapshotRequest("c", 1, ZERO_UUID, 5, OffsetAndEpoch(3, 1), 0, 100)
+    for topic_count, partition_count, is_right in ((1, 1, True), (2, 1, False), (1, 2, False), (1, 0, False), (0, 1, False)):
+        message = encode_request(good, 1)
+        topic = _with(message.topics[0], "partitions", message.topics[0].partitions * partition_count)
+        message.topics = (topic,) * topic_count
+        seen = decode_request(59, 1, message)
+        assert isinstance(seen, flat.FetchSnapshotRequest)
+        assert seen.shape_ok == is_right
+
+
 def test_generations_agree_on_the_highest_common_versions() -> None:
     versions = message_versions(OURS, GENERATIONS["3.9"])
     assert versions[flat.VoteRequest] == versions[flat.VoteResponse] == 1
     assert versions[flat.FetchRequest] == 17
-    assert GENERATIONS["4.3"] == OURS
+    assert GENERATIONS["4.4"] == OURS
     assert flat.UpdateRaftVoterRequest not in message_versions(OURS, GENERATIONS["3.7"])
     for key, (low, high) in OURS.items():
         ours_low, ours_high = message_type("request", REQUESTS[key]).versions
