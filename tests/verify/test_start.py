@@ -206,10 +206,10 @@ def test_json_has_the_verdicts(tmp_path: Path):
     assert set(value) == {"findings", "starts", "summary"}
     (start,) = value["starts"]
     assert set(start) == {
-        "kind", "path", "release", "releases_that_start",
+        "kind", "path", "release", "releases",
         "starts", "safe", "reason", "start_offset", "end_offset", "epoch", "changes", "lost", "unnoticed", "not_judged",
     }  # fmt: skip
-    assert (start["release"], start["releases_that_start"]) == ("4.4", ["4.3", "4.4"])
+    assert (start["release"], start["releases"]) == ("4.4", ["4.3", "4.4"])
     assert (start["kind"], start["starts"], start["safe"], start["end_offset"]) == ("start", True, True, LOG.end)
 
 
