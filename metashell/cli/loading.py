@@ -118,6 +118,15 @@ def report_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
         complain(name, f"{loaded.path}: {newer_line(newer)}")
 
 
+def said_of(image: MetadataImage, say: Callable[[str], None]) -> bool:
+    """Say in a line what is damaged, and in one what is newer than known; whether an answer may lack something for that reason."""
+    from metashell.image.newer import lacks_some, trouble_lines
+
+    for line in trouble_lines(image):
+        say(line)
+    return lacks_some(image)
+
+
 def starts_late(loaded: Loaded) -> bool:
     """Whether this is a single segment, and not the first of its log."""
     digits = os.path.basename(loaded.path).split(".")[0]
