@@ -1,13 +1,13 @@
 """Logs that hold something newer than a release knows, each made byte by byte; what real servers do on them is in tests/golden/unknown.
 
 A row is a name and the batches that follow a sound beginning: an epoch of controller 1, metadata.version 30, and topic-1. Every record
-that a reader can take in says topic-2, or a feature level, so that one can see whether it did.
+that a reader can take in says topic-2, or a feature level, so that one can see whether it did. Some rows are new directories.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from metashell.codec.control import KRAFT_VERSION
 from metashell.codec.primitives import encode_uvarint
 from metashell.codec.registry import message_type
 from tests.interop.start_bases import ELECTION
-from tests.verify.making import data_batch, leader_change, metadata_value, topic_value
+from tests.verify.making import NO_OP, checkpoint_bytes, data_batch, leader_change, metadata_value, topic_value
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 DIRECTORY_ID = "JEXY6aqzQY-32P5TStzaFg"
@@ -104,6 +104,43 @@ CONTROL_ROWS: dict[str, Callable[[int], bytes]] = {
 }
 
 
+class Beginning(NamedTuple):
+    """The records of a new directory's checkpoint 0-0, of its bootstrap.checkpoint, and of its log; None for no file."""
+
+    bootstrap_snapshot: tuple[bytes, ...] | None = None
+    bootstrap_file: tuple[bytes, ...] | None = None
+    log: tuple[bytes, ...] | None = None
+
+
+_OLD, _NEW = level("metadata.version", LEVEL), level("metadata.version", 33)
+_USER = metadata_value(
+    "UserScramCredentialRecord", name="a", mechanism=1, salt=b"s" * 8, stored_key=b"k" * 32, server_key=b"v" * 32, iterations=4096
+)
+BEGINNINGS: dict[str, Beginning] = {
+    "nothing": Beginning(),
+    "a log without a level": Beginning(log=(NO_OP,)),
+    "a log with a topic and no level": Beginning(log=(topic_value(1),)),
+    "the same with bootstrap.checkpoint": Beginning(bootstrap_file=(_OLD,), log=(topic_value(1),)),
+    "the same with a bootstrap snapshot": Beginning(bootstrap_snapshot=(_NEW,), log=(topic_value(1),)),
+    "bootstrap.checkpoint": Beginning(bootstrap_file=(_OLD,)),
+    "bootstrap.checkpoint with no record": Beginning(bootstrap_file=()),
+    "bootstrap.checkpoint without a level": Beginning(bootstrap_file=(_USER,)),
+    "bootstrap.checkpoint with metadata.version 34": Beginning(bootstrap_file=(level("metadata.version", 34),)),
+    "bootstrap.checkpoint with share.version 3": Beginning(bootstrap_file=(_OLD, level("share.version", 3))),
+    "bootstrap.checkpoint with an unknown type": Beginning(bootstrap_file=(_OLD, framed(_UNKNOWN_TYPE, 0, b"\0"))),
+    "bootstrap snapshot": Beginning(bootstrap_snapshot=(_NEW, level("share.version", 2), _USER)),
+    "bootstrap snapshot with no record": Beginning(bootstrap_snapshot=()),
+    "bootstrap snapshot without a level": Beginning(bootstrap_snapshot=(_USER,)),
+    "bootstrap snapshot with metadata.version 99": Beginning(bootstrap_snapshot=(level("metadata.version", 99),)),
+    "bootstrap snapshot with share.version 3": Beginning(bootstrap_snapshot=(_NEW, level("share.version", 3))),
+    "bootstrap snapshot with an unknown type": Beginning(bootstrap_snapshot=(_NEW, framed(_UNKNOWN_TYPE, 0, b"\0"))),
+    "both": Beginning((_NEW,), (_OLD,)),
+    "both, no record in the snapshot": Beginning((), (_OLD,)),
+    "both, no level in the snapshot": Beginning((_USER,), (_OLD,)),
+}
+"""New directories: with what records does a controller begin?"""
+
+
 class Place(NamedTuple):
     """A made log directory, and the offset at which its log ends."""
 
@@ -117,6 +154,8 @@ def make_directory(folder: Path, row: str) -> Place:
     log.mkdir(parents=True)
     identity = f"version=1\ncluster.id={CLUSTER_ID}\nnode.id=1\ndirectory.id={DIRECTORY_ID}\n"
     (folder / "meta.properties").write_text(identity)
+    if row in BEGINNINGS:
+        return _make_beginning(folder, log, BEGINNINGS[row])
     parts = [leader_change(0), data_batch(1, [level("metadata.version", LEVEL), topic_value(1)])]
     if row in CONTROL_ROWS:
         parts += [CONTROL_ROWS[row](FIRST_OFFSET), data_batch(FIRST_OFFSET + 1, [_TOPIC])]
@@ -125,14 +164,28 @@ def make_directory(folder: Path, row: str) -> Place:
         values = DATA_ROWS[row]
         parts.append(data_batch(FIRST_OFFSET, [value or None for value in values]))
         end = FIRST_OFFSET + len(values)
-    (log / f"{0:020d}.log").write_bytes(b"".join(parts))
-    (log / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ")
-    (log / "leader-epoch-checkpoint").write_text("0\n1\n1 0\n")
-    (log / "quorum-state").write_text(ELECTION % (1, 1, -1))
+    _write_log(log, parts)
     return Place(folder, end)
 
 
-ROWS = (*DATA_ROWS, *CONTROL_ROWS)
+def _make_beginning(folder: Path, log: Path, row: Beginning) -> Place:
+    if row.bootstrap_snapshot is not None:
+        (log / f"{0:020d}-{0:010d}.checkpoint").write_bytes(checkpoint_bytes(row.bootstrap_snapshot, epoch=0, timestamp=0))
+    if row.bootstrap_file is not None:
+        (folder / "bootstrap.checkpoint").write_bytes(checkpoint_bytes(row.bootstrap_file, epoch=0, timestamp=0))
+    if row.log is not None:
+        _write_log(log, [leader_change(0), data_batch(1, row.log)])
+    return Place(folder, 0 if row.log is None else 1 + len(row.log))
+
+
+def _write_log(log: Path, batches: Sequence[bytes]) -> None:
+    (log / f"{0:020d}.log").write_bytes(b"".join(batches))
+    (log / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ")
+    (log / "leader-epoch-checkpoint").write_text("0\n1\n1 0\n")
+    (log / "quorum-state").write_text(ELECTION % (1, 1, -1))
+
+
+ROWS = (*DATA_ROWS, *CONTROL_ROWS, *BEGINNINGS)
 
 
 def servers() -> list[dict[str, Any]]:

@@ -23,6 +23,8 @@ def _verify(values: SimpleNamespace) -> int:
         raise UsageError("--start-safe does not go with --deep or --digest", "--start-safe")
     if values.config is not None and not values.start_safe:
         raise UsageError("--config needs --start-safe", "--config")
+    if values.release is not None and not values.start_safe:
+        raise UsageError("--release needs --start-safe", "--release")
 
     options = VerifyOptions(
         paths=tuple(map(shown_uri, values.paths)),
@@ -30,6 +32,7 @@ def _verify(values: SimpleNamespace) -> int:
         digest=values.digest is not None,
         digest_offset=values.digest if isinstance(values.digest, int) else None,
         start_safe=values.start_safe,
+        release=values.release,
         config=values.config,
         output=values.output,
         verbose=values.verbose,

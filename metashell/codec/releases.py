@@ -67,6 +67,21 @@ RELEASES: Final = (
 """Oldest first. `oldest_level` is that of org.apache.kafka.server.common.MetadataVersion.MINIMUM_VERSION."""
 
 NEWEST_RELEASE: Final = RELEASES[-1]
+_RECORD_TYPES_SINCE: Final = {28: "4.0", 29: "4.4"}
+"""The release that brought a type of metadata record; all others were there in 3.9.
+
+Source: org.apache.kafka.common.metadata.MetadataRecordType of each release.
+"""
+
+
+def releases_from(name: str) -> tuple[Release, ...]:
+    """That release and all later ones."""
+    return tuple(release for release in RELEASES if _number(release.name) >= _number(name))
+
+
+def knows_record_type(release: Release, type_id: int) -> bool:
+    """Whether a release from 3.9 on knows a type of record that is known here."""
+    return _number(_RECORD_TYPES_SINCE.get(type_id, "0")) <= _number(release.name)
 
 
 def supported_features(release: Release = NEWEST_RELEASE) -> dict[str, tuple[int, int]]:

@@ -9,6 +9,8 @@ import os
 from typing import NamedTuple
 
 from metashell.codec.checked_batches import checked_batches
+from metashell.codec.messages import FeatureLevelRecord
+from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.controller_server.config import ControllerConfig
 from metashell.errors import MetashellError
 from metashell.image.loss import VersionedRecord
@@ -59,7 +61,10 @@ def formatted_for(config: ControllerConfig) -> Formatted:
 
 
 def bootstrap_records(directory: str, log: MetadataLog) -> list[VersionedRecord]:
-    """The first records of a new cluster, as formatting left them; none where it left none. Errors: LogCorruptError, OSError."""
+    """The first records of a new cluster, as formatting left them; none where it left no file.
+
+    Errors: LogCorruptError, also for what this release must not run on; MetashellError for records without a metadata.version; OSError.
+    """
     # Behind a newer snapshot nobody looks into the bootstrap snapshot any more.
     is_new = log.snapshots()[-1:] == [BOOTSTRAP_SNAPSHOT_ID]
     path = first_records_file(directory) if is_new else os.path.join(directory, BOOTSTRAP_CHECKPOINT)
@@ -68,7 +73,11 @@ def bootstrap_records(directory: str, log: MetadataLog) -> list[VersionedRecord]
             data = file.read()
     except FileNotFoundError:
         return []
-    return [record for batch in checked_batches(data, path) if not batch.header.is_control for record in records_of(batch)]
+    records = [record for batch in checked_batches(data, path) if not batch.header.is_control for record in records_of(batch)]
+    if not any(isinstance(body, FeatureLevelRecord) and body.name == METADATA_VERSION for body, _ in records):
+        # Who led with these would lead without a metadata.version.
+        raise MetashellError(f"{path}: No FeatureLevelRecord for {METADATA_VERSION} was found in the bootstrap metadata")
+    return records
 
 
 def open_log(config: ControllerConfig) -> MetadataLog:

@@ -249,7 +249,7 @@ class Past:
                     if start and end == start and source.snapshot_id is None:
                         # Where a log begins that lacks what came before.
                         image = image._replace(provenance=image.provenance._replace(offset=end - 1, end_offset=end))
-            return image._replace(faults=tuple(dict.fromkeys(image.faults)), unread=tuple(dict.fromkeys(image.unread)))
+            return image._replace(faults=tuple(dict.fromkeys(image.faults)))
 
     def _load_on(self, anchor: _Anchor, end: int | None) -> MetadataImage | None:
         """The image that lies behind a kept one; None if the log is not the one that it was made of."""

@@ -12,6 +12,7 @@ class Fault(NamedTuple):
     byte of its batch in `file`; -1 where there is none. `record_type` is Kafka's upper-case name, empty for a fault of
     the file or the batch. `newer` names the part that is newer than what is known (`record type 30`, `TOPIC_RECORD version 1`), so that
     nothing is damaged; it is empty for every other fault. `is_whole` says of such a record that all of it was read and applied.
+    `record_count` is more than 1 where one stands for all records of its kind, of which it is the first.
     """
 
     file: str
@@ -21,6 +22,7 @@ class Fault(NamedTuple):
     reason: str
     newer: str = ""
     is_whole: bool = False
+    record_count: int = 1
 
     def __str__(self) -> str:
         words = [self.file] if self.file else []

@@ -23,7 +23,8 @@ class MetadataImage(NamedTuple):
 
     An image costs what differs from the one it was made from, so keeping old ones is cheap. `voters` and `leader` are
     None where no control record named them. `faults` is what could not be applied; `unread` is what is newer than the known schemas in
-    records that were applied all the same; `torn_tails` are no faults, but the normal end of a node's last segment.
+    records that were applied all the same, one entry for all records of a kind; `torn_tails` are no faults, but the normal end of a
+    node's last segment.
     """
 
     features: FeaturesImage = FeaturesImage()

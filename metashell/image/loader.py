@@ -9,7 +9,7 @@ from typing import Any
 from metashell.codec.batches import BatchHeader
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.codec.control import KRAFT_VERSION, KRAFT_VOTERS, LEADER_CHANGE, SNAPSHOT_HEADER, read_control_record
-from metashell.codec.frame import NO_VALUE, FrameError, UnknownFrameVersionError, UnknownRecord, read_metadata_record
+from metashell.codec.frame import NO_VALUE, FrameError, MetadataRecord, UnknownFrameVersionError, UnknownRecord, read_metadata_record
 from metashell.codec.record_walk import RecordFields, walk_records
 from metashell.errors import DecodeError
 from metashell.image.cut_batch import batches_before
@@ -94,7 +94,7 @@ class ImageLoader:
         self._base = image
         self._before_transaction: MetadataImage | None = None
         self._faults: list[Fault] = []
-        self._unread: list[Fault] = []
+        self._unread = {_kind(fault): fault for fault in image.unread}
         self._voters = image.voters
         self._leader = image.leader
         self._kraft_version = image.features.kraft_version
@@ -109,9 +109,9 @@ class ImageLoader:
         return self._faults
 
     @property
-    def unread(self) -> Sequence[Fault]:
+    def unread(self) -> tuple[Fault, ...]:
         """See MetadataImage: what is newer in the records that were applied."""
-        return self._unread
+        return tuple(self._unread.values())
 
     # ---- batches
 
@@ -184,8 +184,7 @@ class ImageLoader:
             return
         if newer:
             # Kafka applies it too: what it knows of the record is where it always was.
-            fault = self._fault(offset, record.type_name, record.fault or f"{newer} is not known", newer)
-            self._unread.append(fault._replace(is_whole=not record.unknown_tags))
+            self._note_newer(offset, record)
         elif record.fault is not None:
             self._add_fault(offset, record.type_name, record.fault)
         try:
@@ -269,7 +268,7 @@ class ImageLoader:
             leader=self._leader,
             provenance=provenance,
             faults=(*self._base.faults, *self._faults),
-            unread=(*self._base.unread, *self._unread),
+            unread=self.unread,
         )
 
     def finish(self) -> MetadataImage:
@@ -279,6 +278,14 @@ class ImageLoader:
             self._add_fault(self._position.transaction_start, "BEGIN_TRANSACTION_RECORD", reason)
         return self.image()
 
+    def _note_newer(self, offset: int, record: MetadataRecord) -> None:
+        """Count a record with its kind: a release may write millions that are alike."""
+        reason = record.fault or f"{record.newer} is not known"
+        fault = self._fault(offset, record.type_name, reason, record.newer)._replace(is_whole=not record.unknown_tags)
+        first = self._unread.setdefault(_kind(fault), fault)
+        if first is not fault:
+            self._unread[_kind(fault)] = first._replace(record_count=first.record_count + 1)
+
     def _add_fault(self, offset: int, record_type: str, reason: str, newer: str = "") -> None:
         self._faults.append(self._fault(offset, record_type, reason, newer))
 
@@ -286,3 +293,7 @@ class ImageLoader:
         batch = self._batch
         assert batch is not None
         return Fault(batch.file, offset, batch.position, record_type, reason, newer)
+
+
+def _kind(fault: Fault) -> tuple[str, str, bool]:
+    return fault.record_type, fault.newer, fault.is_whole

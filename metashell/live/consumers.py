@@ -51,7 +51,7 @@ class ImageConsumer:
             self._loader.load_batch(batch, from_offset)
         image = self._loader.image()
         provenance = image.provenance._replace(certain_to=end_offset, end_offset=end_offset)
-        if all(map(says_nothing, batches)) and (len(image.faults), len(image.unread)) == (len(self.image.faults), len(self.image.unread)):
+        if all(map(says_nothing, batches)) and (len(image.faults), image.unread) == (len(self.image.faults), self.image.unread):
             # Twice a second in a quiet cluster: what was sorted or counted of the image stays known.
             image = self.image._replace(provenance=provenance)
         else:

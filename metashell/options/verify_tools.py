@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from metashell.options import shared
-from metashell.options.spec import CommandSpec, Option, flag, path_argument
+from metashell.options.spec import CommandSpec, Option, choice, flag, path_argument
+
+JUDGED = ("3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
+"""The releases that --start-safe knows: a test compares them with the table of releases."""
 
 VERIFY = CommandSpec(
     name="metashell-verify",
@@ -25,8 +28,9 @@ VERIFY = CommandSpec(
         before the end of a checkpoint of both, must be the same in each replica, and so must the images of checkpoints of one name. Where
         paths have no offset in common, digests that differ are a finding, because they could not be compared.
 
-        --start-safe predicts what Apache Kafka 4.3.1 would do to the metadata log when it starts. Kafka cuts a log at the first bad batch
-        and deletes all segments behind it, and accepts gaps, torn checkpoints, and changed offsets and epochs silently.
+        --start-safe predicts what Apache Kafka would do to the metadata log when it starts: a server of --release, which has to support
+        every feature level and every type of record in the log. All other releases that would start are named too. Kafka cuts a log at
+        the first bad batch and deletes all segments behind it, and accepts gaps, torn checkpoints, and changed offsets and epochs silently.
         The answer names each file that would be changed, with byte, offset, bytes and records; what of that exists nowhere else in the
         directory; and what is lost already. Nothing is changed. Logs of topics, and other log directories of the same server,
         are listed as not checked. A server that is one of several voters replays only what is committed, so it may start although
@@ -42,6 +46,7 @@ VERIFY = CommandSpec(
             help="print a hash of each path's image of everything before OFFSET, as checkpoints are named; by default see above",
         ),
         flag("--start-safe", help="instead, predict whether Kafka would start, what it would cut or delete, and what would be lost"),
+        choice("--release", metavar="RELEASE", choices=JUDGED, help="the release to predict for, from 3.9; by default the newest known"),
         shared.CONFIG._replace(help="the server's configuration, for --start-safe: a directory of another node.id is refused"),
         shared.output("text", "json", "jsonl"),
         shared.MAX_DECOMPRESSED,
@@ -60,6 +65,7 @@ VERIFY = CommandSpec(
         ("metashell verify /var/lib/kafka", "everything in a log directory"),
         ("metashell verify --deep -o json __cluster_metadata-0 | jq .summary", "the metadata log, every record decoded"),
         ("metashell verify --start-safe -c server.properties /var/lib/kafka", "what a restart would do"),
+        ("metashell verify --start-safe --release 4.3 /var/lib/kafka", "whether one may go back to 4.3"),
         (
             "metashell verify --digest 329 node-1 node-2 00000000000000000329-0000000001.checkpoint",
             "whether these agree on the image at offset 329",

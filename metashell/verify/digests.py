@@ -9,6 +9,7 @@ from typing import NamedTuple
 from metashell.errors import MetashellError
 from metashell.image import MetadataImage, load_image
 from metashell.image.digest import DIGEST_NAME, image_digest
+from metashell.image.newer import damage_of, newer_line, newer_parts
 from metashell.log.directory import MetadataDirectory
 from metashell.log.directory_source import DirectorySource
 from metashell.log.files import STREAM_NAMES
@@ -41,7 +42,9 @@ def digest_of(path: str, report: Report, options: VerifyOptions) -> Digest:
     wanted = options.digest_offset
     _refuse_coordinator(path)
     image = _image(path, options)
-    for fault in image.faults:
+    if line := newer_line(newer_parts(image)):
+        report.warn(path, line)
+    for fault in damage_of(image):
         what = f"{fault.record_type}: {fault.reason}" if fault.record_type else fault.reason
         report.add(Finding(fault.file, fault.position, fault.offset, "error", f"not in the image: {what}"))
     end = image.provenance.end_offset

@@ -11,7 +11,7 @@ from metashell.codec.compression import MAX_DECOMPRESSED
 class VerifyOptions:
     """`paths` are directories and files; `digest` asks for one of each path's image, at `digest_offset` or at its end.
 
-    `start_safe` asks instead what a server would do that starts there, the one of the file `config` if that is given.
+    `start_safe` asks instead what a server of `release` would do that starts there, the one of the file `config` if that is given.
 
     `output` is `text`, `json` or `jsonl`; with `verbose` text also has notes.
     """
@@ -21,6 +21,7 @@ class VerifyOptions:
     digest: bool = False
     digest_offset: int | None = None
     start_safe: bool = False
+    release: str | None = None
     config: str | None = None
     output: str = "text"
     verbose: bool = False

@@ -20,10 +20,11 @@ from metashell.codec.control import (
     read_control_record,
 )
 from metashell.codec.coordinator import COORDINATOR_LOGS
-from metashell.codec.frame import NO_VALUE, metadata_message, read_frame, read_metadata_record, version_fault
+from metashell.codec.frame import NO_VALUE, UnknownRecord, metadata_message, read_frame, read_metadata_record, version_fault
 from metashell.codec.record_walk import RecordFields, walk_records
 from metashell.codec.usual_records import make_loop
 from metashell.errors import DecodeError
+from metashell.image.newer import newer_levels, newer_line
 from metashell.log.kinds import METADATA, LogKind
 from metashell.verify.boundaries import FRAME_SIZE, BoundaryWalk, Loop, known_message, walk_plain
 from metashell.verify.coordinator import CoordinatorCheck
@@ -39,6 +40,8 @@ _CONTROL_TYPES: dict[FileKind, set[int]] = {
 _MARKERS = {0, 1}
 _KNOWN_ATTRIBUTES = 0x7F
 _FAST_COUNT_MAX = 1 << 20
+_LEVEL_HEAD = b"\x01\x0c\x00"
+"""The beginning of a feature level: whether it is known, only its bytes say."""
 _RECORD_SIZE_MIN = 7
 
 
@@ -69,6 +72,7 @@ class RecordCheck:
             and header.producer_id == -1
             and header.magic == 2
             and count <= min(_FAST_COUNT_MAX, len(data) // _RECORD_SIZE_MIN)
+            and _LEVEL_HEAD not in data
             and self._loop(data, HEADER_SIZE, 0, count) == len(data)
         ):
             return count
@@ -238,6 +242,11 @@ def _metadata_fault(buf: bytes, start: int, end: int, deep: bool) -> tuple[bool,
         record = read_metadata_record(buf, start, end)
         if record.message is None:
             return True, f"{record.type_name} version {record.version} does not decode: {record.fault}"
+    if frame.type_id == _LEVEL_HEAD[1]:
+        body = read_metadata_record(buf, start, end).body
+        newer = "" if isinstance(body, UnknownRecord) else newer_line(newer_levels({body.name: body.feature_level}))
+        if newer:
+            return False, newer
     fault = version_fault(message, frame.version)
     return None if fault is None else (False, fault)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
+from metashell.codec.releases import NEWEST_RELEASE, RELEASES, Release
 from metashell.errors import MetashellError
 from metashell.forms import Display
 from metashell.log.files import STREAM_NAMES
@@ -58,11 +59,16 @@ def _run_starts(options: VerifyOptions, writer: Writer, report: Report) -> int:
     is_safe = True
     for path in options.paths:
         try:
-            is_safe = report_start(path, node_id, writer, report) and is_safe
+            is_safe = report_start(path, node_id, _release(options), writer, report) and is_safe
         except (MetashellError, OSError) as error:
             report.error(path, _reason(path, error))
     writer.summary(report)
     return STATUS_FINE if is_safe and report.is_fine else STATUS_FINDINGS
+
+
+def _release(options: VerifyOptions) -> Release:
+    """The release to judge for, by default the newest known."""
+    return next((release for release in RELEASES if release.name == options.release), NEWEST_RELEASE)
 
 
 def _check(path: str, report: Report, options: VerifyOptions, census: Census) -> None:

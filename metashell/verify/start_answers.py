@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from metashell.codec.releases import Release
 from metashell.verify.finding import Finding, Report
 from metashell.verify.output import Writer
 from metashell.verify.start.forecast import forecast
 from metashell.verify.start_places import find_places
 
 
-def report_start(path: str, node_id: int | None, writer: Writer, report: Report) -> bool:
+def report_start(path: str, node_id: int | None, release: Release, writer: Writer, report: Report) -> bool:
     """Report on the log directories at or below a path; True if a server would start on all of them and lose nothing.
 
     Errors: UsageError where there is none; OSError.
     """
     is_safe = True
     for place in find_places(path):
-        verdict = forecast(place.log_directory, place.directory, node_id, place.not_judged)
+        verdict = forecast(place.log_directory, place.directory, node_id, place.not_judged, release)
         report.counts["directories"] += 1
         for name, count in zip(("files", "batches", "records"), verdict.counts, strict=True):
             report.counts[name] += count

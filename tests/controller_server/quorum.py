@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -37,7 +37,9 @@ QUICK = {"controller.quorum.fetch.timeout.ms": 1000}
 class Controllers:
     """Members by id, each with its directory; those that run are in `running`. An async context manager that kills what is left."""
 
-    def __init__(self, folder: Path, count: int = 3, settings: Mapping[str, object] | None = None, *, dynamic: bool = True) -> None:
+    def __init__(
+        self, folder: Path, count: int = 3, settings: Mapping[str, object] | None = None, *, dynamic: bool = True, words: Sequence[str] = ()
+    ) -> None:
         self.ports = dict(zip(range(1, count + 1), free_ports(count), strict=True))
         addresses = {id: f"localhost:{port}" for id, port in self.ports.items()}
         if dynamic:
@@ -51,8 +53,8 @@ class Controllers:
         for id, port in self.ports.items():
             own = controller_settings(id, port, folder / f"node-{id}", quorum)
             self.configs[id] = write_config(folder / f"{id}.properties", own, PATIENT, settings or {})
-            words = ["format", "-t", CLUSTER_ID, "-c", str(self.configs[id])]
-            done = run_main(kafka_storage, [*words, "--initial-controllers", initial] if dynamic else words, cwd=folder)
+            asked = ["format", "-t", CLUSTER_ID, "-c", str(self.configs[id]), *words]
+            done = run_main(kafka_storage, [*asked, "--initial-controllers", initial] if dynamic else asked, cwd=folder)
             assert done.status == 0, done.stderr
 
     async def __aenter__(self) -> Controllers:

@@ -27,12 +27,12 @@ from metashell.server.records import LOG_NAME, check_log, log_batches, records_o
 from metashell.values import OffsetAndEpoch
 from tests.running import run_main
 from tests.server.quorum import CLUSTER_ID, LIMIT_S, Quorum, eventually, run
-from tests.unknown_rows import CONTROL_ROWS, DATA_ROWS, FIRST_OFFSET, ROWS, level, make_directory, servers
+from tests.unknown_rows import BEGINNINGS, CONTROL_ROWS, DATA_ROWS, FIRST_OFFSET, ROWS, level, make_directory, servers
 from tests.verify.making import topic_value
 from tools.interop.nodes import controller_settings, free_ports, write_config
 
 KAFKA = {one["row"]: one for one in servers() if one["release"] == "4.4.0"}
-ENDS = [row for row in ROWS if KAFKA[row]["did"] == "ends"]
+ENDS = [row for row in (*DATA_ROWS, *CONTROL_ROWS) if KAFKA[row]["did"] == "ends"]
 SERVES = [row for row in ROWS if KAFKA[row]["did"] == "serves"]
 NOT_NEWER = {"frame version 0", "no value", "metadata.version 6"}
 """What no newer release wrote."""
@@ -77,7 +77,7 @@ def test_it_serves_where_a_real_one_does_with_the_same_image(tmp_path: Path, row
         controller = ControllerServer(load_config(str(config_of(tmp_path, row))))
         await controller.start()
         try:
-            await eventually(lambda: controller.is_active and controller.machine.is_caught_up)
+            await eventually(lambda: controller.is_active and controller.image.features.metadata_version is not None)
             return controller.image
         finally:
             await controller.kill()
@@ -96,6 +96,22 @@ def test_it_ends_where_a_real_one_does_before_it_votes_or_listens(tmp_path: Path
     assert f"{LOG_NAME}: {REASONS.get(row, 'offset')}" in line
     assert line.endswith(ADVICE) == (row not in NOT_NEWER)
     assert (files_of(tmp_path) == before) == (row not in FOUND_LATER)
+
+
+NO_LEVEL = "No FeatureLevelRecord for metadata.version was found in the bootstrap metadata"
+NO_BEGINNING = "the log has records, and no metadata.version by which to read them"
+
+
+@pytest.mark.parametrize("row", [row for row in BEGINNINGS if KAFKA[row]["did"] == "ends"])
+def test_it_leads_no_new_cluster_without_a_level_that_it_supports(tmp_path: Path, row: str) -> None:
+    outcome = run_main(server, [str(config_of(tmp_path, row))], cwd=tmp_path)
+    assert outcome.status == 1
+    *said, line = outcome.stderr.splitlines()
+    if BEGINNINGS[row].log is not None:
+        assert line.endswith(NO_BEGINNING) and not any("the active controller" in one for one in said)
+    else:
+        assert not said
+        assert line.endswith(NO_LEVEL if "without a level" in row or "no level" in row or row.endswith("with no record") else ADVICE)
 
 
 def batches_of(folder: Path, row: str) -> tuple[MetadataLog, list[RecordBatch]]:
@@ -186,5 +202,5 @@ def test_an_observer_with_an_empty_directory_ends_before_it_registers(tmp_path: 
 
 
 def test_the_rows_are_those_that_real_servers_were_started_on() -> None:
-    assert list(KAFKA) == list(ROWS) == [*DATA_ROWS, *CONTROL_ROWS]
+    assert list(KAFKA) == list(ROWS) == [*DATA_ROWS, *CONTROL_ROWS, *BEGINNINGS]
     assert issubclass(UnknownRecordError, MetashellError)

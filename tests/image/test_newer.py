@@ -23,7 +23,7 @@ WORDS = {
     "field": "TOPIC_RECORD version 1 (1 record, at offset 11): topics and partitions may lack what it says",
     "tag": "TOPIC_RECORD tag 9 (1 record, at offset 11): topics and partitions may lack what it says",
     "version_tag": "TOPIC_RECORD version 1 (1 record, at offset 11): topics and partitions may lack what it says",
-    "version": "TOPIC_RECORD version 1 (1 record, at offset 11): all of it was applied",
+    "version": "TOPIC_RECORD version 1 (1 record, at offset 11): all that is known was applied",
     "feature": "future.version 3: all that is known was applied",
     "share": "share.version 3: all that is known was applied",
     "level": "metadata.version 40: all that is known was applied",
@@ -44,6 +44,14 @@ def test_one_line_names_it_its_place_and_what_may_be_missing(kind: str) -> None:
 def test_only_what_was_not_applied_is_a_fault(kind: str) -> None:
     image = image_of(kind)
     assert len(image.faults) == (len(NEWER[kind]) if kind in ("record", "frame", "field") else 0)
+
+
+def test_records_of_a_kind_are_counted_and_not_kept_one_by_one() -> None:
+    from metashell.image import load_image
+
+    image = load_image(ListSource(log=[batch_of_values(NEWER["tag"] * 300, 10), batch_of_values(NEWER["tag"] * 200, 310)]))
+    assert [(part.records, part.offset) for part in newer_parts(image)] == [(500, 10)]
+    assert len(image.unread) == 1
 
 
 def test_what_is_known_is_not_newer() -> None:

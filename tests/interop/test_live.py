@@ -15,7 +15,7 @@ import pytest
 
 from metashell.cli.dump_log import main as dump_log
 from metashell.cli.kafka_shell import main as kafka_shell
-from metashell.cli.kafka_storage import main as kafka_storage
+from metashell.cli.storage import main as storage
 from metashell.client.client import Client
 from metashell.client.errors import ConnectError
 from metashell.codec.messages import CreateAclsRequest, CreateTopicsRequest, IncrementalAlterConfigsRequest
@@ -133,7 +133,7 @@ def prepare(
     for id, part in parts.items():
         config = write_config(folder / f"node-{id}.properties", part, settings or {})
         outcome = run_main(
-            kafka_storage, ["format", "-t", CLUSTER_ID, "-c", str(config), *(["-s"] if standalone else []), *RELEASES[version]], cwd=folder
+            storage, ["format", "-t", CLUSTER_ID, "-c", str(config), *(["-s"] if standalone else []), *RELEASES[version]], cwd=folder
         )
         assert outcome.status == 0, outcome
     return Quorum(version, Cluster(lambda tool, *words: kafka_command(version, tool, *words), folder), named, broker_port)

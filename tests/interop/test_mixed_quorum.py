@@ -14,7 +14,7 @@ from shutil import rmtree
 
 import pytest
 
-from metashell.cli.kafka_storage import main as kafka_storage
+from metashell.cli.storage import main as storage
 from metashell.raft.messages import ReplicaState
 from metashell.values import uuid_text
 from tests.java import BEFORE, KAFKA, jars, java, kafka, kafka_command
@@ -82,7 +82,7 @@ def quorum_of(tmp_path: Path) -> Iterator[Made]:
             for id, port in made.ports.items():
                 config = write_config(made.config(id), controller_settings(id, port, made.directory(id), filled), QUIET)
                 words = [word.format(**ports) for word in words_of(id)]
-                outcome = run_main(kafka_storage, ["format", "-t", CLUSTER_ID, "-c", str(config), *words], cwd=tmp_path)
+                outcome = run_main(storage, ["format", "-t", CLUSTER_ID, "-c", str(config), *words], cwd=tmp_path)
                 assert outcome.status == 0, outcome
             return made
 
@@ -337,7 +337,7 @@ def test_ours_leads_kafkas_controllers_and_kafkas_tool_replaces_the_disk_of_one(
     quorum.end(1)
     rmtree(quorum.directory(1))
     words = ["format", "-t", CLUSTER_ID, "-c", str(quorum.config(1)), "--no-initial-controllers"]
-    assert run_main(kafka_storage, words, cwd=quorum.place.folder).status == 0
+    assert run_main(storage, words, cwd=quorum.place.folder).status == 0
     quorum.start(1)
     quorum.wait_for("1 observes", lambda described: any(is_new(state) and state.log_end_offset > 0 for state in described.observers))
     ask_tool(quorum, OURS, "--command-config", str(quorum.config(1)), "add-controller")

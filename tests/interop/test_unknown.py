@@ -46,7 +46,7 @@ def start_each(folder: Path, version: str) -> list[dict[str, str]]:
             if line.count("\t") == 2 and line.partition("\t")[0] in left:
                 config, did, why = line.split("\t")
                 said = why if did == "serves" else _reason(causes, why)
-                found.append({"row": left.pop(config), "release": version, "did": did, "said": said})
+                found.append({"row": left.pop(config), "release": version, "did": did, "said": said.replace(f"{folder}/", "")})
                 causes.clear()
         assert len(left) < before, done.stdout.decode()
     return found

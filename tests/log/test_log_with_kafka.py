@@ -17,7 +17,7 @@ from metashell.log.metadata_log import MetadataLog
 from metashell.log.names import METADATA_DIRECTORY
 from metashell.log.quorum_state import read_quorum_state, write_quorum_state
 from metashell.log.segment import read_batches
-from metashell.values import OffsetAndEpoch
+from metashell.values import BOOTSTRAP_SNAPSHOT_ID
 from tests.java import KAFKA, jars, java, kafka, kafka_command
 from tests.log.log_history import batches_of, end_of
 from tests.running import run_main
@@ -26,7 +26,7 @@ from tools.interop.nodes import Cluster, cluster, controller_settings, free_port
 pytestmark = pytest.mark.slow
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
-RELEASES = {KAFKA: (), "3.9.2": ("-r", "3.9")}
+RELEASES = {KAFKA: (), "3.9.2": ("-r", "3.9", "--layout", "4.3")}
 NO_OP_RECORD = b"\x01\x14\x00\x00"
 """A NoOpRecord as a metadata record: frame version 1, type 20, version 0, no tagged fields."""
 
@@ -162,11 +162,10 @@ def test_a_directory_that_we_wrote_starts_a_controller(nodes: tuple[str, Cluster
         batches = [item.data for item in read_batches(file) if hasattr(item, "header")]
 
     log_dir.mkdir()
-    for name in ("meta.properties", "bootstrap.checkpoint"):
-        (log_dir / name).write_bytes((source / name).read_bytes())
+    for path in (path for path in source.iterdir() if path.name in ("meta.properties", "bootstrap.checkpoint")):
+        (log_dir / path.name).write_bytes(path.read_bytes())
     log = MetadataLog.open(str(log_dir), segment_size=4000, index_interval=500)
-    bootstrap = OffsetAndEpoch(0, 0)
-    part = log.create_snapshot(bootstrap)
+    part = log.create_snapshot(BOOTSTRAP_SNAPSHOT_ID)
     part.append((source / METADATA_DIRECTORY / f"{0:020d}-{0:010d}.checkpoint").read_bytes())
     part.freeze()
     log.write_leader_epochs([(1, 0)])

@@ -10,16 +10,20 @@ from pathlib import Path
 import pytest
 
 from metashell.cli.verify import main as verify
+from metashell.codec.releases import RELEASES, Release
 from metashell.demo import demo_directory
 from metashell.forms import Display
 from metashell.log.files import RegularFile
+from metashell.log.names import METADATA_DIRECTORY
+from metashell.options.verify_tools import JUDGED
 from metashell.verify import VerifyOptions, run_verify
 from metashell.verify.start.batches import placed_batches
-from metashell.verify.start.forecast import forecast
+from metashell.verify.start.forecast import JUDGED_RELEASES, forecast
 from metashell.verify.start.verdict import Ends, StartVerdict
 from tests.interop.start_bases import CHECKPOINT, LOG, make_base
 from tests.interop.start_cases import cases
 from tests.running import run_main
+from tests.unknown_rows import make_directory, servers
 
 CASES = cases()
 
@@ -108,6 +112,36 @@ def test_what_kafka_ends_over_is_named(tmp_path: Path, name: str, reason: str):
     assert reason in verdict.reason
 
 
+def released(name: str) -> Release:
+    """A release of the table by the name of one of its patches."""
+    return next(release for release in RELEASES if name.startswith(f"{release.name}."))
+
+
+@pytest.mark.parametrize("told", servers(), ids=lambda told: f"{told['release']}-{told['row']}")
+def test_a_log_of_a_newer_release_is_judged_as_real_servers_took_it(tmp_path: Path, told: dict[str, str]):
+    place = make_directory(tmp_path / "d", told["row"]).directory
+    verdict = forecast(str(place), str(place / METADATA_DIRECTORY), release=released(told["release"]))
+    assert verdict.starts == (told["did"] == "serves"), verdict.reason
+    assert (verdict.starts and not any(" ignores " in fault for fault in verdict.unnoticed)) == (verdict.release in verdict.releases)
+
+
+def test_the_answer_names_the_releases_that_would_start(tmp_path: Path):
+    place = make_directory(tmp_path / "d", "share.version 2").directory
+    verdict = forecast(str(place), str(place / METADATA_DIRECTORY), release=released("4.3.1"))
+    reason = "replay fails at offset 3: share.version 2 is not supported: 0 to 1 are; Kafka 4.4 supports it; 4.4 would"
+    assert str(verdict) == f"Kafka 4.3 would not start: {place}/{METADATA_DIRECTORY}/{0:020d}.log: byte 207: {reason}"
+    place = make_directory(tmp_path / "e", "nothing unknown").directory
+    verdict = forecast(str(place), str(place / METADATA_DIRECTORY))
+    assert str(verdict) == "Kafka 4.4 would start (log from offset 0 to 4, epoch 1) and lose nothing; 4.3 would start too"
+    place = make_directory(tmp_path / "f", "UnregisterControllerRecord").directory
+    verdict = forecast(str(place), str(place / METADATA_DIRECTORY), release=released("4.3.1"))
+    assert "offset 4: UNREGISTER_CONTROLLER_RECORD is a type of record that Kafka 4.3 does not know; 4.4 would" in str(verdict)
+
+
+def test_the_command_line_knows_the_releases_of_the_table():
+    assert tuple(release.name for release in JUDGED_RELEASES) == JUDGED
+
+
 def test_another_node_than_the_configured_one_is_refused(tmp_path: Path):
     place = make_base(tmp_path / "d", "log")
     assert forecast(str(tmp_path / "d"), str(place), 1).is_safe
@@ -152,7 +186,7 @@ def test_lines_and_status(tmp_path: Path):
     done = run_main(verify, ["--start-safe", str(sound)], cwd=tmp_path)
     assert (done.status, done.stderr) == (0, "")
     first, summary = done.stdout.decode().splitlines()
-    assert first == f"{sound}: Kafka would start (log from offset 0 to {LOG.end}, epoch 2) and lose nothing"
+    assert first == f"{sound}: Kafka 4.4 would start (log from offset 0 to {LOG.end}, epoch 2) and lose nothing; 4.3 would start too"
     assert summary.endswith(": fine")
     done = run_main(verify, ["--start-safe", str(bad)], cwd=tmp_path)
     assert done.status == 1
@@ -162,7 +196,7 @@ def test_lines_and_status(tmp_path: Path):
     assert cut.startswith(f"{place}: error: Kafka would cut this file to {at} bytes and lose ")
     assert ", because CRC-32C" in cut
     assert summary.endswith(": 2 errors, 0 warnings")
-    assert answer.endswith(f"epoch 2) and lose offsets {LOG.end - 21} to {LOG.end - 1}")
+    assert answer.endswith(f"epoch 2) and lose offsets {LOG.end - 21} to {LOG.end - 1}; 4.3 would start too")
 
 
 def test_json_has_the_verdicts(tmp_path: Path):
@@ -172,8 +206,10 @@ def test_json_has_the_verdicts(tmp_path: Path):
     assert set(value) == {"findings", "starts", "summary"}
     (start,) = value["starts"]
     assert set(start) == {
-        "kind", "path", "starts", "safe", "reason", "start_offset", "end_offset", "epoch", "changes", "lost", "unnoticed", "not_judged",
+        "kind", "path", "release", "releases",
+        "starts", "safe", "reason", "start_offset", "end_offset", "epoch", "changes", "lost", "unnoticed", "not_judged",
     }  # fmt: skip
+    assert (start["release"], start["releases"]) == ("4.4", ["4.3", "4.4"])
     assert (start["kind"], start["starts"], start["safe"], start["end_offset"]) == ("start", True, True, LOG.end)
 
 
@@ -183,13 +219,16 @@ def test_a_configuration_names_the_node(tmp_path: Path):
     config.write_text("node.id=7\n")
     done = run_main(verify, ["--start-safe", "-c", str(config), str(tmp_path / "d")], cwd=tmp_path)
     assert done.status == 1
-    assert b"Kafka would not start: " in done.stdout
+    assert b"Kafka 4.4 would not start: " in done.stdout
     assert b"configured as node 7" in done.stdout
     config.write_text("process.roles=controller\n")
     assert run_main(verify, ["--start-safe", "-c", str(config), str(tmp_path / "d")], cwd=tmp_path).status != 0
 
 
-@pytest.mark.parametrize("words", (["--start-safe", "--deep"], ["--start-safe", "--digest=3"], ["-c", "x"]))
+@pytest.mark.parametrize(
+    "words",
+    (["--start-safe", "--deep"], ["--start-safe", "--digest=3"], ["-c", "x"], ["--release", "4.3"]),
+)
 def test_options_that_do_not_go_together_are_refused(tmp_path: Path, words: list[str]):
     done = run_main(verify, [*words, str(tmp_path)], cwd=tmp_path)
     assert done.status == 2
@@ -201,7 +240,7 @@ def test_folders_are_searched_and_partitions_are_named_as_not_judged(tmp_path: P
     (tmp_path / "node-1" / "d1" / "orders-0").mkdir()
     done = run_main(verify, ["--start-safe", str(tmp_path)], cwd=tmp_path)
     assert done.status == 0
-    assert b"and lose nothing; 1 other directories were not judged" in done.stdout
+    assert b"and lose nothing; 4.3 would start too; 1 other directories were not judged" in done.stdout
     (tmp_path / "node-1" / "d2").mkdir()
     (tmp_path / "node-1" / "d2" / "meta.properties").write_text("version=1\n")
     assert b"; 2 other directories were not judged" in run_main(verify, ["--start-safe", str(tmp_path)], cwd=tmp_path).stdout
@@ -224,7 +263,7 @@ def test_a_copy_of_the_log_is_found_by_what_it_holds(tmp_path: Path):
         shutil.copy(path, copy)
     done = run_main(verify, ["--start-safe", str(tmp_path / "copies")], cwd=tmp_path)
     assert done.status == 1
-    assert f"{tmp_path}/copies: Kafka would not start: {tmp_path}/copies/meta.properties: is missing" in done.stdout.decode()
+    assert f"{tmp_path}/copies: Kafka 4.4 would not start: {tmp_path}/copies/meta.properties: is missing" in done.stdout.decode()
 
 
 def test_nothing_is_changed(tmp_path: Path):

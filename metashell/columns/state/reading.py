@@ -34,7 +34,7 @@ class Cluster(NamedTuple):
     @property
     def fault_count(self) -> int:
         """How many records are not in the state, or not all of them is."""
-        return len(self.image.faults) + sum(not fault.is_whole for fault in self.image.unread)
+        return len(self.image.faults) + sum(fault.record_count for fault in self.image.unread if not fault.is_whole)
 
 
 class NoMetadataError(PathError):

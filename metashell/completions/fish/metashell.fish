@@ -12,7 +12,7 @@ function __metashell_valued
         case kafka-dump-log
             string split ' ' -- '--files --max-bytes --max-message-size'
         case metashell-verify
-            string split ' ' -- '--config -c --output -o --max-decompressed'
+            string split ' ' -- '--release --config -c --output -o --max-decompressed'
         case metashell-bundle
             string split ' ' -- '--out --mapping --output -o --max-decompressed'
         case metashell-rehearse
@@ -20,7 +20,7 @@ function __metashell_valued
         case metashell-simulate:rebalance
             string split ' ' -- '--members --partitions --topics --strategy --scenario --seed --assume --html --output -o'
         case metashell-storage:format
-            string split ' ' -- '--config -c --cluster-id -t --add-scram -S --add-scram-file --release-version -r --feature -f --initial-controllers -I --output -o'
+            string split ' ' -- '--config -c --cluster-id -t --add-scram -S --add-scram-file --release-version -r --feature -f --initial-controllers -I --layout --output -o'
         case metashell-storage:info
             string split ' ' -- '--config -c --output -o'
         case metashell-storage:version-mapping
@@ -77,6 +77,8 @@ function __metashell_valued
             string split ' ' -- '--server-config --id --directory-id -d --endpoint --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-quorum:remove-controller
             string split ' ' -- '--directory-id -d --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-quorum:unregister-controller
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-topics:list
             string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-topics:describe
@@ -486,7 +488,7 @@ complete -c kafka-shell -n '__metashell_command_is health' -l stuck-after -x -d 
 complete -c kafka-shell -n '__metashell_command_is health' -l lag-after -x -d 'how long a broker or voter may lag, by default 10s'
 complete -c kafka-shell -n '__metashell_command_is health' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is health' -l help -s h -d 'show the help and exit'
-complete -c kafka-shell -n '__metashell_command_is health; and __metashell_words_are_at_least 1' -x -a 'incomplete not_followed empty leaderless offline under_min_isr under_replicated unclean stuck_reassignment unregistered_replica offline_directory fenced vanished unregistered_voter lagging unsupported_feature unreadable_min_isr fault at_min_isr elr not_preferred reassigning unassigned_directory cordoned_directory racks shutting_down'
+complete -c kafka-shell -n '__metashell_command_is health; and __metashell_words_are_at_least 1' -x -a 'incomplete not_followed empty leaderless offline under_min_isr under_replicated unclean stuck_reassignment unregistered_replica offline_directory fenced vanished unregistered_voter lagging unsupported_feature unreadable_min_isr no_metadata_version fault newer_record at_min_isr elr not_preferred reassigning unassigned_directory cordoned_directory racks shutting_down newer_level holds_upgrade acl_range'
 complete -c kafka-shell -n '__metashell_words_are 0' -x -a help -d 'list the commands'
 complete -c kafka-shell -n '__metashell_command_is help' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is help' -l help -s h -d 'show the help and exit'
@@ -544,8 +546,8 @@ complete -c kafka-shell -n '__metashell_words_are 0' -x -a tree -d 'show directo
 complete -c kafka-shell -n '__metashell_command_is tree' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is tree' -l help -s h -d 'show the help and exit'
 complete -c kafka-shell -n '__metashell_command_is tree; and __metashell_words_are_at_least 1' -x -a '(__metashell_nodes)'
-complete -c kafka-shell -n '__metashell_words_are 0' -x -a unregister -d 'let the cluster forget brokers that are gone for good'
-complete -c kafka-shell -n '__metashell_command_is unregister' -l force -d 'also a broker that is not fenced'
+complete -c kafka-shell -n '__metashell_words_are 0' -x -a unregister -d 'let the cluster forget brokers and controllers that are gone for good'
+complete -c kafka-shell -n '__metashell_command_is unregister' -l force -d 'also a broker that is not fenced, and a controller that votes or runs'
 complete -c kafka-shell -n '__metashell_command_is unregister' -l dry-run -s n -d 'change nothing: show what would be done'
 complete -c kafka-shell -n '__metashell_command_is unregister' -l yes -s y -d 'do it without asking'
 complete -c kafka-shell -n '__metashell_command_is unregister' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
@@ -633,6 +635,7 @@ complete -c metashell-verify -f
 complete -c metashell-verify -l deep -d 'decode every record of metadata, groups, transactions and share groups'
 complete -c metashell-verify -l digest -d 'print a hash of each path’s image of everything before OFFSET, as checkpoints are named; by default see above'
 complete -c metashell-verify -l start-safe -d 'instead, predict whether Kafka would start, what it would cut or delete, and what would be lost'
+complete -c metashell-verify -l release -x -a '3.9 4.0 4.1 4.2 4.3 4.4' -d 'the release to predict for, from 3.9; by default the newest known'
 complete -c metashell-verify -l config -s c -r -F -d 'the server’s configuration, for --start-safe: a directory of another node.id is refused'
 complete -c metashell-verify -l output -s o -x -a 'text json jsonl' -d 'form of the output'
 complete -c metashell-verify -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
@@ -700,6 +703,7 @@ complete -c metashell-storage -n '__metashell_command_is format' -l feature -s f
 complete -c metashell-storage -n '__metashell_command_is format' -l standalone -s s -d 'this controller is the only voter of a new dynamic quorum'
 complete -c metashell-storage -n '__metashell_command_is format' -l no-initial-controllers -s N -d 'this node joins a dynamic quorum that others form'
 complete -c metashell-storage -n '__metashell_command_is format' -l initial-controllers -s I -x -d 'the voters of a new dynamic quorum, id@host:port:directory-id separated by commas, the same on all of them'
+complete -c metashell-storage -n '__metashell_command_is format' -l layout -x -a '4.4 4.3' -d 'whose directories: servers before 4.4 need 4.3’s, which later ones read too (by default 4.3’s for a --release-version up to 4.3)'
 complete -c metashell-storage -n '__metashell_command_is format' -l dry-run -d 'check everything and show what would be written, but write nothing'
 complete -c metashell-storage -n '__metashell_command_is format' -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
 complete -c metashell-storage -n '__metashell_command_is format' -l output -s o -x -a 'text json kafka' -d 'form of the output'
@@ -729,14 +733,14 @@ complete -c kafka-storage -n '__metashell_command_is format' -l config -s c -r -
 complete -c kafka-storage -n '__metashell_command_is format' -l cluster-id -s t -x -d 'The cluster ID to use.'
 complete -c kafka-storage -n '__metashell_command_is format' -l add-scram -s S -x -d 'A SCRAM_CREDENTIAL to add to the __cluster_metadata log e.g. ’SCRAM-SHA-256=[name=alice,password=alice-secret]’ ’SCRAM-SHA-512=[name=alice,iterations=8192,salt="N3E=",saltedpassword="YCE="]’'
 complete -c kafka-storage -n '__metashell_command_is format' -l ignore-formatted -s g -d 'When this option is passed, the format command will skip over already formatted directories rather than failing.'
-complete -c kafka-storage -n '__metashell_command_is format' -l release-version -s r -x -d 'The release version to use for the initial feature settings. The minimum is 3.3-IV3; the default is 4.3-IV0'
+complete -c kafka-storage -n '__metashell_command_is format' -l release-version -s r -x -d 'The release version to use for the initial feature settings. The minimum is 3.3-IV3; the default is 4.4-IV2. Note: formatted directories are not forward-compatible — the broker version must be greater than or equal to the kafka-storage tool that formatted the directory, regardless of this setting.'
 complete -c kafka-storage -n '__metashell_command_is format' -l feature -s f -x -d 'The setting to use for a specific feature, in feature=level format. For example: `kraft.version=1`.'
 complete -c kafka-storage -n '__metashell_command_is format' -l standalone -s s -d 'Used to initialize a controller as a single-node dynamic quorum. When setting this flag, the controller.quorum.voters config must not be set, and controller.quorum.bootstrap.servers is set instead.'
 complete -c kafka-storage -n '__metashell_command_is format' -l no-initial-controllers -s N -d 'Used to initialize a server without specifying a dynamic quorum. When setting this flag, the controller.quorum.voters config should not be set, and controller.quorum.bootstrap.servers is set instead.'
 complete -c kafka-storage -n '__metashell_command_is format' -l initial-controllers -s I -x -d 'Used to initialize a server with the specified dynamic quorum. The argument is a comma-separated list of id@hostname:port:directory. The same values must be used to format all nodes. For example: 0@example.com:8082:JEXY6aqzQY-32P5TStzaFg,1@example.com:8083:MvDxzVmcRsaTz33bUuRU6A,2@example.com:8084:07R5amHmR32VDA6jHkGbTA . When setting this flag, the controller.quorum.voters config must not be set, and controller.quorum.bootstrap.servers is set instead.'
 complete -c kafka-storage -n '__metashell_command_is format' -l help -s h -d 'show the help and exit'
 complete -c kafka-storage -n '__metashell_words_are 0' -x -a version-mapping -d 'Look up the corresponding features for a given metadata version. Using the command with no --release-version argument will return the mapping for the latest stable metadata version'
-complete -c kafka-storage -n '__metashell_command_is version-mapping' -l release-version -s r -x -d 'The release version to use for the corresponding feature mapping. The minimum is 3.3-IV3; the default is 4.3-IV0'
+complete -c kafka-storage -n '__metashell_command_is version-mapping' -l release-version -s r -x -d 'The release version to use for the corresponding feature mapping. The minimum is 3.3-IV3; the default is 4.4-IV2'
 complete -c kafka-storage -n '__metashell_command_is version-mapping' -l help -s h -d 'show the help and exit'
 complete -c kafka-storage -n '__metashell_words_are 0' -x -a feature-dependencies -d 'Look up dependencies for a given feature version. If the feature is not known or the version not yet defined, an error is thrown. Multiple features can be specified.'
 complete -c kafka-storage -n '__metashell_command_is feature-dependencies' -l feature -s f -x -d 'The features and their versions to look up dependencies for, in feature=version format. For example: `metadata.version=5`.'
@@ -823,7 +827,7 @@ complete -c kafka-features -n '__metashell_command_is disable' -l feature -x -d 
 complete -c kafka-features -n '__metashell_command_is disable' -l unsafe -d 'Disable this feature flag even if it may irreversibly destroy metadata.'
 complete -c kafka-features -n '__metashell_command_is disable' -l dry-run -d 'Perform a dry-run of this disable operation.'
 complete -c kafka-features -n '__metashell_command_is disable' -l help -s h -d 'show the help and exit'
-complete -c kafka-features -n '__metashell_words_are 0' -x -a version-mapping -d 'Look up the corresponding features for a given metadata version. Using the command with no --release-version  argument will return the mapping for the latest stable metadata version'
+complete -c kafka-features -n '__metashell_words_are 0' -x -a version-mapping -d 'Look up the corresponding features for a given metadata version. Using the command with no --release-version argument will return the mapping for the latest stable metadata version'
 complete -c kafka-features -n '__metashell_command_is version-mapping' -l release-version -x -d 'The release version to use for the corresponding feature mapping. The minimum is 3.3-IV3; the default is 4.4-IV2'
 complete -c kafka-features -n '__metashell_command_is version-mapping' -l help -s h -d 'show the help and exit'
 complete -c kafka-features -n '__metashell_words_are 0' -x -a feature-dependencies -d 'Look up dependencies for a given feature version. If the feature is not known or the version not yet defined, an error is thrown. Multiple features can be specified.'
@@ -877,6 +881,7 @@ complete -c metashell-quorum -n '__metashell_command_is add-controller' -l timeo
 complete -c metashell-quorum -n '__metashell_command_is add-controller' -l help -s h -d 'show the help and exit'
 complete -c metashell-quorum -n '__metashell_words_are 0' -x -a remove-controller -d 'take a controller’s vote away'
 complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l directory-id -s d -x -d 'its directory.id, as meta.properties has it'
+complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l unregister -d 'also remove its registration, once it has no vote'
 complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l force -d 'also where the rest may not be able to elect a leader'
 complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l dry-run -d 'change nothing: show what would be done, and whether the cluster would refuse it'
 complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l yes -s y -d 'do it without asking, also what can lose data or availability'
@@ -887,6 +892,17 @@ complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l co
 complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l timeout -x -d 'give up after this time'
 complete -c metashell-quorum -n '__metashell_command_is remove-controller' -l help -s h -d 'show the help and exit'
+complete -c metashell-quorum -n '__metashell_words_are 0' -x -a unregister-controller -d 'let the cluster forget a controller that is gone for good'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l force -d 'also a controller that votes or runs'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l dry-run -d 'change nothing: show what would be done, and whether the cluster would refuse it'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l yes -s y -d 'do it without asking, also what can lose data or availability'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l timeout -x -d 'give up after this time'
+complete -c metashell-quorum -n '__metashell_command_is unregister-controller' -l help -s h -d 'show the help and exit'
 complete -c metashell-topics -f
 complete -c metashell-topics -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-topics -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
@@ -1178,7 +1194,7 @@ complete -c metashell-acls -n '__metashell_command_is list' -l help -s h -d 'sho
 complete -c metashell-acls -n '__metashell_words_are 0' -x -a add -d 'allow or deny principals something'
 complete -c metashell-acls -n '__metashell_command_is add' -l allow-principal -l allow -x -d 'User:NAME, or NAME alone'
 complete -c metashell-acls -n '__metashell_command_is add' -l deny-principal -l deny -x -d 'likewise, denied'
-complete -c metashell-acls -n '__metashell_command_is add' -l host -x -d 'the address that they connect from (*, any)'
+complete -c metashell-acls -n '__metashell_command_is add' -l host -x -d 'the address that they connect from (*, any), from 4.4-IV1 on also a range: 10.0.0.0/8'
 complete -c metashell-acls -n '__metashell_command_is add' -l operation -x -d 'READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE, CREATE_TOKENS, DESCRIBE_TOKENS, TWO_PHASE_COMMIT or ALL, in any case'
 complete -c metashell-acls -n '__metashell_command_is add' -l producer -d 'the operations of a producer'
 complete -c metashell-acls -n '__metashell_command_is add' -l consumer -d 'the operations of a consumer'

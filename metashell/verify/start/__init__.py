@@ -1,4 +1,4 @@
-"""Whether Apache Kafka 4.3.1 would start on a disk, what it would cut or delete, and what would be lost by that.
+"""Whether Apache Kafka would start on a disk, in each release, what it would cut or delete, and what would be lost by that.
 
 Promises:
 - Nothing is written: Kafka's own rules are carried out on paper, in Kafka's order, up to the step at which it would end.

@@ -4,27 +4,43 @@ from __future__ import annotations
 
 import os
 
+from metashell.codec.metadata_version import METADATA_VERSION, level_name
+from metashell.codec.releases import NEWEST_RELEASE, Release, releases_from, unsupported_features
 from metashell.errors import LogCorruptError
 from metashell.log.files import RegularFile, open_regular
 from metashell.log.names import BOOTSTRAP_SNAPSHOT, LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, QUORUM_STATE
 from metashell.log.segment import BadBatch, read_batches
 from metashell.log.tail import Tail
 from metashell.log.text_checkpoints import read_leader_epochs
+from metashell.values import BOOTSTRAP_SNAPSHOT_ID
 from metashell.verify.start.load import Start, StartLog
 from metashell.verify.start.replay import Replay
 from metashell.verify.start.segments import Segment
 from metashell.verify.start.verdict import Action, Change, Ends, StartVerdict
 
+JUDGED_RELEASES = releases_from("3.9")
+_IGNORING_CHECKPOINT = releases_from("4.3")
+"""Those that do not replay the records of the checkpoint 0-0; earlier ones take it for a snapshot like any other."""
+_BOOTSTRAPPED_BY_CHECKPOINT = releases_from("4.4")
+"""Those whose first leader writes these records into the log."""
 
-def forecast(log_directory: str, directory: str, node_id: int | None = None, not_judged: tuple[str, ...] = ()) -> StartVerdict:
+
+def forecast(
+    log_directory: str,
+    directory: str,
+    node_id: int | None = None,
+    not_judged: tuple[str, ...] = (),
+    release: Release = NEWEST_RELEASE,
+) -> StartVerdict:
     """What Kafka would do with the metadata log in `directory` when it starts on `log_directory`. Errors: OSError."""
-    return _Forecast(log_directory, directory, node_id, not_judged).run()
+    return _Forecast(log_directory, directory, node_id, not_judged, release).run()
 
 
 class _Forecast:
-    def __init__(self, log_directory: str, directory: str, node_id: int | None, not_judged: tuple[str, ...]) -> None:
+    def __init__(self, log_directory: str, directory: str, node_id: int | None, not_judged: tuple[str, ...], release: Release) -> None:
         self._directory = directory
-        self._verdict = StartVerdict(log_directory, not_judged=not_judged)
+        self._release = release
+        self._verdict = StartVerdict(log_directory, release.name, not_judged=not_judged)
         self._start = Start(log_directory, directory, node_id)
         self._lost: list[tuple[int, int]] = []
 
@@ -41,6 +57,11 @@ class _Forecast:
                 replay.run()
             finally:
                 verdict.unnoticed += replay.concerns
+            verdict.releases = tuple(release.name for release in JUDGED_RELEASES if self._is_right(replay, release))
+            refusal = self._refusal(replay, self._release)
+            if refusal is not None:
+                raise refusal
+            verdict.unnoticed += self._ignored(replay, self._release)
         except Ends as end:
             if not verdict.changes:
                 self._add_changes(log)
@@ -51,6 +72,39 @@ class _Forecast:
         verdict.counts = len(segments) + len(log.snapshots), len(batches), sum(max(batch.record_count, 0) for batch in batches)
         verdict.lost[:0] = [f"offsets {first} to {last}" for first, last in _merged(self._lost)]
         return verdict
+
+    # ---- the release
+
+    def _is_right(self, replay: Replay, release: Release) -> bool:
+        """Whether a server of the release starts and looks at all that is there."""
+        return self._refusal(replay, release) is None and not self._ignored(replay, release)
+
+    def _refusal(self, replay: Replay, release: Release) -> Ends | None:
+        """The end of a server of a release that does not support what the log has, or what its first leader would write."""
+        replays_first = release not in _IGNORING_CHECKPOINT
+        levels = replay.bootstrap or {} if replays_first else {}
+        if replay.is_empty and not (replays_first and levels):
+            first = self._first_levels(replay, release)
+            if first is not None and METADATA_VERSION not in first:
+                return Ends(self._directory, "the records that formatting left end it: they have no metadata.version")
+            levels = first or {}
+        found = unsupported_features(levels, release)
+        return Ends(self._directory, f"the records that formatting left end it: {found[0].text}") if found else replay.refusal(release)
+
+    def _first_levels(self, replay: Replay, release: Release) -> dict[str, int] | None:
+        """The levels that formatting left for the first leader; None where a release finds none, and takes its own newest one."""
+        bootstrap = self._start.log.bootstrap
+        return replay.bootstrap if replay.bootstrap is not None and release in _BOOTSTRAPPED_BY_CHECKPOINT else bootstrap
+
+    def _ignored(self, replay: Replay, release: Release) -> list[str]:
+        """What formatting left and a server of the release does not look for."""
+        is_seen = release not in _IGNORING_CHECKPOINT or self._first_levels(replay, release) is not None
+        if is_seen or not replay.is_empty or replay.bootstrap is None:
+            return []
+        begun = level_name(METADATA_VERSION, release.newest_level)
+        left = ", ".join(level_name(name, level) for name, level in replay.bootstrap.items())
+        what = f"ignores the records that formatting left ({left}) and begins with {begun} alone"
+        return [f"{BOOTSTRAP_SNAPSHOT}: Kafka {release.name} {what}"]
 
     # ---- changes
 
@@ -120,9 +174,8 @@ class _Forecast:
             lost.append(f"the vote of this node, which may then vote twice: {QUORUM_STATE} is missing, or older than the log")
         if self._lost:
             return
-        if os.path.isdir(self._directory) and os.listdir(self._directory) == [BOOTSTRAP_SNAPSHOT]:
-            return  # as formatting left it
-        is_empty = log.end_offset == 0 and not os.path.exists(os.path.join(self._directory, QUORUM_STATE))
+        is_new = log.snapshot == BOOTSTRAP_SNAPSHOT_ID  # what formatting leaves, and nothing else
+        is_empty = log.end_offset == 0 and not is_new and not os.path.exists(os.path.join(self._directory, QUORUM_STATE))
         if is_empty and (os.path.isdir(self._directory) or self._verdict.not_judged):
             what = "is empty" if os.path.isdir(self._directory) else "is missing"
             lost.append(f"all of the log: {METADATA_DIRECTORY} {what}, and a new one would begin at offset 0")

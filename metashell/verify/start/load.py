@@ -23,7 +23,7 @@ from metashell.values import OffsetAndEpoch
 from metashell.verify.start.epochs import EpochCache
 from metashell.verify.start.names import NameReader
 from metashell.verify.start.segments import Segment, recover_segment
-from metashell.verify.start.small_files import check_bootstrap, check_topic_id, read_election, read_epochs, read_identity
+from metashell.verify.start.small_files import check_topic_id, read_bootstrap, read_election, read_epochs, read_identity
 from metashell.verify.start.verdict import Ends
 
 _EPOCH_MAX = (1 << 31) - 1
@@ -33,7 +33,8 @@ _EPOCH_MAX = (1 << 31) - 1
 class StartLog:
     """What a start has made of a directory so far; it holds what was done when Ends ended it.
 
-    `kept` is the log, `dropped` are segments that go with the reason why, `snapshots` those in use by Kafka's order.
+    `kept` is the log, `dropped` are segments that go with the reason why, `snapshots` those in use by Kafka's order. `bootstrap` are the
+    levels of bootstrap.checkpoint, None without one.
     """
 
     directory: str
@@ -46,6 +47,7 @@ class StartLog:
     epoch: int = 0
     knows_vote: bool = True
     is_loaded: bool = False
+    bootstrap: dict[str, int] | None = None
 
     @property
     def snapshot(self) -> OffsetAndEpoch | None:
@@ -66,7 +68,7 @@ class Start:
     def run(self) -> None:
         """Errors: Ends, where Kafka ends; OSError."""
         meta = read_identity(os.path.join(self._log_directory, META_PROPERTIES), self._node_id)
-        check_bootstrap(os.path.join(self._log_directory, BOOTSTRAP_CHECKPOINT))
+        self.log.bootstrap = read_bootstrap(os.path.join(self._log_directory, BOOTSTRAP_CHECKPOINT))
         epochs = read_epochs(self._path(LEADER_EPOCH_CHECKPOINT))
         self._names.check_producer_snapshots()
         for name in self._names.leftovers():

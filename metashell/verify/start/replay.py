@@ -11,9 +11,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from itertools import groupby
+from typing import NamedTuple
 
 from metashell.codec.batches import RecordBatch
-from metashell.codec.control import LEADER_CHANGE, SNAPSHOT_FOOTER, SNAPSHOT_HEADER
+from metashell.codec.control import KRAFT_VERSION as KRAFT_VERSION_RECORD
+from metashell.codec.control import LEADER_CHANGE, SNAPSHOT_FOOTER, SNAPSHOT_HEADER, read_control_record
+from metashell.codec.frame import RECORD_TYPE_NAMES, FrameError, UnknownRecord, read_metadata_record, refuse_newer_structs
+from metashell.codec.metadata_version import KRAFT_VERSION
+from metashell.codec.releases import Release, knows_record_type, unsupported_features
 from metashell.errors import DecodeError
 from metashell.image import MetadataImage
 from metashell.image.loader import ImageLoader
@@ -27,19 +32,34 @@ from metashell.verify.start.segments import Segment
 from metashell.verify.start.verdict import Ends
 
 MAGIC = 2
-METADATA_VERSION_MIN = 7
-"""3.3-IV3, the oldest that Kafka 4 starts with."""
-_NEWER_VERSION = ", read as version "
-"""As codec/frame.py says of a version that is newer than ours; Kafka reads it, and ends only where that fails."""
+_FEATURE_LEVEL = "FEATURE_LEVEL_RECORD"
+_NO_OP = next(type for type, name in RECORD_TYPE_NAMES.items() if name == "NO_OP_RECORD")
+_HEAD_SIZE = 3
+"""Frame version, type and version of a record, a byte each."""
+
+
+class Seen(NamedTuple):
+    """Where something was replayed first."""
+
+    file: str
+    position: int
+    offset: int
 
 
 class Replay:
-    """Replays what a start kept. `concerns` are what Kafka takes without a word though it cannot be right."""
+    """Replays what a start kept, for all releases at once. `concerns` are what Kafka takes without a word though it cannot be right.
+
+    `levels` has every feature level that a record sets, also one that another record changes later: a controller looks at each as it
+    comes. `bootstrap` are those of the checkpoint that formatting left, None where it has no records.
+    """
 
     def __init__(self, log: StartLog) -> None:
+        self.levels: dict[tuple[str, int], Seen] = {}
+        self.types: dict[int, Seen] = {}
+        self.bootstrap: dict[str, int] | None = None
+        self._usual: set[bytes] = set()
         self._log = log
         self._loader = ImageLoader(snapshot_id=log.snapshot)
-        self._has_records = False
         self._order = OrderCheck(log.start_offset if log.snapshot is None else None)
         self._is_past_snapshot = False
         self.concerns: list[str] = []
@@ -48,10 +68,6 @@ class Replay:
         """The image that the server would have. Errors: Ends; OSError."""
         if self._log.snapshot is not None:
             self._read_snapshot(os.path.join(self._log.directory, checkpoint_name(self._log.snapshot)))
-        if self._log.snapshot == BOOTSTRAP_SNAPSHOT_ID:
-            # It is read like any other, but its records are no state: the first leader writes them into the log.
-            self._end_at_fault(self._loader.image())
-            self._loader, self._has_records = ImageLoader(snapshot_id=self._log.snapshot), False
         for path, batches in groupby(self._in_order(), key=lambda place: place[0]):
             with open_regular(path) as file:
                 for _, placed in batches:
@@ -59,21 +75,32 @@ class Replay:
                     self._watch(batch)
                     self._take(batch, from_snapshot=False)
         image = self._loader.image()
-        self._end_at_fault(image)
-        version = image.features.metadata_version
-        if self._has_records and version is None:
-            raise Ends(self._log.directory, "no metadata.version record is left, so replay fails")
-        if version is not None and version < METADATA_VERSION_MIN:
-            raise Ends(self._log.directory, f"metadata.version {version} is older than Kafka 4 accepts")
-        return image
-
-    def _end_at_fault(self, image: MetadataImage) -> None:
+        for fault in image.unread:
+            self.concerns.append(f"{os.path.basename(fault.file)}: offset {fault.offset}: {fault.record_type}: {fault.reason}")
         for fault in image.faults:
-            if _NEWER_VERSION in fault.reason:
-                self.concerns.append(f"{os.path.basename(fault.file)}: offset {fault.offset}: {fault.record_type}: {fault.reason}")
-                continue
             what = f"{fault.record_type}: {fault.reason}" if fault.record_type else fault.reason
             raise Ends(fault.file, f"replay fails at offset {fault.offset}: {what}", position=fault.position, offset=fault.offset)
+        if not self.is_empty and image.features.metadata_version is None:
+            raise Ends(self._log.directory, "no metadata.version record is left, so replay fails")
+        return image
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing but no-ops and the records of the quorum was replayed, so that a first leader has its first records to write."""
+        return not self.types.keys() - {_NO_OP}
+
+    def refusal(self, release: Release) -> Ends | None:
+        """The end of a server of a release that knows less than the log needs, None where it knows all."""
+        found = [(seen, one.text) for (name, level), seen in self.levels.items() for one in unsupported_features({name: level}, release)]
+        found += [
+            (seen, f"{RECORD_TYPE_NAMES[type]} is a type of record that Kafka {release.name} does not know")
+            for type, seen in self.types.items()
+            if type in RECORD_TYPE_NAMES and not knows_record_type(release, type)
+        ]
+        if not found:
+            return None
+        seen, what = min(found, key=lambda one: one[0].offset)
+        return Ends(seen.file, f"replay fails at offset {seen.offset}: {what}", position=seen.position, offset=seen.offset)
 
     # ---- a snapshot
 
@@ -151,14 +178,57 @@ class Replay:
         return read_placed(file, placed)
 
     def _take(self, batch: RecordBatch, *, from_snapshot: bool) -> None:
-        if batch.header.count and not batch.header.is_control:
-            self._has_records = True
+        snapshot = self._log.snapshot
+        is_bootstrap = from_snapshot and snapshot == BOOTSTRAP_SNAPSHOT_ID and not batch.header.is_control
+        from_offset = 0 if from_snapshot or snapshot is None or self._is_past_snapshot else snapshot.offset
         try:
+            if is_bootstrap:
+                self._take_bootstrap(batch)
+                return
             if from_snapshot:
                 self._loader.load_snapshot_batch(batch)
             else:
-                snapshot = self._log.snapshot
-                self._loader.load_batch(batch, 0 if snapshot is None or self._is_past_snapshot else snapshot.offset)
+                self._loader.load_batch(batch, from_offset)
                 self._is_past_snapshot = True
+            self._note(batch, from_offset)
         except DecodeError as error:
             raise Ends(batch.file, str(error), position=batch.position, offset=batch.header.base_offset) from None
+
+    def _take_bootstrap(self, batch: RecordBatch) -> None:
+        """Errors: DecodeError for a record that no release can read."""
+        self.bootstrap = self.bootstrap or {}
+        for record in batch.records():
+            read = read_metadata_record(record.value or b"")
+            if isinstance(read.body, UnknownRecord):
+                raise DecodeError(f"{read.type_name}: {read.fault}")
+            if read.type_name == _FEATURE_LEVEL:
+                self.bootstrap[read.body.name] = read.body.feature_level
+
+    def _note(self, batch: RecordBatch, from_offset: int) -> None:
+        """Remember the types of the records and the levels that they set; what cannot be read is a fault of the image."""
+        if batch.crc_fault() is not None:
+            return
+        for record in batch.records():
+            value = record.value or b""
+            seen = Seen(batch.file, batch.position, record.offset)
+            if batch.header.is_control:
+                control = read_control_record(record.key, value)
+                if control.type == KRAFT_VERSION_RECORD:
+                    self.levels.setdefault((KRAFT_VERSION, control.body.k_raft_version), seen)
+            elif record.offset >= from_offset and value[:_HEAD_SIZE] not in self._usual:
+                self._note_record(value, seen)
+
+    def _note_record(self, value: bytes, seen: Seen) -> None:
+        """Errors: DecodeError for a version that Kafka refuses although its fields could be read."""
+        try:
+            read = read_metadata_record(value)
+        except FrameError:
+            return
+        if read.message is None or read.family != "metadata":
+            return
+        refuse_newer_structs(read.message, read.version, read.body)
+        self.types.setdefault(read.type_id, seen)
+        if read.type_name == _FEATURE_LEVEL:
+            self.levels.setdefault((read.body.name, read.body.feature_level), seen)
+        elif not read.newer:
+            self._usual.add(value[:_HEAD_SIZE])

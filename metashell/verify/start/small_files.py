@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from metashell.codec.frame import FrameError, read_metadata_record
+from metashell.codec.frame import FrameError, UnknownRecord, read_metadata_record
+from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.errors import DecodeError, LogCorruptError
 from metashell.log.files import RegularFile, open_regular
 from metashell.log.meta_properties import MetaProperties, read_meta_properties
@@ -48,24 +49,28 @@ def read_identity(path: str, node_id: int | None) -> MetaProperties:
     return meta
 
 
-def check_bootstrap(path: str) -> None:
-    """A bootstrap checkpoint is read at each start, without its checksums, and has to name a metadata.version. Errors: Ends."""
+def read_bootstrap(path: str) -> dict[str, int] | None:
+    """The feature levels of a bootstrap checkpoint, None where there is none.
+
+    It is read at each start, without its checksums, and has to name a metadata.version. Errors: Ends.
+    """
     if not os.path.lexists(path):
-        return
+        return None
     if not os.path.isfile(path):
         raise Ends(path, "is not a regular file")
     try:
         with open_regular(path) as file:
-            is_named = _names_metadata_version(file)
+            levels = _levels(file)
     except (BadLengthError, DecodeError, FrameError) as error:
         raise Ends(path, str(error)) from None
-    if not is_named:
+    if METADATA_VERSION not in levels:
         raise Ends(path, "has no record of a metadata.version")
+    return levels
 
 
-def _names_metadata_version(file: RegularFile) -> bool:
-    """Every record is read, those behind the one that is looked for too."""
-    names = set()
+def _levels(file: RegularFile) -> dict[str, int]:
+    """Every record is read, those that set no level too."""
+    levels = {}
     for placed in placed_batches(file):
         batch = read_placed(file, placed)
         for record in batch.records():
@@ -73,8 +78,11 @@ def _names_metadata_version(file: RegularFile) -> bool:
             if batch.header.is_control:
                 continue
             found = read_metadata_record(value, 0, len(value))
-            names.add(getattr(found.body, "name", "") if found.type_name == "FEATURE_LEVEL_RECORD" else "")
-    return "metadata.version" in names
+            if isinstance(found.body, UnknownRecord):
+                raise DecodeError(f"offset {record.offset}: {found.fault}")
+            if found.type_name == "FEATURE_LEVEL_RECORD":
+                levels[found.body.name] = found.body.feature_level
+    return levels
 
 
 def read_epochs(path: str) -> EpochCache:

@@ -62,10 +62,12 @@ class StartVerdict:
     """The answer for one log directory. `starts` is None where that is not known.
 
     `end_offset` and `epoch` are the log's end and last epoch after the start, before anything is written; None where it does not come so
-    far. `lost` is what goes, or is gone already; `unnoticed` what cannot be right and Kafka takes without a word.
+    far. `lost` is what goes, or is gone already; `unnoticed` what cannot be right and Kafka takes without a word. `release` is the one that
+    starts, `releases` are all judged ones that would start and look at all that is there, whatever damage costs them.
     """
 
     path: str
+    release: str
     starts: bool | None = True
     reason: str = ""
     changes: list[Change] = field(default_factory=list)
@@ -75,6 +77,7 @@ class StartVerdict:
     end_offset: int | None = None
     epoch: int | None = None
     not_judged: tuple[str, ...] = ()
+    releases: tuple[str, ...] = ()
     counts: tuple[int, int, int] = (0, 0, 0)
     """Files, batches and records that were read."""
 
@@ -84,9 +87,10 @@ class StartVerdict:
 
     def __str__(self) -> str:
         if self.starts is None:
-            return f"it is not known whether Kafka would start: {self.reason}"
+            return f"it is not known whether Kafka {self.release} would start: {self.reason}"
+        others = [name for name in self.releases if name != self.release]
         if not self.starts:
-            return f"Kafka would not start: {self.reason}"
+            return f"Kafka {self.release} would not start: {self.reason}{f'; {_listed(others)} would' if others else ''}"
         log = f"log from offset {self.start_offset} to {self.end_offset}, epoch {self.epoch}"
         if self.is_safe:
             outcome = "and lose nothing"
@@ -95,7 +99,13 @@ class StartVerdict:
             losses += [f"not notice {len(self.unnoticed)} faults"] if self.unnoticed else []
             outcome = f"and {', and '.join(losses)}"
         left_out = f"; {len(self.not_judged)} other directories were not judged" if self.not_judged else ""
-        return f"Kafka would start ({log}) {outcome}{left_out}"
+        also = f"; {_listed(others)} would start too" if others else "; no other release would do so"
+        return f"Kafka {self.release} would start ({log}) {outcome}{also}{left_out}"
+
+
+def _listed(names: list[str]) -> str:
+    """`4.1, 4.2 and 4.3`."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def verdict_value(verdict: StartVerdict) -> dict[str, Any]:
@@ -103,7 +113,9 @@ def verdict_value(verdict: StartVerdict) -> dict[str, Any]:
     return {
         "kind": "start",
         "path": verdict.path,
+        "release": verdict.release,
         "starts": verdict.starts,
+        "releases": list(verdict.releases),
         "safe": verdict.is_safe,
         "reason": verdict.reason or None,
         "start_offset": verdict.start_offset,
