@@ -72,7 +72,7 @@ def _suggestion(resource: Resource, missing: Iterable[str]) -> str:
 
 
 def known_keys(resource: Resource) -> list[str]:
-    """The keys that Kafka 4.3 knows for such a resource."""
+    """The keys that Kafka knows for such a resource."""
     from metashell.controller.configs.keys import KINDS, config_keys
 
     kind = KINDS.get(resource.kind)
@@ -224,10 +224,12 @@ def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change])
 
 def _hint_at_keys(work: Work, resource: Resource, keys: Iterable[str]) -> bool:
     """Name the keys that Kafka does not know, and what may have been meant; whether there are any."""
+    from metashell.codec.releases import NEWEST_RELEASE
+
     known = known_keys(resource)
     unknown = [key for key in keys if known and key not in known]
     if unknown:
-        work.note(f"{resource}: Kafka 4.3 knows no key {', '.join(unknown)}{_suggestion(resource, unknown)}")
+        work.note(f"{resource}: Kafka {NEWEST_RELEASE.name} knows no key {', '.join(unknown)}{_suggestion(resource, unknown)}")
     return bool(unknown)
 
 
@@ -243,11 +245,12 @@ def _hint_at_release(work: Work, resource: Resource, error: MetashellError) -> N
 
 
 def _hint_at_command_line(work: Work, resources: Sequence[Resource], changes: Sequence[Change]) -> None:
-    from metashell.codec.redaction import is_sensitive_config
+    from metashell.codec.redaction import secret_reason
 
     given = {change.name for change in changes if change.value is not None} & {word.partition("=")[0] for word in work.values.words}
-    if any(is_sensitive_config(resource.kind, key) for resource in resources for key in given):
-        work.note("other users of this machine can see a password on a command line: --from-file keeps it out")
+    reasons = {key: reason for resource in resources for key in sorted(given) if (reason := secret_reason(resource.kind, key))}
+    for key, reason in reasons.items():
+        work.note(f"{key} is {reason}; other users of this machine can see it on a command line: --from-file keeps it out")
 
 
 def _is_refused(work: Work, resource: Resource, keys: Sequence[str]) -> bool:

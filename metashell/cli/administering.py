@@ -190,12 +190,10 @@ class Work:
                 if (text := leaderless(self.admin, self.controllers)) is None:
                     raise
                 raise MetashellError(text) from None
-        image = self._followed.view().image
-        from metashell.image.newer import lacks_some, trouble_lines
+        from metashell.cli.loading import said_of
 
-        for line in trouble_lines(image):
-            self.note_once(line)
-        if lacks_some(image):
+        image = self._followed.view().image
+        if said_of(image, self.note_once):
             self.fail()
         return image
 

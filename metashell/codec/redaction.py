@@ -116,6 +116,11 @@ def broker_config_keys() -> dict[str, bool]:
 
 def is_sensitive_config(resource_type: int, key: str) -> bool:
     """Whether the value of a configuration key must not be shown. Units: `resource_type` as in ConfigResource.Type."""
+    return bool(secret_reason(resource_type, key))
+
+
+def secret_reason(resource_type: int, key: str) -> str:
+    """Why the value of a configuration key must not be shown: it is `a password`, or may be one; empty where it may be shown."""
     keys = broker_config_keys()
     spellings = [key]
     if key.startswith(_LISTENER_PREFIX):
@@ -123,8 +128,9 @@ def is_sensitive_config(resource_type: int, key: str) -> bool:
         # A SASL mechanism may stand between the listener's name and the key.
         spellings += [rest, rest.partition(".")[2]]
     if any(keys.get(spelling) for spelling in spellings):
-        return True
-    return resource_type == BROKER_RESOURCE and not any(spelling in keys for spelling in spellings)
+        return "a password"
+    is_unknown = resource_type == BROKER_RESOURCE and not any(spelling in keys for spelling in spellings)
+    return "an unknown key of a broker: it may be a password of a plug-in" if is_unknown else ""
 
 
 # ---- messages --------------------------------------------------------------------------------------------------------

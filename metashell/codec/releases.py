@@ -67,9 +67,6 @@ RELEASES: Final = (
 """Oldest first. `oldest_level` is that of org.apache.kafka.server.common.MetadataVersion.MINIMUM_VERSION."""
 
 NEWEST_RELEASE: Final = RELEASES[-1]
-BOOTSTRAP_IN_CHECKPOINT: Final = "4.4"
-"""The release from which on formatting puts the first records into the checkpoint 0-0; earlier ones look for bootstrap.checkpoint alone."""
-
 _RECORD_TYPES_SINCE: Final = {28: "4.0", 29: "4.4"}
 """The release that brought a type of metadata record; all others were there in 3.9.
 

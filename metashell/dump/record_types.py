@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from metashell.codec.control import CONTROL_TYPE_NAMES
@@ -34,10 +35,10 @@ def logs_with_types(types: tuple[str, ...]) -> tuple[LogKind, ...]:
     names = {log: {plain_type(name) for name in type_names(log).values()} for log in KNOWN_LOGS}
     control = {plain_type(name) for name in CONTROL_TYPE_NAMES.values()}
     for word in words:
-        if not (is_number(word) or plain_type(word) in control or any(plain_type(word) in known for known in names.values())):
+        if not (is_any_logs(word) or plain_type(word) in control or any(plain_type(word) in known for known in names.values())):
             raise unknown_type(word, [name for log in KNOWN_LOGS for name in type_names(log).values()])
     plain = {plain_type(word) for word in words}
-    if plain & control or any(is_number(word) for word in words):
+    if plain & control or any(map(is_any_logs, words)):
         return KNOWN_LOGS
     return tuple(log for log in KNOWN_LOGS if plain & names[log])
 
@@ -47,8 +48,24 @@ def type_words(types: tuple[str, ...]) -> list[str]:
     return [part.strip() for words in types for part in words.split(",")]
 
 
-def is_number(word: str) -> bool:
-    return word.isascii() and word.isdigit()
+def is_any_logs(word: str) -> bool:
+    """Whether a word is of no log in particular: a number, or the name of a type that nobody knows."""
+    return record_number(word) is not None or control_number(word) is not None
+
+
+def record_number(word: str) -> int | None:
+    """The record type that is given as a number, or as the name that is printed of a type that nobody knows: `UNKNOWN_RECORD_63`."""
+    return _number(word, "(?:UNKNOWN_RECORD_)?")
+
+
+def control_number(word: str) -> int | None:
+    """The type of control record of a name such as `UNKNOWN_CONTROL_9`."""
+    return _number(word, "UNKNOWN_CONTROL_")
+
+
+def _number(word: str, before: str) -> int | None:
+    found = re.fullmatch(rf"{before}(-?[0-9]{{1,9}})", word, re.IGNORECASE | re.ASCII)
+    return None if found is None else int(found[1])
 
 
 def plain_type(name: str) -> str:

@@ -71,7 +71,11 @@ KINDS: Final = (
     Kind("cordoned_directory", UNUSUAL, "partitions with a replica in a cordoned directory"),
     Kind("racks", UNUSUAL, "partitions on fewer racks than they could be on"),
     Kind("shutting_down", UNUSUAL, "brokers in controlled shutdown"),
-    Kind("newer_level", UNUSUAL, f"feature levels newer than those of Kafka {NEWEST_RELEASE.name}: their rules are not judged here"),
+    Kind(
+        "newer_level",
+        UNUSUAL,
+        f"feature levels, or versions of records, newer than Kafka {NEWEST_RELEASE.name}: their rules are not judged here",
+    ),
     Kind("holds_upgrade", UNUSUAL, "nodes that do not support a feature level that others do, and so hold back an upgrade to it"),
     Kind("acl_range", UNUSUAL, "ACLs whose host has a /: no client matches them before Kafka 4.4, which takes them as ranges of addresses"),
 )
@@ -294,10 +298,10 @@ class Health:
                 yield f"{done} for {acl.principal} from {acl.host} on {ACL_RESOURCE_TYPES.get(acl.resource_type)} {acl.resource_name}"
 
     def _newer_records(self) -> Iterator[str]:
-        return (part.text for part in newer_parts(self.image) if part.records)
+        return (part.text for part in newer_parts(self.image) if part.missing)
 
     def _newer_levels(self) -> Iterator[str]:
-        return (part.what for part in newer_parts(self.image) if not part.records)
+        return (part.place for part in newer_parts(self.image) if not part.missing)
 
     def _faults(self) -> Iterator[str]:
         return map(str, damage_of(self.image))

@@ -52,12 +52,16 @@ class Newer(NamedTuple):
     @property
     def text(self) -> str:
         """`record type 30 (12 records, the first at offset 812): any answer may lack what it says`."""
+        return f"{self.place}: {f'{self.missing} may lack what it says' if self.missing else 'all that is known was applied'}"
+
+    @property
+    def place(self) -> str:
+        """What it is and where: `record type 30 (12 records, the first at offset 812)`."""
         if not self.records:
-            return f"{self.what}: all that is known was applied"
+            return self.what
         inside = f" of {self.file.rpartition('/')[2]}" if self.file.endswith(".checkpoint") else ""
         place = f"{self.records} records, the first at" if self.records > 1 else "1 record, at"
-        effect = f"{self.missing} may lack what it says" if self.missing else "all of it was applied"
-        return f"{self.what} ({place} offset {self.offset}{inside}): {effect}"
+        return f"{self.what} ({place} offset {self.offset}{inside})"
 
 
 def newer_parts(image: MetadataImage) -> list[Newer]:

@@ -100,7 +100,7 @@ def test_a_dry_run_is_checked_by_the_cluster_and_changes_nothing(quorum: Embedde
 def test_an_unknown_key_gets_a_suggestion(quorum: EmbeddedQuorum) -> None:
     refused, hint = lines(quorum, "configs", "set", "topic:orders", "retention.m=5", status=1)
     assert "INVALID_CONFIG: Unknown topic config name: retention.m" in refused
-    assert hint == "metashell configs set: topic:orders: Kafka 4.3 knows no key retention.m (did you mean retention.ms?)"
+    assert hint == "metashell configs set: topic:orders: Kafka 4.4 knows no key retention.m (did you mean retention.ms?)"
     (told,) = lines(quorum, "configs", "get", "topic:orders", "-k", "retentoin.ms", status=1)
     assert told.endswith("topic:orders: has no key retentoin.ms (did you mean retention.ms?)")
 
@@ -191,7 +191,7 @@ def test_what_was_never_set_is_not_unset(quorum: EmbeddedQuorum) -> None:
     told = lines(quorum, "configs", "unset", "topic:orders", "retention.m", status=1)
     assert told == [
         "topic:orders: retention.m: was not set",
-        "metashell configs unset: topic:orders: Kafka 4.3 knows no key retention.m (did you mean retention.ms?)",
+        "metashell configs unset: topic:orders: Kafka 4.4 knows no key retention.m (did you mean retention.ms?)",
     ]
 
 
@@ -229,5 +229,12 @@ def test_a_broker_that_is_not_there_has_no_settings(quorum: EmbeddedQuorum) -> N
 
 def test_a_password_on_a_command_line_is_remarked(quorum: EmbeddedQuorum) -> None:
     told = lines(quorum, "configs", "set", "broker:101", f"ssl.key.password={SECRET}", "--dry-run")
-    assert any("other users of this machine can see a password on a command line" in line for line in told)
+    assert any("ssl.key.password is a password; other users of this machine can see it on a command line" in line for line in told)
+    assert SECRET not in "".join(told)
+
+
+def test_an_unknown_key_of_a_broker_is_hidden_and_the_remark_says_why(quorum: EmbeddedQuorum) -> None:
+    told = lines(quorum, "configs", "set", "broker:101", f"acme.plugin.level={SECRET}", "--dry-run")
+    reason = "acme.plugin.level is an unknown key of a broker: it may be a password of a plug-in; other users of this machine can see it"
+    assert any(reason in line for line in told)
     assert SECRET not in "".join(told)

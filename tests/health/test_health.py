@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metashell.codec.control import LEADER_CHANGE
 from metashell.codec.registry import message_type
 from metashell.errors import DecodeError
 from metashell.health import KINDS, Health
@@ -14,7 +15,8 @@ from metashell.image import ImageLoader, MetadataImage, ReplayError
 from metashell.image.partitions import partition_from_record
 from metashell.image.spans import partition_reader
 from metashell.nodes.places import paths_of
-from tests.image.batches import batch, record
+from tests.image.batches import batch, control_batch, record
+from tests.image.test_newer import image_of
 
 TOPIC = bytes(range(16))
 DIRECTORIES = {id: bytes([id] * 16) for id in (1, 2, 3, 4)}
@@ -223,6 +225,53 @@ def test_a_level_that_a_node_does_not_support_is_bad():
     features = (record("FeatureLevelRecord", name="share.version", feature_level=1),)
     answer = found(cluster(*features))
     assert answer == {"unsupported_feature": [f"broker {id}: share.version 1, supports 0-0" for id in RACKS]}
+
+
+def supporting(id: int, high: int) -> object:
+    feature = message_type("metadata", "RegisterBrokerRecord").structs["BrokerFeature"]
+    return broker(id, features=(feature(name="metadata.version", min_supported_version=7, max_supported_version=high),))
+
+
+def test_levels_are_shown_by_name_and_nodes_that_hold_back_an_upgrade_are_named():
+    level = record("FeatureLevelRecord", name="metadata.version", feature_level=30)
+    newer = [supporting(id, 33) for id in (1, 2, 4)]
+    answer = found(cluster(level, brokers=(*newer, supporting(3, 30))))
+    assert answer == {"holds_upgrade": ["broker 3: metadata.version 30 (4.3-IV0) at most, others 33 (4.4-IV2)"]}
+    answer = found(cluster(level, brokers=(*newer, supporting(3, 29))))
+    assert answer["unsupported_feature"] == ["broker 3: metadata.version 30 (4.3-IV0), supports 7-29"]
+    # What all support holds nothing back, and neither does what is finalized already.
+    assert found(cluster(level, brokers=(*newer, supporting(3, 33)))) == {}
+
+
+def entry(number: int, host: str) -> object:
+    fields = {"resource_type": 2, "resource_name": "orders", "pattern_type": 3, "operation": 3, "permission_type": 3}
+    return record("AccessControlEntryRecord", id=bytes([number] * 16), principal="User:alice", host=host, **fields)
+
+
+def test_an_acl_that_begins_to_match_with_4_4_is_said_before():
+    levels = {number: record("FeatureLevelRecord", name="metadata.version", feature_level=number) for number in (31, 32)}
+    old = [broker(id, features=()) for id in RACKS]
+    acls = (entry(1, "10.1.0.0/16"), entry(2, "*"), entry(3, "10.1.0.1"))
+    answer = found(cluster(levels[31], *acls, brokers=tuple(old)))
+    assert answer["acl_range"] == ["ALLOW READ for User:alice from 10.1.0.0/16 on TOPIC orders"]
+    assert "acl_range" not in found(cluster(levels[32], *acls, brokers=tuple(old)))
+
+
+def test_a_log_of_a_leader_without_a_metadata_version_is_bad():
+    loader = ImageLoader()
+    leader = message_type("control", "LeaderChangeMessage").cls(leader_id=1)
+    loader.load_batch(control_batch((LEADER_CHANGE, leader)))
+    loader.load_batch(batch(record("TopicRecord", name="orders", topic_id=TOPIC), base_offset=1))
+    assert found(loader.image()) == {"no_metadata_version": ["metadata.version"]}
+
+
+def test_what_is_newer_is_no_record_that_could_not_be_applied():
+    answers = {kind: found(image_of(kind)) for kind in ("record", "tag", "version", "level")}
+    assert answers["record"]["newer_record"] == ["record type 63 (2 records, the first at offset 11): any answer may lack what it says"]
+    assert answers["tag"].keys() == {"incomplete", "newer_record"}
+    assert answers["version"]["newer_level"] == ["TOPIC_RECORD version 1 (1 record, at offset 11)"]
+    assert answers["level"]["newer_level"] == ["metadata.version 40"]
+    assert not any("fault" in answer for answer in answers.values())
 
 
 def test_faults_are_bad():

@@ -23,7 +23,7 @@ WORDS = {
     "field": "TOPIC_RECORD version 1 (1 record, at offset 11): topics and partitions may lack what it says",
     "tag": "TOPIC_RECORD tag 9 (1 record, at offset 11): topics and partitions may lack what it says",
     "version_tag": "TOPIC_RECORD version 1 (1 record, at offset 11): topics and partitions may lack what it says",
-    "version": "TOPIC_RECORD version 1 (1 record, at offset 11): all of it was applied",
+    "version": "TOPIC_RECORD version 1 (1 record, at offset 11): all that is known was applied",
     "feature": "future.version 3: all that is known was applied",
     "share": "share.version 3: all that is known was applied",
     "level": "metadata.version 40: all that is known was applied",

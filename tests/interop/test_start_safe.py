@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from metashell.codec.metadata_version import level_name
+from metashell.codec.releases import RELEASES
 from metashell.log.text_checkpoints import read_leader_epochs
 from metashell.verify.start.forecast import forecast
 from metashell.verify.start.verdict import StartVerdict
-from tests.interop.start_bases import make_base
+from tests.interop.start_bases import CLUSTER_ID, make_base
 from tests.interop.start_cases import Damage, cases, random_case
-from tests.java import KAFKA, jars, java, run_program
+from tests.java import KAFKA, jars, java, kafka, run_program
+from tests.unknown_rows import make_directory
 from tools.interop.nodes import controller_settings, write_config
 
 pytestmark = pytest.mark.slow
@@ -24,22 +30,25 @@ UNKNOWN_MAX = 0.03
 """The share of cases of which may be said that it cannot be told."""
 
 
-def start_all(folder: Path, chosen: dict[str, tuple[str, Damage]]) -> dict[str, tuple[str, str, Path, Path]]:
+Maker = Callable[[Path], object]
+"""Makes a log directory of node 1."""
+
+
+def start_all(folder: Path, chosen: Mapping[str, Maker], version: str = KAFKA) -> dict[str, tuple[str, str, Path, Path]]:
     """Start Kafka once on each case; what it did and why, and its directory before and after."""
     java()
-    jars(KAFKA)
+    jars(version)
     configs: dict[str, tuple[str, Path, Path]] = {}
-    for number, (name, (kind, damage)) in enumerate(chosen.items()):
+    for number, (name, make) in enumerate(chosen.items()):
         before, after = folder / f"before-{number}", folder / f"after-{number}"
-        place = make_base(before, kind)
-        damage(place)
+        make(before)
         shutil.copytree(before, after)
         settings = controller_settings(1, 0, after, {"controller.quorum.voters": "1@localhost:9093"})
         configs[str(write_config(folder / f"{number}.properties", settings))] = name, before, after
     found: dict[str, tuple[str, str, Path, Path]] = {}
     left = list(configs)
     while left:
-        answers = run_program(PROGRAM, stdin="".join(f"{config}\n" for config in left).encode()).decode("utf-8", "replace")
+        answers = run_program(PROGRAM, version=version, stdin="".join(f"{config}\n" for config in left).encode()).decode("utf-8", "replace")
         answered = [line.split("\t") for line in answers.splitlines() if line.count("\t") == 2]
         assert answered, answers
         for config, did, why in answered:
@@ -97,11 +106,15 @@ def _end_differences(verdict: StartVerdict, after: Path) -> list[str]:
     return told
 
 
+def damaged(kind: str, damage: Damage) -> Maker:
+    return lambda folder: damage(make_base(folder, kind))
+
+
 def judge(folder: Path, chosen: dict[str, tuple[str, Damage]]) -> None:
     """Start Kafka on all cases and compare."""
     wrong = {}
     unknown = []
-    for name, (did, why, before, after) in start_all(folder, chosen).items():
+    for name, (did, why, before, after) in start_all(folder, {name: damaged(*case) for name, case in chosen.items()}).items():
         verdict = forecast(str(before), str(before / METADATA), 1)
         if verdict.starts is None:
             unknown.append(name)
@@ -130,3 +143,38 @@ def test_kafka_does_what_was_said_on_random_damage(tmp_path: Path) -> None:
     begin = int(os.environ.get("METASHELL_SEED", "0"))
     count = 200 if os.environ.get("METASHELL_SOAK") else 40
     judge(tmp_path, {f"seed {seed}": random_case(seed) for seed in range(begin, begin + count)})
+
+
+def formatted(version: str, *words: str) -> Maker:
+    """What `kafka-storage format` of a release leaves for a static quorum."""
+
+    def make(folder: Path) -> None:
+        settings = controller_settings(1, 9093, folder, {"controller.quorum.voters": "1@localhost:9093"})
+        config = write_config(folder.with_suffix(".format"), settings)
+        done = kafka(version, "storage", "format", "-t", CLUSTER_ID, "-c", str(config), *words)
+        assert done.returncode == 0, done.stderr
+
+    return make
+
+
+RELEASED: dict[str, Maker] = {
+    "formatted by 3.9": formatted("3.9.2"),
+    "formatted by 4.3": formatted("4.3.1"),
+    "formatted by 4.4": formatted("4.4.0"),
+    "formatted by 4.4 at 3.9": formatted("4.4.0", "--release-version", "3.9"),
+    **{row: partial(make_directory, row=row) for row in ("nothing unknown", "share.version 2", "UnregisterControllerRecord")},
+}
+LEVEL = re.compile(r"metadata\.version=(\d+)")
+
+
+@pytest.mark.parametrize("version", ("3.9.2", "4.2.1", "4.3.1", "4.4.0"))
+def test_each_release_starts_where_it_was_said(tmp_path: Path, version: str) -> None:
+    release = next(release for release in RELEASES if version.startswith(f"{release.name}."))
+    for name, (did, why, before, _) in start_all(tmp_path, RELEASED, version).items():
+        verdict = forecast(str(before), str(before / METADATA), 1, release=release)
+        assert verdict.starts == (did == "serves"), (name, why, verdict.reason)
+        assert (release.name in verdict.releases) == (did == "serves" and not verdict.unnoticed), (name, verdict)
+        if verdict.unnoticed:
+            # It begins at its own newest level, whatever was formatted.
+            assert LEVEL.findall(why) == [str(release.newest_level)]
+            assert f"begins with {level_name('metadata.version', release.newest_level)} alone" in verdict.unnoticed[0]

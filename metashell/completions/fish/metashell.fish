@@ -731,19 +731,15 @@ complete -c kafka-storage -n '__metashell_command_is info' -l help -s h -d 'show
 complete -c kafka-storage -n '__metashell_words_are 0' -x -a format -d 'Format the Kafka log directories on this node.'
 complete -c kafka-storage -n '__metashell_command_is format' -l config -s c -r -F -d 'The Kafka configuration file to use.'
 complete -c kafka-storage -n '__metashell_command_is format' -l cluster-id -s t -x -d 'The cluster ID to use.'
-complete -c kafka-storage -n '__metashell_command_is format' -l add-scram -s S -x -d 'A SCRAM_CREDENTIAL to add to the __cluster_metadata log e.g.
-’SCRAM-SHA-256=[name=alice,password=alice-secret]’
-’SCRAM-SHA-512=[name=alice,iterations=8192,salt="N3E=",saltedpassword="YCE="]’'
+complete -c kafka-storage -n '__metashell_command_is format' -l add-scram -s S -x -d 'A SCRAM_CREDENTIAL to add to the __cluster_metadata log e.g. ’SCRAM-SHA-256=[name=alice,password=alice-secret]’ ’SCRAM-SHA-512=[name=alice,iterations=8192,salt="N3E=",saltedpassword="YCE="]’'
 complete -c kafka-storage -n '__metashell_command_is format' -l ignore-formatted -s g -d 'When this option is passed, the format command will skip over already formatted directories rather than failing.'
 complete -c kafka-storage -n '__metashell_command_is format' -l release-version -s r -x -d 'The release version to use for the initial feature settings. The minimum is 3.3-IV3; the default is 4.4-IV2. Note: formatted directories are not forward-compatible — the broker version must be greater than or equal to the kafka-storage tool that formatted the directory, regardless of this setting.'
 complete -c kafka-storage -n '__metashell_command_is format' -l feature -s f -x -d 'The setting to use for a specific feature, in feature=level format. For example: `kraft.version=1`.'
 complete -c kafka-storage -n '__metashell_command_is format' -l standalone -s s -d 'Used to initialize a controller as a single-node dynamic quorum. When setting this flag, the controller.quorum.voters config must not be set, and controller.quorum.bootstrap.servers is set instead.'
 complete -c kafka-storage -n '__metashell_command_is format' -l no-initial-controllers -s N -d 'Used to initialize a server without specifying a dynamic quorum. When setting this flag, the controller.quorum.voters config should not be set, and controller.quorum.bootstrap.servers is set instead.'
-complete -c kafka-storage -n '__metashell_command_is format' -l initial-controllers -s I -x -d 'Used to initialize a server with the specified dynamic quorum. The argument is a comma-separated list of id@hostname:port:directory. The same values must be used to format all nodes. For example:
-0@example.com:8082:JEXY6aqzQY-32P5TStzaFg,1@example.com:8083:MvDxzVmcRsaTz33bUuRU6A,2@example.com:8084:07R5amHmR32VDA6jHkGbTA
-. When setting this flag, the controller.quorum.voters config must not be set, and controller.quorum.bootstrap.servers is set instead.'
+complete -c kafka-storage -n '__metashell_command_is format' -l initial-controllers -s I -x -d 'Used to initialize a server with the specified dynamic quorum. The argument is a comma-separated list of id@hostname:port:directory. The same values must be used to format all nodes. For example: 0@example.com:8082:JEXY6aqzQY-32P5TStzaFg,1@example.com:8083:MvDxzVmcRsaTz33bUuRU6A,2@example.com:8084:07R5amHmR32VDA6jHkGbTA . When setting this flag, the controller.quorum.voters config must not be set, and controller.quorum.bootstrap.servers is set instead.'
 complete -c kafka-storage -n '__metashell_command_is format' -l help -s h -d 'show the help and exit'
-complete -c kafka-storage -n '__metashell_words_are 0' -x -a version-mapping -d 'Look up the corresponding features for a given metadata version. Using the command with no --release-version  argument will return the mapping for the latest stable metadata version'
+complete -c kafka-storage -n '__metashell_words_are 0' -x -a version-mapping -d 'Look up the corresponding features for a given metadata version. Using the command with no --release-version argument will return the mapping for the latest stable metadata version'
 complete -c kafka-storage -n '__metashell_command_is version-mapping' -l release-version -s r -x -d 'The release version to use for the corresponding feature mapping. The minimum is 3.3-IV3; the default is 4.4-IV2'
 complete -c kafka-storage -n '__metashell_command_is version-mapping' -l help -s h -d 'show the help and exit'
 complete -c kafka-storage -n '__metashell_words_are 0' -x -a feature-dependencies -d 'Look up dependencies for a given feature version. If the feature is not known or the version not yet defined, an error is thrown. Multiple features can be specified.'
@@ -831,7 +827,7 @@ complete -c kafka-features -n '__metashell_command_is disable' -l feature -x -d 
 complete -c kafka-features -n '__metashell_command_is disable' -l unsafe -d 'Disable this feature flag even if it may irreversibly destroy metadata.'
 complete -c kafka-features -n '__metashell_command_is disable' -l dry-run -d 'Perform a dry-run of this disable operation.'
 complete -c kafka-features -n '__metashell_command_is disable' -l help -s h -d 'show the help and exit'
-complete -c kafka-features -n '__metashell_words_are 0' -x -a version-mapping -d 'Look up the corresponding features for a given metadata version. Using the command with no --release-version  argument will return the mapping for the latest stable metadata version'
+complete -c kafka-features -n '__metashell_words_are 0' -x -a version-mapping -d 'Look up the corresponding features for a given metadata version. Using the command with no --release-version argument will return the mapping for the latest stable metadata version'
 complete -c kafka-features -n '__metashell_command_is version-mapping' -l release-version -x -d 'The release version to use for the corresponding feature mapping. The minimum is 3.3-IV3; the default is 4.4-IV2'
 complete -c kafka-features -n '__metashell_command_is version-mapping' -l help -s h -d 'show the help and exit'
 complete -c kafka-features -n '__metashell_words_are 0' -x -a feature-dependencies -d 'Look up dependencies for a given feature version. If the feature is not known or the version not yet defined, an error is thrown. Multiple features can be specified.'

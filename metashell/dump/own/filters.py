@@ -73,9 +73,10 @@ def _has_one_time(header: BatchHeader) -> bool:
 def _wanted_types(options: DumpOptions) -> tuple[frozenset[int], frozenset[int]]:
     """The record types and the control record types that the words name, of the log that is decoded.
 
-    A number is a record type. Errors: UsageError for a name that no log has, or with one log only, that it has not.
+    A number is a record type, and so is the name that is printed of an unknown one.
+    Errors: UsageError for a name that no log has, or with one log only, that it has not.
     """
-    from metashell.dump.record_types import is_number, logs_with_types, plain_type, type_names, type_words, unknown_type
+    from metashell.dump.record_types import control_number, logs_with_types, plain_type, record_number, type_names, type_words, unknown_type
 
     log = METADATA if options.decoder == "classes" else options.decoder
     names = type_names(log)
@@ -86,8 +87,10 @@ def _wanted_types(options: DumpOptions) -> tuple[frozenset[int], frozenset[int]]
     control_types: set[int] = set()
     for word in type_words(options.types):
         plain = plain_type(word)
-        if is_number(word):
-            types.add(int(word))
+        if (number := record_number(word)) is not None:
+            types.add(number)
+        elif (control_type := control_number(word)) is not None:
+            control_types.add(control_type)
         elif plain in records:
             types.add(records[plain])
         elif plain in control:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from metashell.codec.metadata_version import METADATA_VERSION, level_name
-from metashell.codec.releases import BOOTSTRAP_IN_CHECKPOINT, NEWEST_RELEASE, Release, releases_from, unsupported_features
+from metashell.codec.releases import NEWEST_RELEASE, Release, releases_from, unsupported_features
 from metashell.errors import LogCorruptError
 from metashell.log.files import RegularFile, open_regular
 from metashell.log.names import BOOTSTRAP_SNAPSHOT, LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, QUORUM_STATE
@@ -19,6 +19,10 @@ from metashell.verify.start.segments import Segment
 from metashell.verify.start.verdict import Action, Change, Ends, StartVerdict
 
 JUDGED_RELEASES = releases_from("3.9")
+_IGNORING_CHECKPOINT = releases_from("4.3")
+"""Those that do not replay the records of the checkpoint 0-0; earlier ones take it for a snapshot like any other."""
+_BOOTSTRAPPED_BY_CHECKPOINT = releases_from("4.4")
+"""Those whose first leader writes these records into the log."""
 
 
 def forecast(
@@ -53,11 +57,11 @@ class _Forecast:
                 replay.run()
             finally:
                 verdict.unnoticed += replay.concerns
-            verdict.releases = tuple(release.name for release in JUDGED_RELEASES if self._refusal(replay, release) is None)
+            verdict.releases = tuple(release.name for release in JUDGED_RELEASES if self._is_right(replay, release))
             refusal = self._refusal(replay, self._release)
             if refusal is not None:
                 raise refusal
-            verdict.unnoticed += self._ignored(replay)
+            verdict.unnoticed += self._ignored(replay, self._release)
         except Ends as end:
             if not verdict.changes:
                 self._add_changes(log)
@@ -71,27 +75,36 @@ class _Forecast:
 
     # ---- the release
 
+    def _is_right(self, replay: Replay, release: Release) -> bool:
+        """Whether a server of the release starts and looks at all that is there."""
+        return self._refusal(replay, release) is None and not self._ignored(replay, release)
+
     def _refusal(self, replay: Replay, release: Release) -> Ends | None:
         """The end of a server of a release that does not support what the log has, or what its first leader would write."""
-        if not replay.is_empty:
-            return replay.refusal(release)
-        levels = self._first_levels(replay, release)
-        found = unsupported_features(levels or {}, release)
-        return Ends(self._directory, f"the first leader ends: {found[0].text}") if found else None
+        replays_first = release not in _IGNORING_CHECKPOINT
+        levels = replay.bootstrap or {} if replays_first else {}
+        if replay.is_empty and not (replays_first and levels):
+            first = self._first_levels(replay, release)
+            if first is not None and METADATA_VERSION not in first:
+                return Ends(self._directory, "the records that formatting left end it: they have no metadata.version")
+            levels = first or {}
+        found = unsupported_features(levels, release)
+        return Ends(self._directory, f"the records that formatting left end it: {found[0].text}") if found else replay.refusal(release)
 
     def _first_levels(self, replay: Replay, release: Release) -> dict[str, int] | None:
-        """The levels that formatting left for the first leader; None where a release finds none, and takes its own newest ones."""
+        """The levels that formatting left for the first leader; None where a release finds none, and takes its own newest one."""
         bootstrap = self._start.log.bootstrap
-        return replay.bootstrap if bootstrap is None and release in releases_from(BOOTSTRAP_IN_CHECKPOINT) else bootstrap
+        return replay.bootstrap if replay.bootstrap is not None and release in _BOOTSTRAPPED_BY_CHECKPOINT else bootstrap
 
-    def _ignored(self, replay: Replay) -> list[str]:
+    def _ignored(self, replay: Replay, release: Release) -> list[str]:
         """What formatting left and a server of the release does not look for."""
-        if not replay.is_empty or replay.bootstrap is None or self._first_levels(replay, self._release) is not None:
+        is_seen = release not in _IGNORING_CHECKPOINT or self._first_levels(replay, release) is not None
+        if is_seen or not replay.is_empty or replay.bootstrap is None:
             return []
-        begun = level_name(METADATA_VERSION, self._release.newest_level)
+        begun = level_name(METADATA_VERSION, release.newest_level)
         left = ", ".join(level_name(name, level) for name, level in replay.bootstrap.items())
         what = f"ignores the records that formatting left ({left}) and begins with {begun} alone"
-        return [f"{BOOTSTRAP_SNAPSHOT}: Kafka {self._release.name} {what}"]
+        return [f"{BOOTSTRAP_SNAPSHOT}: Kafka {release.name} {what}"]
 
     # ---- changes
 

@@ -63,7 +63,7 @@ class StartVerdict:
 
     `end_offset` and `epoch` are the log's end and last epoch after the start, before anything is written; None where it does not come so
     far. `lost` is what goes, or is gone already; `unnoticed` what cannot be right and Kafka takes without a word. `release` is the one that
-    starts, `releases` are all judged ones that would start, whatever they lose.
+    starts, `releases` are all judged ones that would start and look at all that is there, whatever damage costs them.
     """
 
     path: str
@@ -99,7 +99,7 @@ class StartVerdict:
             losses += [f"not notice {len(self.unnoticed)} faults"] if self.unnoticed else []
             outcome = f"and {', and '.join(losses)}"
         left_out = f"; {len(self.not_judged)} other directories were not judged" if self.not_judged else ""
-        also = f"; {_listed(others)} would start too" if others else "; no other release would start"
+        also = f"; {_listed(others)} would start too" if others else "; no other release would do so"
         return f"Kafka {self.release} would start ({log}) {outcome}{also}{left_out}"
 
 
@@ -115,7 +115,7 @@ def verdict_value(verdict: StartVerdict) -> dict[str, Any]:
         "path": verdict.path,
         "release": verdict.release,
         "starts": verdict.starts,
-        "releases_that_start": list(verdict.releases),
+        "releases": list(verdict.releases),
         "safe": verdict.is_safe,
         "reason": verdict.reason or None,
         "start_offset": verdict.start_offset,

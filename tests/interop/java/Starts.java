@@ -6,6 +6,7 @@ import java.lang.reflect.Field;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Properties;
 import java.util.TreeMap;
@@ -19,6 +20,7 @@ import org.apache.kafka.image.MetadataDelta;
 import org.apache.kafka.image.MetadataImage;
 import org.apache.kafka.image.loader.LoaderManifest;
 import org.apache.kafka.image.publisher.MetadataPublisher;
+import org.apache.kafka.server.common.MetadataVersion;
 import scala.Option;
 
 /**
@@ -149,8 +151,11 @@ public class Starts {
 
             @Override
             public void onMetadataUpdate(MetadataDelta delta, MetadataImage image, LoaderManifest manifest) {
-                published.set(new TreeMap<>(image.features().finalizedVersions()) + " metadata.version=" + image.features().metadataVersion()
-                    .map(version -> version.featureLevel() + "").orElse("none") + " " + new TreeSet<>(image.topics().topicsByName().keySet()));
+                Object found = image.features().metadataVersion();
+                Object version = found instanceof Optional<?> optional ? optional.orElse(null) : found; // optional since 4.0
+                String level = version == null ? "none" : ((MetadataVersion) version).featureLevel() + "";
+                published.set(new TreeMap<>(image.features().finalizedVersions()) + " metadata.version=" + level + " "
+                    + new TreeSet<>(image.topics().topicsByName().keySet()));
             }
         }));
         return published;
