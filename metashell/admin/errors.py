@@ -119,7 +119,7 @@ _ADVICE: Final = {
     codes.FEATURE_UPDATE_FAILED: "`metashell features describe` shows the levels that all nodes support.",
     codes.INVALID_UPDATE_VERSION: "`metashell features describe` shows the levels that all nodes support.",
     codes.BROKER_ID_NOT_REGISTERED: "Check the id: `metashell brokers list` shows the registered ones.",
-    codes.CONTROLLER_ID_NOT_REGISTERED: "Check the id: `metashell cluster` shows the registered ones.",
+    codes.CONTROLLER_ID_NOT_REGISTERED: "Check the id: `kafka-cluster list-endpoints -C` shows the registered ones.",
     codes.DUPLICATE_BROKER_REGISTRATION: "Another broker with this id is alive: stop it first.",
     codes.MISMATCHED_ENDPOINT_TYPE: "Use --bootstrap-server for brokers and --bootstrap-controller for controllers.",
     codes.UNSUPPORTED_ENDPOINT_TYPE: "Use --bootstrap-server for brokers and --bootstrap-controller for controllers.",

@@ -180,7 +180,7 @@ def _unregister(work: Work) -> None:
         if broker is None:
             # Brokers before 4.0 do not name those that are fenced, so the cluster decides.
             if work.admin.kind is Kind.CONTROLLERS:
-                work.failed(AdminError(BROKER_ID_NOT_REGISTERED, "no such broker is registered", f"broker {id}"), type="broker", id=id)
+                _failed(work, AdminError(BROKER_ID_NOT_REGISTERED, "no such broker is registered", f"broker {id}"), id)
                 continue
         elif not broker.is_fenced and not work.values.force:
             work.fail(
@@ -216,10 +216,22 @@ def _unregister(work: Work) -> None:
                 with work.looking_after(partial(_is_registered, work, id)):
                     unregister_broker(work.admin, id)
         except AdminError as error:
-            work.failed(error, type="broker", id=id)
+            _failed(work, error, id)
         else:
             result = "would be unregistered" if work.is_dry else "unregistered"
             work.tell(f"broker {id}: {result}", type="broker", id=id, result=result, replicas=load.replicas[id])
+
+
+def _failed(work: Work, error: AdminError, id: int) -> None:
+    """A broker that was not unregistered; a controller has a verb of its own."""
+    from metashell.admin.quorum import describe_quorum
+    from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED
+
+    work.failed(error, type="broker", id=id)
+    if error.code == BROKER_ID_NOT_REGISTERED:
+        controllers = work.admin.nodes() if work.asks_controllers else describe_quorum(work.admin).voters
+        if any(controller.id == id for controller in controllers):
+            work.note(f"{id} is a controller: metashell quorum unregister-controller {id} lets the cluster forget it")
 
 
 def _last_copies(topics: Sequence[Topic], ids: Sequence[int], registered: Collection[int]) -> list[str]:

@@ -73,7 +73,7 @@ def _asked(work: Work, *, is_upgrade: bool) -> dict[str, int]:
         named = parse_feature_levels(words)
         if values.release_version is None:
             if not named:
-                raise UsageError("name features (NAME=LEVEL), or a release (-r 4.3)")
+                raise UsageError("name features (NAME=LEVEL), or a release (-r 4.4)")
             return named
         if named:
             raise UsageError("--release-version has all features: leave NAME=LEVEL out")
@@ -86,7 +86,7 @@ def _asked(work: Work, *, is_upgrade: bool) -> dict[str, int]:
 
 
 def _with_level(word: str) -> str:
-    """`metadata.version=4.3` by its level."""
+    """`metadata.version=4.4` by its level."""
     from metashell.codec.metadata_version import METADATA_VERSION
     from metashell.storage.features import release_level
 

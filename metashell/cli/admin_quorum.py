@@ -1,10 +1,10 @@
-"""metashell quorum describe, add-controller, remove-controller: the quorum of any cluster, through its brokers or controllers."""
+"""metashell quorum describe, add-controller, remove-controller, unregister-controller: any cluster, through its brokers or controllers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metashell.cli.administering import Work
+from metashell.cli.administering import Work, noun_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -205,13 +205,15 @@ def _endpoint(text: str) -> Endpoint:
 def remove_controller(work: Work) -> None:
     """Take a voter's vote away."""
     from metashell.admin.quorum import describe_quorum, remove_voter
-    from metashell.cli.quorum_health import majority, spare_of
+    from metashell.cli.quorum_health import is_silent, majority, spare_of
     from metashell.errors import MetashellError
     from metashell.values import ReplicaKey
 
     values = work.values
     quorum = describe_quorum(work.admin)
     _refuse_static(work, quorum)
+    if values.unregister:
+        _refuse_old_level(work)
     directory_id = None if values.directory_id is None else _uuid(values.directory_id)
     voter, left = _without(quorum, values.id, directory_id, is_forced=values.force)
     spare = spare_of(quorum, left)
@@ -220,6 +222,8 @@ def remove_controller(work: Work) -> None:
         warnings.append("those that are caught up are no majority: the quorum will stop")
     if voter.id == quorum.leader_id:
         warnings.append("it is the active controller: another one takes over")
+    if values.unregister and not is_silent(quorum, voter):
+        warnings.append(_REGISTERS_AGAIN)
     work.confirm(*warnings, question=f"Remove {_named(voter)} from the voters?")
     result = "would be removed" if work.is_dry else "removed"
     if not work.is_dry:
@@ -236,6 +240,81 @@ def remove_controller(work: Work) -> None:
         work.note(
             f"controller {voter.id} follows on as an observer until it is stopped; with controller.quorum.auto.join.enable it votes again"
         )
+    if values.unregister:
+        _unregister(work, voter.id)
+
+
+def unregister_controller(work: Work) -> None:
+    """Remove a controller's registration."""
+    from metashell.admin.quorum import describe_quorum
+    from metashell.cli.quorum_health import is_silent
+    from metashell.errors import MetashellError
+
+    values = work.values
+    name = f"controller {values.id}"
+    quorum = describe_quorum(work.admin)
+    _refuse_old_level(work)
+    if values.id == quorum.leader_id:
+        raise MetashellError(f"{name}: it is the active controller, which cannot be unregistered: stop it, so that another one leads")
+    _refuse_unregistered(work, values.id)
+    warnings = []
+    if any(voter.id == values.id for voter in quorum.voters):
+        warnings.append(f"it votes until it is removed (metashell quorum remove-controller {values.id})")
+    if any(replica.id == values.id and not is_silent(quorum, replica) for replica in (*quorum.voters, *quorum.observers)):
+        warnings.append(_REGISTERS_AGAIN)
+    if warnings and not values.force:
+        raise MetashellError(f"{name}: {'; '.join(warnings)}. --force unregisters it all the same")
+    work.confirm(*(f"{name}: {warning}" for warning in warnings), question=f"Unregister {name}?")
+    _unregister(work, values.id)
+
+
+_REGISTERS_AGAIN = "it runs, so it registers again at once: stop it first"
+
+
+def _unregister(work: Work, id: int) -> None:
+    """Remove the registration, and tell it; in a dry run, that it would be."""
+    from metashell.admin.cluster import unregister_controller
+    from metashell.admin.errors import AdminError
+
+    try:
+        if not work.is_dry:
+            with work.looking_after(lambda: _registered_now(work, id)):
+                unregister_controller(work.admin, id)
+    except AdminError as error:
+        work.failed(error, type="controller", id=id)
+    else:
+        result = "would be unregistered" if work.is_dry else "unregistered"
+        work.tell(f"controller {id}: {result}", type="controller", id=id, result=result)
+
+
+def _refuse_old_level(work: Work) -> None:
+    """Errors: MetashellError below the level at which controllers can be unregistered."""
+    from metashell.codec.metadata_version import METADATA_VERSION, UNREGISTER_CONTROLLER_LEVEL, metadata_version_name
+    from metashell.errors import MetashellError
+
+    level = work.admin.features().finalized.get(METADATA_VERSION, 0)
+    if level < UNREGISTER_CONTROLLER_LEVEL:
+        has = metadata_version_name(level) if level else "none"
+        wanted = metadata_version_name(UNREGISTER_CONTROLLER_LEVEL)
+        raise MetashellError(
+            f"controllers can be unregistered from metadata.version {wanted} on, and the cluster has {has}: "
+            f"metashell features upgrade metadata.version={wanted}"
+        )
+
+
+def _refuse_unregistered(work: Work, id: int) -> None:
+    """Errors: MetashellError where controllers, which know, say that the id is not registered."""
+    from metashell.admin.errors import AdminError
+    from metashell.codec.error_codes import CONTROLLER_ID_NOT_REGISTERED
+
+    if work.asks_controllers and id not in (known := [node.id for node in work.admin.nodes()]):
+        raise AdminError(CONTROLLER_ID_NOT_REGISTERED, f"registered are {', '.join(map(str, known))}.", f"controller {id}")
+
+
+def _registered_now(work: Work, id: int) -> str:
+    if not work.asks_controllers:
+        return "only the controllers (-C) say whether it is registered"
+    return f"controller {id} {'is' if any(node.id == id for node in work.admin.nodes()) else 'is not'} registered"
 
 
 def _without(quorum: QuorumDescription, id: int, directory_id: bytes | None, *, is_forced: bool) -> tuple[Replica, list[Replica]]:
@@ -291,3 +370,15 @@ def _directory_text(replica: Replica) -> str | None:
 
 def _named(replica: Replica) -> str:
     return f"controller {replica.id} (directory id {_directory_text(replica) or 'not known'})"
+
+
+main = noun_tool(
+    "quorum",
+    "server_tools:QUORUM",
+    {
+        "describe": describe,
+        "add-controller": add_controller,
+        "remove-controller": remove_controller,
+        "unregister-controller": unregister_controller,
+    },
+)

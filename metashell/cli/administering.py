@@ -60,15 +60,12 @@ class NounTool(Tool):
         declared = self.declared()
         if not declared.commands:
             return perform(declared, words, self._commands[""])
-        return run_sub_command(declared, words, self._perform)
+        return run_sub_command(declared, words, self.perform)
 
-    def _perform(self, command: CommandSpec, words: Sequence[str]) -> int:
-        return perform(command, words, self._commands[command.name.rpartition(" ")[2]])
-
-    def perform_as(self, called: str, verb: str, words: Sequence[str]) -> int:
-        """Do a command under another name, for the shell, which asks about every change; its status. Errors: MetashellError."""
-        command = next(command for command in self.declared().commands if command.name == verb)
-        return perform(command._replace(name=called), words, self._commands[verb], asks_always=True)
+    def perform(self, command: CommandSpec, words: Sequence[str], called: str = "") -> int:
+        """Do a command, whose name ends in its word. `called`: so by the shell, which asks about every change. Errors: MetashellError."""
+        act = self._commands[command.name.rpartition(" ")[2]]
+        return perform(command._replace(name=called or command.name), words, act, asks_always=bool(called))
 
 
 def noun_tool(noun: str, spec: str, commands: Mapping[str, Callable[[Work], None]]) -> NounTool:

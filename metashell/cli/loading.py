@@ -115,7 +115,7 @@ def report_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
             notes.append("a later segment lacks what came before it: open its directory instead")
         complain(name, f"{faults[0]} ({'; '.join(notes)})" if notes else str(faults[0]))
     if newer := newer_parts(loaded.image):
-        complain(name, newer_line(newer))
+        complain(name, f"{loaded.path}: {newer_line(newer)}")
 
 
 def said_of(image: MetadataImage, say: Callable[[str], None]) -> bool:

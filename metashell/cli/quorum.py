@@ -53,24 +53,14 @@ def run(words: list[str]) -> int:
 def _run_command(command: CommandSpec, words: list[str]) -> int:
     name = command.name.rpartition(" ")[2]
     if name not in _COMMANDS:
-        return _ask_live(command, words, name)
+        # The commands about any quorum that runs, not about the one that this machine has in the background.
+        from metashell.cli.admin_quorum import main as live
+
+        return live.perform(command, words)
     values = parsed(command, words)
     if values is None:
         return STATUS_OK
     return _COMMANDS[name](command.name, values)
-
-
-def _ask_live(command: CommandSpec, words: list[str], name: str) -> int:
-    """The commands about any quorum that runs, not about the one that this machine has in the background."""
-    from metashell.cli import admin_quorum
-    from metashell.cli.administering import perform
-
-    acts = {
-        "describe": admin_quorum.describe,
-        "add-controller": admin_quorum.add_controller,
-        "remove-controller": admin_quorum.remove_controller,
-    }
-    return perform(command, words, acts[name])
 
 
 def _registry() -> Registry:

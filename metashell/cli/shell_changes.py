@@ -52,7 +52,7 @@ class ShellChanges:
         spec = next(command for command in tool.declared().commands if command.name == deed.verb)
         known = {name for option in spec.options for name in option.names}
         taken = [word for word in options if word.partition("=")[0] in known]
-        return tool.perform_as(called, deed.verb, [*self._cluster(), *taken, *deed.words])
+        return tool.perform(spec, [*self._cluster(), *taken, *deed.words], called)
 
     def _cluster(self) -> list[str]:
         """The cluster and how to reach it, as the command line of the shell has it."""
@@ -71,7 +71,7 @@ class ShellChanges:
             return None
 
     def keys(self, subject: Subject) -> Sequence[str]:
-        """The keys that a resource or an entity may have, as Kafka 4.3 knows them."""
+        """The keys that a resource or an entity may have, as Kafka knows them."""
         from metashell.admin.configs import Resource
         from metashell.admin.quotas import ADDRESS_QUOTAS, USER_QUOTAS
         from metashell.cli.admin_configs import known_keys
@@ -90,5 +90,7 @@ def _tool(noun: str) -> NounTool:
 
     from metashell.options.subcommands import SUBCOMMANDS
 
-    tool: NounTool = import_module(f"metashell.cli.{SUBCOMMANDS[noun][0]}").main
+    # Of a quorum only those of its commands that ask a cluster.
+    module = "admin_quorum" if noun == "quorum" else SUBCOMMANDS[noun][0]
+    tool: NounTool = import_module(f"metashell.cli.{module}").main
     return tool

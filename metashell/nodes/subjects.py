@@ -1,7 +1,7 @@
 """What a path of our own tree is about, so that it can be changed: the way back of `places`, and for things that are not there yet.
 
-    ("topic", name)  ("partition", topic name, number)  ("broker", id)  ("config", type, resource, key)  ("quota", entity, key)
-    ("acl", entry)  ("scram", mechanism, user)  ("feature", name)
+    ("topic", name)  ("partition", topic name, number)  ("broker", id)  ("controller", id)  ("config", type, resource, key)
+    ("quota", entity, key)  ("acl", entry)  ("scram", mechanism, user)  ("feature", name)
 
 A key is None where the path names a resource or an entity as a whole. Names of Kafka 2.8 to 3.2 work for topics and brokers.
 """
@@ -36,8 +36,9 @@ def subject_of(components: Sequence[str], image: MetadataImage) -> Subject | Non
             topic = image.topics.by_id.get(uuid_from_text(id)) if is_uuid_text(id) else None
             return None if topic is None else _topic(topic.name, rest)
         case ["image", "cluster", "brokers", id] | ["brokers", id]:
-            number = parse_int(id)
-            return None if number is None or number < 0 else ("broker", number)
+            return _node("broker", id)
+        case ["image", "cluster", "controllers", id]:
+            return _node("controller", id)
         case ["image", "configs", name, *rest] if len(rest) < 2:
             resource = next(iter(own_resources(name)), None)
             return None if resource is None else ("config", *resource, _key(rest))
@@ -74,6 +75,11 @@ def _topic(name: str, rest: Sequence[str]) -> Subject | None:
     number = parse_int(rest[0])
     is_partition = number is not None and number >= 0 and rest[1:] in ([], ["data"])
     return ("partition", name, number) if is_partition else None
+
+
+def _node(kind: str, id: str) -> Subject | None:
+    number = parse_int(id)
+    return None if number is None or number < 0 else (kind, number)
 
 
 def _key(rest: Sequence[str]) -> str | None:

@@ -72,7 +72,12 @@ ADD = command(
     options=(
         Option(names=("--allow-principal", "--allow"), metavar="PRINCIPAL", multiple=True, help="User:NAME, or NAME alone"),
         Option(names=("--deny-principal", "--deny"), metavar="PRINCIPAL", multiple=True, help="likewise, denied"),
-        Option(names=("--host",), metavar="HOST", multiple=True, help="the address that they connect from (*, any)"),
+        Option(
+            names=("--host",),
+            metavar="HOST",
+            multiple=True,
+            help="the address that they connect from (*, any), from 4.4-IV1 on also a range: 10.0.0.0/8",
+        ),
         _OPERATION,
         flag("--producer", help="the operations of a producer"),
         flag("--consumer", help="the operations of a consumer"),

@@ -64,7 +64,7 @@ BROKERS = noun(
     "brokers", "list and describe brokers, and unregister those that are gone", "Brokers.", (BROKERS_LIST, BROKERS_DESCRIBE, UNREGISTER)
 )
 
-_LEVELS = Argument("features", "features and their levels; metadata.version also by release: metadata.version=4.2", "*", "NAME=LEVEL")
+_LEVELS = Argument("features", "features and their levels; metadata.version also by release: metadata.version=4.4", "*", "NAME=LEVEL")
 _RELEASE = Option(names=("--release-version", "-r"), metavar="VERSION", help="the levels of this release, for all features")
 FEATURES_DESCRIBE = command(
     "describe",
@@ -86,7 +86,7 @@ UPGRADE = command(
     options=_CHANGE,
     arguments=(_LEVELS,),
     examples=(
-        ("metashell features upgrade -r 4.3 --dry-run -b localhost:9092", "could the cluster be upgraded?"),
+        ("metashell features upgrade -r 4.4 --dry-run -b localhost:9092", "could the cluster be upgraded?"),
         ("metashell features upgrade group.version=1 -b localhost:9092 --yes", "one feature"),
     ),
 )
@@ -160,10 +160,35 @@ REMOVE_CONTROLLER = command(
     """
         Says how many voters remain and how many of them may fail, and asks first. The directory id is looked up unless it is given.
         It refuses where those that remain and are caught up would be no majority.
+
+        With --unregister the cluster then forgets the controller too, as quorum unregister-controller does: stop it before, since one that
+        runs registers again at once.
         """,
-    options=(_DIRECTORY_ID, flag("--force", help="also where the rest may not be able to elect a leader"), DRY_RUN, YES),
+    options=(
+        _DIRECTORY_ID,
+        flag("--unregister", help="also remove its registration, once it has no vote"),
+        flag("--force", help="also where the rest may not be able to elect a leader"),
+        DRY_RUN,
+        YES,
+    ),
     arguments=(_CONTROLLER_ID,),
-    examples=(("metashell quorum remove-controller 3 -C localhost:9093", "before controller 3 is taken away"),),
+    examples=(
+        ("metashell quorum remove-controller 3 -C localhost:9093", "before controller 3 is taken away"),
+        ("metashell quorum remove-controller 3 --unregister -C localhost:9093", "after controller 3 was stopped for good"),
+    ),
 )
-LIVE_QUORUM = (QUORUM_DESCRIBE, ADD_CONTROLLER, REMOVE_CONTROLLER)
+UNREGISTER_CONTROLLER = command(
+    "unregister-controller",
+    "let the cluster forget a controller that is gone for good",
+    """
+        For a controller that will never come back under its id: as long as it is registered, the features that it supported limit those
+        of the cluster. It needs metadata.version 4.4-IV2. The registration alone goes, no vote: it refuses a voter, which
+        quorum remove-controller is for. A controller that runs is refused too, since it registers again at once. --force
+        unregisters either all the same.
+        """,
+    options=(flag("--force", help="also a controller that votes or runs"), DRY_RUN, YES),
+    arguments=(_CONTROLLER_ID,),
+    examples=(("metashell quorum unregister-controller 3 -b localhost:9092", "after controller 3 was removed and taken away"),),
+)
+LIVE_QUORUM = (QUORUM_DESCRIBE, ADD_CONTROLLER, REMOVE_CONTROLLER, UNREGISTER_CONTROLLER)
 """They join start, status and stop, which are about a quorum of this machine."""

@@ -130,7 +130,8 @@ QUORUM = CommandSpec(
         Starts, shows and stops a local quorum of controllers, without Java. Kafka's tools, clients of the admin protocol, kafka-shell and
         real brokers work against it.
 
-        describe, add-controller and remove-controller ask the quorum of any cluster, through its brokers or controllers.
+        describe, add-controller, remove-controller and unregister-controller ask the quorum of any cluster, through its brokers or
+        controllers.
         """,
     options=(shared.VERSION,),
     arguments=(Argument(name="command", nargs="+", kind="words", help="one of the commands below, and its words"),),

@@ -165,8 +165,8 @@ def delete_deeds(subjects: Sequence[Subject], image: MetadataImage) -> list[Deed
                 deeds.append(Deed("acls", "remove", tuple(_acl_options(acl))))
             case ("feature", name):
                 deeds.append(Deed("features", "disable", ("--", name)))
-            case ("broker", _):
-                raise UsageError("a broker is not deleted: `unregister` lets the cluster forget one that is gone for good")
+            case ("broker" | "controller", _):
+                raise UsageError(f"a {subject[0]} is not deleted: `unregister` lets the cluster forget one that is gone for good")
             case _:
                 raise UsageError("a partition cannot be deleted, only its topic")
     return deeds
@@ -189,11 +189,13 @@ def elect_deeds(subjects: Sequence[Subject], *, is_unclean: bool) -> list[Deed]:
 
 
 def unregister_deeds(subjects: Sequence[Subject], *, is_forced: bool) -> list[Deed]:
-    """Brokers, all together. Errors: UsageError for anything else."""
-    if any(subject[0] != "broker" for subject in subjects):
-        raise UsageError("only brokers are unregistered: /image/cluster/brokers/ID")
-    options = ("--force",) if is_forced else ()
-    return [Deed("brokers", "unregister", (*options, "--", *(str(subject[1]) for subject in subjects)))]
+    """Brokers, all together, and controllers one by one. Errors: UsageError for anything else."""
+    if any(subject[0] not in ("broker", "controller") for subject in subjects):
+        raise UsageError("only brokers and controllers are unregistered: /image/cluster/brokers/ID, /image/cluster/controllers/ID")
+    options = ("--force", "--") if is_forced else ("--",)
+    brokers = [str(id) for kind, id in subjects if kind == "broker"]
+    deeds = [Deed("brokers", "unregister", (*options, *brokers))] if brokers else []
+    return deeds + [Deed("quorum", "unregister-controller", (*options, str(id))) for kind, id in subjects if kind == "controller"]
 
 
 def create_deeds(subjects: Sequence[Subject], settings: Sequence[str], options: Sequence[str]) -> list[Deed]:

@@ -210,3 +210,12 @@ def test_a_cluster_without_an_authorizer_says_so() -> None:
             told = lines(plain, "acls", *words, status=1)
             assert len(told) == 1 and "SECURITY_DISABLED: No Authorizer is configured" in told[0]
             assert told[0].endswith("Set authorizer.class.name on all brokers and controllers first.")
+
+
+def test_ranges_of_addresses_are_hosts(quorum: EmbeddedQuorum) -> None:
+    words = ["--allow", "alice", "--operation", "read", "--topic", "a"]
+    told = lines(quorum, "acls", "add", *words, "--host", "10.1.0.0/16", "--host", "2001:db8::/32")
+    assert told == [f"ALLOW User:alice from {host} to READ TOPIC:a: added" for host in ("10.1.0.0/16", "2001:db8::/32")]
+    assert [row["host"] for row in objects(quorum, "acls", "list", "--host", "10.1.0.0/16")] == ["10.1.0.0/16"]
+    refused = lines(quorum, "acls", "add", *words, "--host", "10.1.2.3/33", status=1)[-1]
+    assert "INVALID_REQUEST: Invalid CIDR notation '10.1.2.3/33': Value [33] not in range [0,32]" in refused

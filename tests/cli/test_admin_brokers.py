@@ -113,34 +113,34 @@ def test_feature_levels_are_shown_and_changed(quorum: EmbeddedQuorum) -> None:
     assert rows["metadata.version"] == {
         "type": "feature",
         "feature": "metadata.version",
-        "finalized": 30,
+        "finalized": 33,
         "supported_min": 7,
-        "supported_max": 30,
-        "release": "4.3-IV0",
+        "supported_max": 33,
+        "release": "4.4-IV2",
         "epoch": rows["group.version"]["epoch"],
     }
     assert lines(quorum, "features", "disable", "streams.version", "--dry-run")[0] == "streams.version: would be disabled, 1 before"
     assert lines(quorum, "features", "disable", "streams.version", "--yes")[0] == "streams.version: disabled, 1 before"
     quorum.wait_for(lambda image: "streams.version" not in image.features.levels)
-    assert objects(quorum, "features", "upgrade", "-r", "4.3") == [
+    assert objects(quorum, "features", "upgrade", "-r", "4.4") == [
         {"type": "feature", "feature": "streams.version", "result": "upgraded", "level": 1, "level_before": 0}
     ]
-    assert lines(quorum, "features", "upgrade", "-r", "4.3") == [
+    assert lines(quorum, "features", "upgrade", "-r", "4.4") == [
         "metashell features upgrade: nothing to do: the cluster has these levels already"
     ]
 
 
 def test_a_change_of_metadata_version_is_asked_about(quorum: EmbeddedQuorum) -> None:
-    warning, refused = lines(quorum, "features", "downgrade", "metadata.version=4.2", status=2)
+    warning, refused = lines(quorum, "features", "downgrade", "metadata.version=4.3", status=2)
     assert "what the higher levels bring stops working" in warning and "--yes" in refused
-    warning, told = lines(quorum, "features", "downgrade", "metadata.version=4.2", "--dry-run", status=1)
-    assert "metadata.version: INVALID_UPDATE_VERSION: " in told and "Unsupported metadata.version downgrade from 30 to 29" in told
+    warning, told = lines(quorum, "features", "downgrade", "metadata.version=4.3", "--dry-run", status=1)
+    assert "metadata.version: INVALID_UPDATE_VERSION: " in told and "Unsupported metadata.version downgrade from 33 to 30" in told
 
 
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ([], "name features (NAME=LEVEL), or a release (-r 4.3)"),
+        ([], "name features (NAME=LEVEL), or a release (-r 4.4)"),
         (["group.version"], "Can't parse feature=level string group.version: equals sign not found."),
         (["-r", "9.9"], "Unknown metadata.version '9.9'"),
         (["-r", "4.3", "group.version=1"], "--release-version has all features"),
@@ -163,8 +163,8 @@ def test_who_may_not_fetch_still_sees_the_quorum_and_why_not_the_rest(quorum: Em
 
 
 def test_of_several_levels_none_is_changed_where_one_is_refused(quorum: EmbeddedQuorum) -> None:
-    told = lines(quorum, "features", "upgrade", "share.version=1", "streams.version=1", "group.version=9", "--yes", status=1)
-    assert "share.version: is 1 already" in told and "metashell features upgrade: nothing was changed" in told
+    told = lines(quorum, "features", "upgrade", "share.version=2", "streams.version=1", "group.version=9", "--yes", status=1)
+    assert "share.version: is 2 already" in told and "metashell features upgrade: nothing was changed" in told
     assert any("group.version: INVALID_UPDATE_VERSION" in line for line in told)
 
 

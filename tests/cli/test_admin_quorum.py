@@ -1,4 +1,4 @@
-"""metashell quorum describe, add-controller and remove-controller, on live quorums."""
+"""metashell quorum describe, add-controller, remove-controller and unregister-controller, on live quorums."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metashell.admin.quorum import QuorumDescription, Replica, describe_quorum
 from metashell.cli.quorum_health import is_caught_up, problems_of_quorum, spare_of
 from metashell.embedded import EmbeddedQuorum
 from metashell.values import uuid_text
-from tests.administering import lines, objects
+from tests.administering import command, lines, objects
 
 NOW_MS = 1_700_000_000_000
 
@@ -143,6 +143,66 @@ def test_a_majority_is_not_removed(quorum: EmbeddedQuorum) -> None:
     told = lines(quorum, "quorum", "remove-controller", str(dead), "--yes")
     assert told[0].endswith(": removed; 2 voters, 2 have to agree")
     assert {voter.id for voter in quorum.wait_for(lambda image: len(image.voters.voters) == 2).voters.voters} == {leader, other}
+
+
+def test_a_controller_that_is_gone_is_unregistered(quorum: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch) -> None:
+    leader = quorum.wait_for_leader()
+    gone, other = (id for id in (1, 2, 3) if id != leader)
+    quorum.wait_for(lambda image: len(image.cluster.controllers) == 3)
+    (told,) = lines(quorum, "quorum", "unregister-controller", str(leader), "--force", status=1)
+    assert "it is the active controller, which cannot be unregistered" in told
+    (told,) = lines(quorum, "quorum", "unregister-controller", str(gone), status=1)
+    assert f"controller {gone}: it votes until it is removed (metashell quorum remove-controller {gone}); it runs, so it registers" in told
+    (told,) = lines(quorum, "quorum", "unregister-controller", "77", status=1)
+    assert told.endswith(
+        "controller 77: CONTROLLER_ID_NOT_REGISTERED: registered are 1, 2, 3. Check the id: `kafka-cluster list-endpoints -C` shows the "
+        "registered ones."
+    )
+    monkeypatch.setattr("metashell.cli.quorum_health.SILENT_MS", 300)
+    quorum.kill(gone)
+    lines(quorum, "quorum", "remove-controller", str(gone), "--yes", "--force")
+    while "it runs" in command(quorum, "quorum", "unregister-controller", str(gone), "--dry-run").stderr:
+        pass
+    assert lines(quorum, "quorum", "unregister-controller", str(gone), "--dry-run") == [f"controller {gone}: would be unregistered"]
+    assert gone in quorum.image.cluster.controllers
+    assert objects(quorum, "quorum", "unregister-controller", str(gone)) == [{"type": "controller", "id": gone, "result": "unregistered"}]
+    assert set(quorum.image.cluster.controllers) == {leader, other}
+
+
+def test_a_controller_is_removed_and_unregistered_together(quorum: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch) -> None:
+    leader = quorum.wait_for_leader()
+    gone = next(id for id in (1, 2, 3) if id != leader)
+    quorum.wait_for(lambda image: len(image.cluster.controllers) == 3)
+    told = lines(quorum, "quorum", "remove-controller", str(gone), "--unregister", "--dry-run")
+    assert told[1] == f"controller {gone}: would be unregistered"
+    assert told[-1].endswith("warning: it runs, so it registers again at once: stop it first")
+    monkeypatch.setattr("metashell.cli.quorum_health.SILENT_MS", 300)
+    quorum.kill(gone)
+    removed, unregistered = objects(quorum, "quorum", "remove-controller", str(gone), "--unregister", "--yes", "--force")
+    assert (removed["result"], unregistered) == ("removed", {"type": "controller", "id": gone, "result": "unregistered"})
+    assert quorum.image.voters is not None and len(quorum.image.voters.voters) == 2
+    assert gone not in quorum.image.cluster.controllers
+
+
+def test_controllers_are_unregistered_from_a_level_on() -> None:
+    with EmbeddedQuorum(controllers=2, metadata_version="4.3-IV0") as quorum:
+        other = next(id for id in (1, 2) if id != quorum.wait_for_leader())
+        says = (
+            "controllers can be unregistered from metadata.version 4.4-IV2 on, and the cluster has 4.3-IV0: "
+            "metashell features upgrade metadata.version=4.4-IV2"
+        )
+        for words in (["unregister-controller", str(other)], ["remove-controller", str(other), "--unregister", "--yes"]):
+            (told,) = lines(quorum, "quorum", *words, status=1)
+            assert told == f"metashell quorum {words[0]}: {says}"
+        assert quorum.image.voters is not None and len(quorum.image.voters.voters) == 2
+
+
+def test_who_unregisters_a_controller_as_a_broker_is_told_the_verb(quorum: EmbeddedQuorum) -> None:
+    leader = quorum.wait_for_leader()
+    quorum.wait_for(lambda image: leader in image.cluster.controllers)
+    told = lines(quorum, "brokers", "unregister", str(leader), "--yes", status=1)
+    assert told[-1].endswith(f"{leader} is a controller: metashell quorum unregister-controller {leader} lets the cluster forget it")
+    assert len(lines(quorum, "brokers", "unregister", "77", "--yes", status=1)) == 1
 
 
 def test_a_quorum_without_a_leader_says_what_each_controller_says(quorum: EmbeddedQuorum) -> None:

@@ -11,18 +11,19 @@ import pytest
 from metashell.cli.storage import main as storage
 from metashell.image import MetadataImage, load_image
 from metashell.log.disk import DirectoryLock, Disk
+from metashell.log.first_records import are_hidden_before_4_4, first_records_file
 from metashell.log.quorum_state import read_quorum_state
 from metashell.log.source import open_source
 from metashell.values import uuid_text
 from tests.java import KAFKA, jars, java, kafka, kafka_command
 from tests.running import run_main
-from tools.interop.nodes import Cluster, cluster, combined_settings, controller_settings, free_ports, write_config
+from tools.interop.nodes import Cluster, cluster, combined_settings, controller_settings, free_ports, server_command, write_config
 
 pytestmark = pytest.mark.slow
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 # What each release starts on; the newest is the default of ours.
-RELEASES = {KAFKA: (), "3.9.2": ("-r", "3.9")}
+RELEASES = {KAFKA: (), "3.9.2": ("-r", "3.9", "--layout", "4.3")}
 DIRECTORY_IDS = ("JEXY6aqzQY-32P5TStzaFg", "MvDxzVmcRsaTz33bUuRU6A", "Uj5wn_FqTXirEASvVZRY1w")
 
 
@@ -140,6 +141,73 @@ def start_three(place: Cluster, version: str, ports: Sequence[int], quorum: dict
     return log_dirs
 
 
+OURS, BEFORE = "ours", "4.3.1"
+FORMATS = (BEFORE, KAFKA, "ours as 4.4", "ours as 4.3")
+LEVELS = {"eligible.leader.replicas.version": 1, "group.version": 1, "share.version": 1, "streams.version": 1, "transaction.version": 2}
+USER = ("-S", "SCRAM-SHA-256=[name=alice,password=alice-secret]")
+
+
+def format_as(how: str, config: Path, *words: str) -> None:
+    """Format by a release of Kafka, or by ours with a layout."""
+    if how.startswith(OURS):
+        format_directory(config, *words, "--layout", how[-3:])
+        return
+    jars(how)
+    done = kafka(how, "storage", "format", "-t", CLUSTER_ID, "-c", str(config), *words)
+    assert done.returncode == 0, done.stderr
+
+
+def started(version: str, folder: Path, config: Path, log_dir: Path) -> MetadataImage:
+    """The metadata that a lone controller begins with, once all of it is in the log."""
+    java()
+
+    def command(tool: str, *arguments: str) -> list[str]:
+        return server_command(*arguments) if version == OURS else kafka_command(version, tool, *arguments)
+
+    def has_begun(image: MetadataImage) -> bool:
+        return image.provenance.offset >= 0 and image.features.metadata_version is not None
+
+    with cluster(command, folder) as place:
+        place.start(config)
+        wait_for_image(place, log_dir, has_begun)
+    return image_of(log_dir)
+
+
+@pytest.mark.parametrize("starter", [BEFORE, KAFKA, OURS])
+@pytest.mark.parametrize("how", FORMATS)
+@pytest.mark.parametrize("quorum", ["static", "dynamic"])
+def test_every_server_starts_on_every_layout_and_only_an_older_one_without_the_records_of_a_newer(
+    quorum: str, how: str, starter: str, tmp_path: Path
+) -> None:
+    log_dir, (port,) = tmp_path / "d1", free_ports(1)
+    key, voters, words = {
+        "static": ("voters", f"1@localhost:{port}", ()),
+        "dynamic": ("bootstrap.servers", f"localhost:{port}", ("-s",)),
+    }[quorum]
+    config = write_config(tmp_path / "node-1.properties", controller_settings(1, port, log_dir, {f"controller.quorum.{key}": voters}))
+    format_as(how, config, *words, *USER, "-r", "4.3")
+    is_hidden = how in (KAFKA, "ours as 4.4")
+    assert are_hidden_before_4_4(str(log_dir)) == is_hidden
+    image = started(starter, tmp_path, config, log_dir)
+    is_lost = is_hidden and starter == BEFORE
+    assert image.features.metadata_version == 30, "which is also the newest that 4.3.1 knows"
+    assert {name: level for name, level in image.features.levels.items() if level} == ({} if is_lost else LEVELS)
+    assert {name for users in image.scram.values() for name in users} == (set() if is_lost else {"alice"})
+    assert not are_hidden_before_4_4(str(log_dir))
+
+
+@pytest.mark.parametrize(("how", "starter"), [(KAFKA, OURS), ("ours as 4.4", KAFKA), ("ours as 4.3", KAFKA)])
+def test_the_newest_level_is_the_default_of_both(how: str, starter: str, tmp_path: Path) -> None:
+    log_dir, (port,) = tmp_path / "d1", free_ports(1)
+    settings = controller_settings(1, port, log_dir, {"controller.quorum.bootstrap.servers": f"localhost:{port}"})
+    config = write_config(tmp_path / "node-1.properties", settings)
+    format_as(how, config, "-s", *USER)
+    image = started(starter, tmp_path, config, log_dir)
+    assert image.features.metadata_version == 33
+    assert dict(image.features.levels) == {**LEVELS, "share.version": 2}
+    assert {name for users in image.scram.values() for name in users} == {"alice"}
+
+
 @pytest.mark.parametrize("version", list(RELEASES))
 def test_directories_that_kafka_formats_are_read_by_us(version: str, tmp_path: Path) -> None:
     quorum = {"controller.quorum.bootstrap.servers": "localhost:9093"}
@@ -154,8 +222,7 @@ def test_directories_that_kafka_formats_are_read_by_us(version: str, tmp_path: P
     assert CLUSTER_ID in outcome.stdout.decode()
     again = format_directory(config, "-s", status=1)
     assert "is already formatted" in again
-    bootstrap = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint" if version == KAFKA else "bootstrap.checkpoint"
-    with open_source(str(log_dir / bootstrap)) as source:
+    with open_source(first_records_file(str(log_dir))) as source:
         image = load_image(source)
     assert image.features.metadata_version == {KAFKA: 33, "3.9.2": 21}[version]
     assert not image.faults

@@ -83,10 +83,10 @@ def test_who_held_up_a_rebalance_and_who_waited_is_told_with_the_partitions() ->
     (topic,) = {topic for delay in second.delays for topic, _ in delay.partitions}
     assert [(delay.member_id, delay.partitions, delay.waiting) for delay in second.delays] == [("a", ((topic, (3, 4, 5)),), ("b", "c"))]
     (delay,) = third.delays
-    assert delay_text(delay, 0) == f"a had to give up {topic}:2 for 189 ms, for which c waited"
+    assert delay_text(delay, 0) == f"a had to give up {topic}:2 for 206 ms, for which c waited"
     assert [member for member, _ in third.arrived] == ["b", "a", "c"]
     assert third.settled is not None
-    assert third.settled.ms - BEGUN_MS == 1326
+    assert third.settled.ms - BEGUN_MS == 1108
 
 
 def test_an_upgrade_carries_classic_members_over_and_a_downgrade_takes_them_back() -> None:

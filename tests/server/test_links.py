@@ -164,7 +164,7 @@ def test_a_peer_that_is_not_there_is_told_and_reached_later() -> None:
                 send(links, listener, correlation_id, VOTE)
                 await eventually(lambda count=correlation_id: len(heard.answers) == count)
             assert {code for _, _, code in heard.answers} == {BROKER_NOT_AVAILABLE}
-            again = await serve(grant, ListenerOptions(ranges=GENERATIONS["4.3"], port=port))
+            again = await serve(grant, ListenerOptions(ranges=GENERATIONS["4.4"], port=port))
             links.send(Send(2, ("127.0.0.1", port), 4, VOTE))
             await eventually(lambda: len(heard.answers) == 4)
             assert heard.answers[-1] == (2, 4, flat.VoteResponse(epoch=5, granted=True))
@@ -232,7 +232,7 @@ def test_a_certificate_that_nobody_vouches_for_is_an_authentication_failure(tmp_
         stranger, known = Authority(), Authority()
         node = StoreConfig(prefix="ssl.keystore", location=str(stranger.sign("node", ["127.0.0.1"]).write_pem(tmp_path)))
         trusted = StoreConfig(prefix="ssl.truststore", location=str(known.write_pem(tmp_path)))
-        listener = await serve(grant, ListenerOptions(ranges=GENERATIONS["4.3"], tls=server_context(TlsConfig(keystore=node))))
+        listener = await serve(grant, ListenerOptions(ranges=GENERATIONS["4.4"], tls=server_context(TlsConfig(keystore=node))))
         heard = Heard()
         options = LinkOptions(client_id="x", request_timeout_ms=2000, tls=client_context(TlsConfig(truststore=trusted)))
         links = Links(options, heard)
@@ -265,7 +265,7 @@ def test_a_connection_is_replaced_before_its_session_is_over(monkeypatch: pytest
 
     async def main() -> None:
         mechanisms = server_mechanisms(["PLAIN"], StaticCredentials({"quorum": "secret"}))
-        listener = await serve(strict, ListenerOptions(ranges=GENERATIONS["4.3"], mechanisms=mechanisms))
+        listener = await serve(strict, ListenerOptions(ranges=GENERATIONS["4.4"], mechanisms=mechanisms))
         heard = Heard()
         links = Links(LinkOptions(client_id="x", request_timeout_ms=2000, sasl=lambda: PlainClient("quorum", "secret")), heard)
         for number in range(1, 7):

@@ -127,6 +127,10 @@ def asked(image: MetadataImage, line: str) -> list[str]:
         ("elect --unclean /image/topics/byName/orders/0", ["elect unclean -- orders:0"]),
         ("unregister /image/cluster/brokers/{4,5}", ["brokers unregister -- 4 5"]),
         ("unregister --force /image/cluster/brokers/4", ["brokers unregister --force -- 4"]),
+        (
+            "unregister /image/cluster/controllers/1 /image/cluster/brokers/4",
+            ["brokers unregister -- 4", "quorum unregister-controller -- 1"],
+        ),
     ],
 )
 def test_a_verb_is_an_administration_command(line: str, commands: list[str], image: MetadataImage) -> None:
@@ -226,7 +230,7 @@ def test_what_does_not_ask_by_itself_is_asked_about(image: MetadataImage) -> Non
         ("delete /image/cluster/brokers/4", 2, "delete: a broker is not deleted: `unregister`"),
         ("delete /image/configs/TOPIC:not-there", 2, "delete: topic:not-there: nothing is set"),
         ("elect /image/cluster/brokers/4", 2, "elect: leaders are elected of topics and partitions"),
-        ("unregister /image/topics/byName/orders", 2, "unregister: only brokers are unregistered"),
+        ("unregister /image/topics/byName/orders", 2, "unregister: only brokers and controllers are unregistered"),
         ("create /image/configs/TOPIC:x", 2, "create: only topics are created"),
         ("alter /image/cluster/brokers/4 -p 3", 2, "alter: only topics have a number of partitions"),
         ("alter /image/topics/byName/orders", 2, "alter: option --partitions is required"),

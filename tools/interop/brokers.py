@@ -252,14 +252,15 @@ class BrokerCluster:
 
     def quorum_start(self, id: int) -> int:
         """The offset at which a node's metadata log begins."""
-        return min((int(path.stem) for path in self._segments(id)), default=0)
+        return min((int(path.stem) for path in self.segments(id)), default=0)
 
     def quorum_end(self, id: int) -> int:
         """The offset at which it ends on disk."""
-        return max(ends_at(split_batches(path.read_bytes())) for path in self._segments(id))
+        return max(ends_at(split_batches(path.read_bytes())) for path in self.segments(id))
 
-    def _segments(self, id: int) -> list[Path]:
-        return sorted((self.directory(id) / "__cluster_metadata-0").glob("*.log"))
+    def segments(self, id: int, topic: str = "__cluster_metadata", partition: int = 0) -> list[Path]:
+        """The log files of a partition in the first directory of a node."""
+        return sorted((self.directory(id) / f"{topic}-{partition}").glob("*.log"))
 
     def wait_until_joined(self, id: int) -> float:
         """Until a controller follows the active one, or is it."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import signal
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -29,12 +30,14 @@ from tools.interop.brokers_traffic import (
     Copier,
     Decider,
     Member,
+    TrafficError,
     Writer,
     check_copied,
     check_decided,
     check_seen,
     check_written,
     read_topic,
+    without_repeats,
 )
 from tools.interop.nodes import NodeFailedError
 
@@ -471,12 +474,14 @@ class Story:
             writer.end()
         where = self.cluster.bootstrap
         written = read_topic(where, self.topic, PARTITIONS)
-        count = sum(map(len, written.values()))
+        first, repeated = without_repeats(written)
+        self.check_sent_again(repeated)
+        read, count = (sum(map(len, values.values())) for values in (first, written))
 
         def has_copied(_: MetadataImage) -> bool:
             return sum(map(len, read_topic(where, "copied", PARTITIONS).values())) >= count
 
-        self.cluster.wait_until("the group has read all", lambda _: len(set().union(*(member.seen for member in self.members))) >= count)
+        self.cluster.wait_until("the group has read all", lambda _: len(set().union(*(member.seen for member in self.members))) >= read)
         try:
             self.cluster.wait_until("all is copied", has_copied, STALL_S)
         except NodeFailedError:
@@ -488,7 +493,7 @@ class Story:
             client.end()
         copied = read_topic(where, "copied", PARTITIONS)
         for writer in self.writers:
-            check_written(writer, written)
+            check_written(writer, first)
         check_seen(self.members, written)
         check_copied(written, copied)
         acknowledged = sum(writer.count for writer in self.writers)
@@ -499,6 +504,28 @@ class Story:
         self.tell(f"errors that the copier met: {dict(copier.errors) or 'none'}")
         gaps = [max(writer.longest_gap_s.values()) for writer in self.writers]
         self.tell(f"longest time between two acknowledgements of a partition: {max(gaps):.1f} s")
+
+    def check_sent_again(self, repeated: Mapping[int, set[bytes]]) -> None:
+        """What is there twice was sent again by its producer with a new epoch. Errors: TrafficError.
+
+        librdkafka takes a new epoch when the batches of a partition have met a new leader in another order, and sends all that is not
+        acknowledged again, in other partitions too, where it may be written already (KIP-360): a broker cannot know these for the same.
+        """
+        for partition, values in repeated.items():
+            broker = next(id for id in self.cluster.plan.brokers if self.cluster.segments(id, self.topic, partition))
+            files = ",".join(map(str, self.cluster.segments(broker, self.topic, partition)))
+            text = self.cluster.tool("dump-log", "--print-data-log", "--files", files)
+            writers: dict[bytes, list[str]] = defaultdict(list)
+            writer = ""
+            for line in text.splitlines():
+                if found := re.search(r"producerId: \S+ producerEpoch: \S+", line):
+                    writer = found[0]
+                elif found := re.search(r"payload: (\S+)$", line):
+                    writers[found[1].encode()].append(writer)
+            twice = [value for value in values if len(set(writers[value])) < len(writers[value]) or len(writers[value]) < 2]
+            if twice:
+                raise TrafficError(f"{self.topic}-{partition}: more than once by the same epoch of a producer: {sorted(twice)[:10]}")
+            self.tell(f"{len(values)} messages of {self.topic}-{partition} were sent again by their producer with a new epoch")
 
     def check_group(self, group: str) -> None:
         """The group lives by the protocol that its members were told to use. Errors: StoryError."""

@@ -337,6 +337,13 @@ def read_topic(bootstrap: str, topic: str, partitions: int) -> dict[int, list[by
     return found
 
 
+def without_repeats(found: Mapping[int, Sequence[bytes]]) -> tuple[dict[int, list[bytes]], dict[int, set[bytes]]]:
+    """The values of each partition where each is first, and those that are there more than once."""
+    first = {partition: list(dict.fromkeys(values)) for partition, values in found.items()}
+    repeated = {partition: {value for value, count in Counter(values).items() if count > 1} for partition, values in found.items()}
+    return first, {partition: values for partition, values in repeated.items() if values}
+
+
 def check_written(writer: Writer, found: Mapping[int, Sequence[bytes]]) -> None:
     """Each acknowledged message is in its partition once, and all are in the order in which they were sent. Errors: TrafficError."""
     prefix = f"{writer.name}-".encode()

@@ -169,8 +169,9 @@ class MixedQuorum:
         return found
 
     def snapshots(self, id: int) -> list[int]:
-        """The end offsets of the complete snapshots of a replica, ascending."""
-        return sorted(int(path.name.split("-")[0]) for path in (self.directory(id) / "__cluster_metadata-0").glob("*.checkpoint"))
+        """The end offsets of the complete snapshots of a replica, ascending, without the one at 0 that it was formatted with."""
+        paths = (self.directory(id) / "__cluster_metadata-0").glob("*.checkpoint")
+        return sorted(offset for path in paths if (offset := int(path.name.split("-")[0])))
 
     def image(self, id: int) -> MetadataImage:
         """What a replica's disk says."""

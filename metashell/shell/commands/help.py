@@ -37,7 +37,7 @@ EXAMPLES
     time        run a command and show how long it took
     timing      show how long each command takes
     tree        show directories and the leaves in them
-    unregister  let the cluster forget brokers that are gone for good
+    unregister  let the cluster forget brokers and controllers that are gone for good
     unset       remove settings and quotas
     watch       print the changes below paths as they are committed
 """

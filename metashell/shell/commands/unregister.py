@@ -1,12 +1,12 @@
-"""unregister - let the cluster forget brokers that are gone for good
+"""unregister - let the cluster forget brokers and controllers that are gone for good
 
 SYNOPSIS
     unregister [--force] PATH...
 
 DESCRIPTION
-    For brokers that will not come back under their ids. It does what `metashell brokers unregister` does: it refuses a broker
-    that runs, unless --force is given, and asks; where nobody can be asked, it needs --yes. The shell must have been started
-    with --allow-changes.
+    For nodes that will not come back under their ids. It does what `metashell brokers unregister` and `metashell quorum
+    unregister-controller` do: it refuses a broker that runs and a controller that votes or runs, unless --force is given, and
+    asks; where nobody can be asked, it needs --yes. The shell must have been started with --allow-changes.
 
 EXAMPLES
     >> unregister /image/cluster/brokers/4
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 def run(ctx: Context, args: SimpleNamespace) -> None:
-    """Unregister the brokers that the paths name."""
+    """Unregister the brokers and controllers that the paths name."""
     act(ctx, args, lambda subjects: unregister_deeds(subjects, is_forced=args.force))
 
 
 COMMAND = make_command(
     run,
     __doc__,
-    options=(flag("--force", help="also a broker that is not fenced"), *VERB_OPTIONS),
-    arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="brokers"),),
+    options=(flag("--force", help="also a broker that is not fenced, and a controller that votes or runs"), *VERB_OPTIONS),
+    arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="brokers and controllers"),),
 )

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from metashell.codec.registry import message_type
+from metashell.groups.consumer.records import TARGET
 from metashell.groups.members.outputs import Callback, Send
 from tests.groups.members.life import Life, Seen
 from tests.groups.members.traces import APIS, HEARTBEATS, Replay, Row, json_of, members_of, normal, sorted_lists, stories, topics_of
@@ -81,11 +82,19 @@ def test_callbacks_frames_and_records_of_a_story_are_those_of_java_and_kafka(sto
         left_out = HEARTBEATS | {"failed"} | ({"OffsetCommit"} if story in SLOW else set())
         assert [one for one in shown(life.seen, name) if one[0] not in left_out] == [one for one in theirs if one[0] not in left_out], name
     wanted = [plain(row["type"], row["key"], row["value"]) for row in rows if row["kind"] == "record"]
-    written = [record_json(record) for batch in life.shard.written for record in batch.records]
+    records = [record for batch in life.shard.written for record in batch.records]
+    written = [record_json(record) for record in records if not is_of_empty_group(record)]
+    # The stories are of 4.3.1. Since 4.4 a consumer group that loses its last member has one record more.
+    assert len(records) - len(written) == sum(group.type == "consumer" for group in life.shard.coordinator.state.groups.values())
     left_out_records = {OFFSET_COMMIT_RECORD} | ({CURRENT_ASSIGNMENT_RECORD} if story in SLOW else set())
     assert without(left_out_records, written) == without(left_out_records, wanted)
     if story not in SLOW:
         assert sorted(written, key=str) == sorted(wanted, key=str)
+
+
+def is_of_empty_group(record: Any) -> bool:
+    """Whether a record says that the assignment of an empty group is up to date."""
+    return record.type == TARGET and record.value is not None and record.value.assignment_timestamp == 0
 
 
 def without(types: set[int], records: list[Any]) -> list[Any]:

@@ -37,6 +37,7 @@ _OF_3_9: Final = {FETCH: (0, 17), API_VERSIONS: (0, 4), VOTE: (0, 1), BEGIN_QUOR
 _OF_4_0: Final = _OF_3_9 | {FETCH: (4, 17), VOTE: (0, 2)}
 _OF_4_1: Final = _OF_4_0 | {FETCH: (4, 18)}
 _OF_4_2: Final = _OF_4_1 | {ADD_RAFT_VOTER: (0, 1)}
+_OF_4_4: Final = _OF_4_2 | {API_VERSIONS: (0, 5)}
 
 GENERATIONS: Final[Mapping[str, VersionRanges]] = MappingProxyType(
     {
@@ -48,6 +49,7 @@ GENERATIONS: Final[Mapping[str, VersionRanges]] = MappingProxyType(
             "4.1": _OF_4_1,
             "4.2": _OF_4_2,
             "4.3": _OF_4_2,
+            "4.4": _OF_4_4,
         }.items()
     }
 )

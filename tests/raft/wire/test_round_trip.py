@@ -220,7 +220,7 @@ def test_generations_agree_on_the_highest_common_versions() -> None:
     versions = message_versions(OURS, GENERATIONS["3.9"])
     assert versions[flat.VoteRequest] == versions[flat.VoteResponse] == 1
     assert versions[flat.FetchRequest] == 17
-    assert GENERATIONS["4.3"] == OURS
+    assert GENERATIONS["4.4"] == OURS
     assert flat.UpdateRaftVoterRequest not in message_versions(OURS, GENERATIONS["3.7"])
     for key, (low, high) in OURS.items():
         ours_low, ours_high = message_type("request", REQUESTS[key]).versions

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from metashell.cli.kafka_storage import main as kafka_storage
+from metashell.cli.storage import main as storage
 from metashell.client.client import Client
 from metashell.client.errors import ConnectError
 from metashell.codec.api_keys import DESCRIBE_QUORUM
@@ -188,5 +188,5 @@ def name_texts(made: AdminPlace) -> None:
 
 def format_node(config: Path, *words: str) -> None:
     """Format a node's directories."""
-    outcome = run_main(kafka_storage, ["format", "-t", CLUSTER_ID, "-c", str(config), *words], cwd=config.parent)
+    outcome = run_main(storage, ["format", "-t", CLUSTER_ID, "-c", str(config), *words], cwd=config.parent)
     assert outcome.status == 0, outcome
