@@ -9,8 +9,8 @@ Promises:
 - A disk that fails stops the replica with one line; nothing leaves afterwards. So does anything wrong with what is committed: a checksum, a
   record that does not decode or does not fit. It is never skipped, or a snapshot without it would be believed by others.
 - What peers may make it hold is bounded (connections, requests, answers, frames of 64 KiB, destinations); what they send never raises here.
-- What is newer than this release in its own log or in what is committed stops the replica too, as it stops Kafka's; in its own log before it
-  takes part, where whoever starts it asks `records.check_log` first.
+- What is newer than this release stops the replica too, as it stops Kafka's: in what is committed, and in its own log before it takes part,
+  where whoever starts it asks `records.check_log` first.
 - It decides nothing that the core could decide.
 - An answer at a version that cannot say where the leader is names none once kraft.version is 1 (`hide_leader`).
 
