@@ -176,9 +176,10 @@ class MetadataLog:
         """Errors: OSError; LogCorruptError where the disk gives other bytes back than were written."""
         if not self._bases[0] <= start_offset < self._end:
             return b""
-        data = self._recent.read(start_offset, end_offset, max_size)
+        segment = self._segment_of(start_offset)
+        # Kafka gives a follower no bytes of two segments: it ends where one append is larger than a segment of its own may be.
+        data = self._recent.read(start_offset, min(end_offset, segment.end_offset), max_size)
         if not data:
-            segment = self._segment_of(start_offset)
             data = segment.read(start_offset, end_offset, max_size)
             for _ in checked_batches(data, segment.path):
                 pass

@@ -105,6 +105,17 @@ def test_reading_keeps_to_batches_offsets_and_sizes(opened, batch: Batch) -> Non
     assert [offset for offset in range(-1, 35) if log.is_batch_boundary(offset)] == [0, *range(3, 34)]
 
 
+def test_reading_ends_with_a_segment_as_kafkas_does(opened, batch: Batch, tmp_path: Path) -> None:
+    """A follower of Kafka's appends an answer as one piece, and ends where that is larger than its own segments may be."""
+    log = opened(segment_size=1_000)
+    made = fill(log, batch, 30)
+    starts = [int(name.removesuffix(".log")) for name in files(tmp_path, ".log")]
+    assert len(starts) > 1
+    for start, end in zip(starts, [*starts[1:], 30], strict=True):
+        assert log.read(start, 30, 1 << 20) == b"".join(made[start:end])
+        assert log.read(end - 1, 30, 1 << 20) == made[end - 1]
+
+
 def test_a_segment_ends_by_size_and_by_the_time_of_its_batches(opened, batch: Batch, tmp_path: Path) -> None:
     log = opened(segment_size=10_000, segment_ms=20)
     fill(log, batch, 45)
