@@ -673,7 +673,7 @@ complete -c metashell-rehearse -l verbose -s v -d 'report on standard error what
 complete -c metashell-rehearse -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
 complete -c metashell-rehearse -l version -d 'print the version and exit'
 complete -c metashell-rehearse -l help -s h -d 'show the help and exit'
-complete -c metashell-rehearse -n '__metashell_words_are_at_least 0' -x -a 'kill-broker restart-broker roll-brokers lose-rack unregister reassign add-broker elect feature lose-controller topic config'
+complete -c metashell-rehearse -n '__metashell_words_are_at_least 0' -x -a 'kill-broker restart-broker roll-brokers lose-rack unregister unregister-controller reassign add-broker elect feature lose-controller topic config'
 complete -c metashell-simulate -f
 complete -c metashell-simulate -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-simulate -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
