@@ -131,7 +131,7 @@ def tool_of(subcommand: str) -> str:
 
 def one_line(text: str) -> str:
     """A description as shells take it inside single quotes."""
-    return text.replace("'", "’")
+    return " ".join(text.split()).replace("'", "’")
 
 
 def _filled(template_name: str, **parts: str) -> str:

@@ -139,7 +139,7 @@ def _protected(line: str) -> str:
 
 def text(plain: str) -> str:
     """Text as roff takes it for itself; a word that is longer than a line may be broken behind a comma."""
-    escaped = plain.replace("\\", "\\e").replace("-", "\\-")
+    escaped = plain.replace("\\", "\\e").replace("-", "\\-").replace("—", "\\(em")
     return re.sub(rf"\S{{{LINE_MAX},}}", lambda match: match[0].replace(",", ",\\:"), escaped)
 
 

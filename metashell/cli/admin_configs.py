@@ -72,7 +72,7 @@ def _suggestion(resource: Resource, missing: Iterable[str]) -> str:
 
 
 def known_keys(resource: Resource) -> list[str]:
-    """The keys that Kafka 4.3 knows for such a resource."""
+    """The keys that Kafka knows for such a resource."""
     from metashell.controller.configs.keys import KINDS, config_keys
 
     kind = KINDS.get(resource.kind)

@@ -99,13 +99,14 @@ def _hint(key: str) -> str:
 def _alter(work: Work, entity: Entity, changes: Mapping[str, float | None], before: Mapping[str, float] | None) -> None:
     """Make the changes, and tell each with what was there before, where that is known."""
     from metashell.admin.quotas import alter_quotas
+    from metashell.codec.releases import NEWEST_RELEASE
 
     for _, error in alter_quotas(work.admin, [(entity, changes)], is_dry_run=work.is_dry):
         if error is not None:
             work.failed(error, **_fields(entity), quotas=list(changes))
             for key in changes:
                 if hint := _hint(key):
-                    work.note(f"{key}: Kafka 4.3 knows no such quota{hint}")
+                    work.note(f"{key}: Kafka {NEWEST_RELEASE.name} knows no such quota{hint}")
             return
     for key, value in changes.items():
         _tell(work, entity, key, value, before)

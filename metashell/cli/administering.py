@@ -63,7 +63,7 @@ class NounTool(Tool):
         return run_sub_command(declared, words, self.perform)
 
     def perform(self, command: CommandSpec, words: Sequence[str], called: str = "") -> int:
-        """Do a command, whose name ends in its word; `called` otherwise by the shell, which asks about every change. Errors: MetashellError."""
+        """Do a command, whose name ends in its word. `called`: so by the shell, which asks about every change. Errors: MetashellError."""
         act = self._commands[command.name.rpartition(" ")[2]]
         return perform(command._replace(name=called or command.name), words, act, asks_always=bool(called))
 
@@ -190,12 +190,10 @@ class Work:
                 if (text := leaderless(self.admin, self.controllers)) is None:
                     raise
                 raise MetashellError(text) from None
-        image = self._followed.view().image
-        from metashell.image.newer import lacks_some, trouble_lines
+        from metashell.cli.loading import said_of
 
-        for line in trouble_lines(image):
-            self.note_once(line)
-        if lacks_some(image):
+        image = self._followed.view().image
+        if said_of(image, self.note_once):
             self.fail()
         return image
 

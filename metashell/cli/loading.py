@@ -115,7 +115,16 @@ def report_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
             notes.append("a later segment lacks what came before it: open its directory instead")
         complain(name, f"{faults[0]} ({'; '.join(notes)})" if notes else str(faults[0]))
     if newer := newer_parts(loaded.image):
-        complain(name, newer_line(newer))
+        complain(name, f"{loaded.path}: {newer_line(newer)}")
+
+
+def said_of(image: MetadataImage, say: Callable[[str], None]) -> bool:
+    """Say in a line what is damaged, and in one what is newer than known; whether an answer may lack something for that reason."""
+    from metashell.image.newer import lacks_some, trouble_lines
+
+    for line in trouble_lines(image):
+        say(line)
+    return lacks_some(image)
 
 
 def starts_late(loaded: Loaded) -> bool:

@@ -71,7 +71,7 @@ class ShellChanges:
             return None
 
     def keys(self, subject: Subject) -> Sequence[str]:
-        """The keys that a resource or an entity may have, as Kafka 4.4 knows them."""
+        """The keys that a resource or an entity may have, as Kafka knows them."""
         from metashell.admin.configs import Resource
         from metashell.admin.quotas import ADDRESS_QUOTAS, USER_QUOTAS
         from metashell.cli.admin_configs import known_keys

@@ -1,7 +1,7 @@
 """Kafka's error codes, each by its name: the table for raft, net, server, live, client and the controller.
 
 Plain integers, as they are on the wire; an unknown code of a newer peer is one too.
-Source: org.apache.kafka.common.protocol.Errors of 4.3.1.
+Source: org.apache.kafka.common.protocol.Errors of 4.4.0.
 """
 
 from __future__ import annotations

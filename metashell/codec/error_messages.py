@@ -1,6 +1,6 @@
 """What Kafka says of each error code where the answer itself has no words.
 
-Source: the messages of org.apache.kafka.common.protocol.Errors of 4.3.1.
+Source: the messages of org.apache.kafka.common.protocol.Errors of 4.4.0.
 """
 
 from __future__ import annotations

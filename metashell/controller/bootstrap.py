@@ -14,6 +14,7 @@ from metashell.codec.releases import ELR_FEATURE, NEWEST_RELEASE
 from metashell.controller.decision import Decision
 from metashell.controller.records import MIN_ISR, TRANSACTIONS_LEVEL, config, feature_level, level_of
 from metashell.controller.state import State
+from metashell.image import EMPTY_IMAGE, ReplayError
 from metashell.image.loss import VersionedRecord
 
 
@@ -21,6 +22,7 @@ def activate(state: State, bootstrap: Sequence[VersionedRecord]) -> Decision:
     """The records of a new active controller: the bootstrap records on an empty log, and the end of a transaction that was left open.
 
     Shape: `bootstrap` are the records that formatting left; without any, the newest metadata.version is assumed.
+    Errors: ReplayError for records in the log and no metadata.version, where its beginning is missing: Kafka's controllers end over it too.
     """
     records: list[VersionedRecord] = []
     if state.tip.before_transaction is not None:
@@ -28,6 +30,8 @@ def activate(state: State, bootstrap: Sequence[VersionedRecord]) -> Decision:
     settled = state.settled
     if settled.image.features.metadata_version is not None:
         return Decision(None, records)
+    if not settled.image.has_same_metadata(EMPTY_IMAGE):
+        raise ReplayError(f"the log has records, and no {METADATA_VERSION} by which to read them")
     bootstrap = bootstrap or [feature_level(METADATA_VERSION, NEWEST_RELEASE.newest_level)]
     levels = {record.name: record.feature_level for record, _ in bootstrap if isinstance(record, messages.FeatureLevelRecord)}
     in_transaction = levels.get(METADATA_VERSION, level_of(settled.image)) >= TRANSACTIONS_LEVEL

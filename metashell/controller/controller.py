@@ -86,7 +86,7 @@ class QuorumController:
         self.state.commit(offset)
 
     def claim(self, epoch: int, log_end_offset: int, now_ms: int) -> Decision:
-        """Become the active controller; what has to be written first, before any request is decided."""
+        """Become the active controller; what has to be written before any request is decided. Errors: ReplayError; see `activate`."""
         return finish(self.claim_steps(epoch, log_end_offset, now_ms))
 
     def claim_steps(self, epoch: int, log_end_offset: int, now_ms: int) -> Steps[Decision]:

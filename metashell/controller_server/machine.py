@@ -30,14 +30,12 @@ from metashell.codec.error_codes import (
     UNKNOWN_SERVER_ERROR,
 )
 from metashell.codec.frame import write_metadata_record
-from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.controller import Decision, Purgatory, QuorumController, Request
 from metashell.controller.decision import TOO_LARGE
 from metashell.controller.routes import ROUTES
 from metashell.controller_server.queue import EventQueue, Pace, Steps
-from metashell.errors import LogCorruptError
 from metashell.ids import Epoch, NodeId
-from metashell.image import EMPTY_IMAGE, MetadataImage
+from metashell.image import MetadataImage
 from metashell.image.loss import VersionedRecord
 from metashell.image.voters import VoterSet, voter_set
 from metashell.image.writer import write_image
@@ -45,7 +43,8 @@ from metashell.raft.errors import BufferAllocationError, InvalidUpdateVersionErr
 from metashell.raft.roles import Leader
 from metashell.server.events import Event
 from metashell.server.image_machine import loaded_snapshot
-from metashell.server.records import LOG_NAME, records_of
+from metashell.server.records import records_of
+from metashell.server.snapshot_maker import RECORDS_AT_ONCE
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
 
@@ -57,8 +56,6 @@ Answer = Callable[[Any], Iterator[object] | None]
 Encoded = list[tuple[Sequence[VersionedRecord], list[bytes]]]
 """The batches of a decision, each as records and as their bytes."""
 
-RECORDS_AT_ONCE: Final = 500
-"""Records that are encoded, or decoded by a standby, before others may have their turn."""
 HOLD_MS: Final = 1000
 """A timer that fires so late shows that the whole process stood still."""
 SHUTTING_DOWN: Final = "The controller is shutting down."
@@ -106,10 +103,7 @@ class ControllerMachine:
         on_event: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.controller = controller
-        self.errors = 0
-        self.claims = 0
-        self.leaders = 0
-        self.timed_out = 0
+        self.errors = self.claims = self.leaders = self.timed_out = self.loads = 0
         self.on_decided: Callable[[Request, int], None] | None = None
         """Told of every request that was decided and the error of its answer, which may still have to wait; for metrics."""
         self.on_replayed: Callable[[Sequence[VersionedRecord], int], None] | None = None
@@ -117,7 +111,6 @@ class ControllerMachine:
         self.applied_ms = -1
         """When the last batch that was replayed was written, in Unix ms; -1 before the first."""
         self.is_caught_up = False
-        self.loads = 0
         self.watchers: list[Callable[[], None]] = []
         """Called when the stable image, the leader, or whether this controller is active may have changed."""
         self._limits = limits
@@ -444,8 +437,7 @@ class ControllerMachine:
         if image.voters is not None:
             self._voters = image.voters
         controller.state.set_quorum(self._voters, image.features.kraft_version)
-        self._size = 0
-        self._snapshot_ms = self.driver.now_ms()
+        self._size, self._snapshot_ms = 0, self.driver.now_ms()
         self.loads += 1
         if not done.done():
             done.set_result(None)
@@ -459,8 +451,7 @@ class ControllerMachine:
             return None
         if state.committed.before_transaction is not None or state.stable_offset != last.header.last_offset:
             return None
-        self._size = 0
-        self._snapshot_ms = now_ms
+        self._size, self._snapshot_ms = 0, now_ms
         values = (write_metadata_record(body, version) for body, version in write_image(state.stable))
         id = OffsetAndEpoch(last.header.last_offset + 1, last.header.leader_epoch)
         return SnapshotToMake(id, last.header.max_timestamp, values)
@@ -469,17 +460,13 @@ class ControllerMachine:
 
     def _leader_changed(self, leader_id: int, epoch: int) -> Steps:
         controller = self.controller
-        state = controller.state
-        node = self.driver.node
+        state, node = controller.state, self.driver.node
         if leader_id >= 0:
             self.leaders += 1
         if state.is_active and (state.claim_epoch != epoch or leader_id != state.settings.node_id):
             self._give_up(state.claim_epoch)
         controller.note_leader(leader_id)
         if leader_id == state.settings.node_id and not state.is_active and node.epoch == epoch and isinstance(node.role, Leader):
-            if state.settled.image.features.metadata_version is None and not state.settled.image.has_same_metadata(EMPTY_IMAGE):
-                # The beginning of the log is missing. Kafka's controllers end over it too, before or after they lead.
-                raise LogCorruptError(LOG_NAME, 0, f"there are records, and no {METADATA_VERSION} by which to read them")
             self.claims += 1
             decision = yield from controller.claim_steps(epoch, node.log_end_offset, self.now_ms())
             self._on_event(Event(f"the active controller of epoch {epoch}", "active", epoch=epoch))
@@ -497,9 +484,9 @@ def _encoded(decision: Decision) -> Generator[Pace | None, None, Encoded]:
     found: Encoded = []
     for records in decision.batches():
         values: list[bytes] = []
-        for start in range(0, len(records), RECORDS_AT_ONCE):
-            values += [write_metadata_record(body, version) for body, version in records[start : start + RECORDS_AT_ONCE]]
-            if len(records) > RECORDS_AT_ONCE:
+        for number, (body, version) in enumerate(records, 1):
+            values.append(write_metadata_record(body, version))
+            if number % RECORDS_AT_ONCE == 0:
                 yield None
         found.append((records, values))
     return found

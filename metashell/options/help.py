@@ -64,7 +64,8 @@ def option_names(option: Option) -> str:
 
 def option_help(option: Option) -> str:
     """What the option does, with its choices and default."""
-    text = option.help
+    # Some of Kafka's own words have line ends in them, which only its own help keeps.
+    text = " ".join(option.help.split())
     if option.choices and not option.type.startswith("optional"):
         text += f": {', '.join(option.choices)}"
     notes = ["may be repeated"] if option.multiple else []

@@ -18,7 +18,7 @@ from metashell.errors import LogCorruptError
 from metashell.ids import Epoch, NodeId
 from metashell.image import EMPTY_IMAGE, ImageLoader, MetadataImage
 from metashell.image.writer import write_image
-from metashell.server.records import refuse_unknown
+from metashell.server.records import may_finalize, refuse_unknown
 from metashell.server.state_machine import SnapshotToMake
 from metashell.values import OffsetAndEpoch
 
@@ -46,9 +46,8 @@ class ImageMachine:
         """See StateMachine."""
         loader = self._loader
         for batch in batches:
-            refuse_unknown(batch)
             loader.load_batch(batch)
-            refuse_faults(loader)
+            refuse_faults(loader, batch)
             self._size += len(batch.data)
         if self._size < self._snapshot_after_size:
             return None
@@ -82,16 +81,18 @@ async def loaded_snapshot(id: OffsetAndEpoch, batches: Iterable[RecordBatch]) ->
     """A loader that has a whole snapshot. Errors: LogCorruptError for anything odd in it."""
     loader = ImageLoader(EMPTY_IMAGE, snapshot_id=id)
     for batch in batches:
-        refuse_unknown(batch)
         loader.load_snapshot_batch(batch)
-        refuse_faults(loader)
+        refuse_faults(loader, batch)
         # A batch may have thousands of records: others have their turn in between.
         await asyncio.sleep(0)
     return loader
 
 
-def refuse_faults(loader: ImageLoader) -> None:
-    """Errors: LogCorruptError, one line, for the first thing that a loader could not apply, or has a doubt about; see `refuse_unknown`."""
+def refuse_faults(loader: ImageLoader, batch: RecordBatch) -> None:
+    """Errors: LogCorruptError, one line, for the first thing that a loader could not apply of a batch, or that it must not apply."""
+    # The loader sees whatever is newer but for levels of features, which are data to it.
+    if loader.faults or loader.unread or may_finalize(batch):
+        refuse_unknown(batch)
     if loader.faults:
         fault = loader.faults[0]
         raise LogCorruptError(fault.file, fault.offset, f"{fault.record_type}: {fault.reason}" if fault.record_type else fault.reason)

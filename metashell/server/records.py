@@ -11,12 +11,14 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from metashell.codec.batches import CODEC_MASK, CONTROL
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.codec.control import KRAFT_VERSION, read_control_record
 from metashell.codec.dispatch import METADATA_TYPES
 from metashell.codec.frame import FRAME_VERSION, NO_VALUE, MetadataRecord, metadata_message, read_metadata_record, refuse_newer_structs
 from metashell.codec.metadata_version import KRAFT_VERSION as KRAFT_VERSION_FEATURE
 from metashell.codec.record_walk import walk_records
+from metashell.codec.registry import message_type
 from metashell.codec.releases import unsupported_features
 from metashell.codec.usual_records import GAVE_UP, make_loop
 from metashell.errors import DecodeError, LogCorruptError, UnknownRecordError
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 PIECE_SIZE: Final = 1024 * 1024
 """Bytes of the log or of a snapshot that are read at once, unless one batch is larger."""
 LOG_NAME: Final = "metadata log"
+
+_LEVEL: Final = bytes((FRAME_VERSION, message_type("metadata", "FeatureLevelRecord").key or 0, 0))
+"""How the value of a FeatureLevelRecord begins."""
 
 
 class SnapshotGoneError(Exception):
@@ -63,6 +68,12 @@ def refuse_unknown(batch: RecordBatch) -> None:
         found = [(fields[0], fields[4], fields[4] + max(fields[5], 0)) for fields in walk_records(buf, start, end, count)]
     for delta, value, stop in found:
         _record_of(batch.file, base_offset + delta, buf[value:stop])
+
+
+def may_finalize(batch: RecordBatch) -> bool:
+    """Whether a batch may hold a level of a feature, without a look at each record."""
+    header = batch.header
+    return bool(header.attributes & (CONTROL | CODEC_MASK)) or _LEVEL in batch.data
 
 
 def check_log(log: ReplicatedLog) -> None:

@@ -113,7 +113,7 @@ def test_quotas_are_removed(quorum: EmbeddedQuorum) -> None:
 def test_what_the_cluster_refuses_is_told_with_its_words(quorum: EmbeddedQuorum) -> None:
     told = lines(quorum, "quotas", "set", "--user", "alice", "speed=1", status=1)
     assert len(told) == 2 and "user=alice: INVALID_REQUEST: Invalid configuration key speed" in told[0]
-    assert told[1].startswith("metashell quotas set: speed: Kafka 4.3 knows no such quota; there are producer_byte_rate, ")
+    assert told[1].startswith("metashell quotas set: speed: Kafka 4.4 knows no such quota; there are producer_byte_rate, ")
     (failed,) = objects(quorum, "quotas", "set", "--user", "alice", "speed=1", status=1)
     assert failed["result"] == "failed" and failed["entity"] == "user=alice"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from metashell.codec.releases import NEWEST_RELEASE
 from tests.cli.conftest import Run, command_line, environment
 
 DECODE = "--cluster-metadata-decoder"
@@ -122,7 +123,7 @@ def test_kafkas_name_prints_its_help_on_stderr_with_status_1(run: Run) -> None:
 
 def test_kafkas_name_prints_the_version_whose_voice_it_speaks(run: Run) -> None:
     result = run("kafka-dump-log", "--version")
-    assert (result.returncode, result.stdout) == (0, "4.3.1\n")
+    assert (result.returncode, result.stdout) == (0, f"{NEWEST_RELEASE.patch}\n")
 
 
 @pytest.mark.parametrize(

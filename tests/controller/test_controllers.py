@@ -53,6 +53,15 @@ def test_an_unregistration_that_is_not_committed_is_undone_with_the_leadership()
     assert set(cluster.state.image.cluster.controllers) == {3001}
 
 
+def test_what_is_not_committed_yet_counts() -> None:
+    cluster = Cluster()
+    body = messages.UnregisterControllerRequest(controller_id=3001)
+    register(cluster, 3001)
+    cluster.write(cluster.decide(94, 0, body), commit=False)
+
+    assert cluster.decide(94, 0, body).answer.error_code == CONTROLLER_ID_NOT_REGISTERED
+
+
 def test_a_controller_without_registration_stops_the_replay() -> None:
     cluster = Cluster()
 

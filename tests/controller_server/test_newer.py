@@ -99,7 +99,7 @@ def test_it_ends_where_a_real_one_does_before_it_votes_or_listens(tmp_path: Path
 
 
 NO_LEVEL = "No FeatureLevelRecord for metadata.version was found in the bootstrap metadata"
-NO_BEGINNING = "metadata log: offset 0: there are records, and no metadata.version by which to read them"
+NO_BEGINNING = "the log has records, and no metadata.version by which to read them"
 
 
 @pytest.mark.parametrize("row", [row for row in BEGINNINGS if KAFKA[row]["did"] == "ends"])

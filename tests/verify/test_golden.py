@@ -35,6 +35,7 @@ NOT_DAMAGED = {
     "craft-transaction": "a whole transaction",
     "craft-transaction-aborted": "a whole transaction",
     "craft-unicode-name": "a name that Kafka would refuse, well encoded",
+    "craft-unregister-controller": "a valid record since 4.4",
     "craft-unknown-tag": "unknown tagged fields are how newer versions write to older ones",
     "craft-zk-migration": "a valid record",
     "name-0": "sound content under another name",

@@ -84,14 +84,17 @@ class _Forecast:
         replays_first = release not in _IGNORING_CHECKPOINT
         levels = replay.bootstrap or {} if replays_first else {}
         if replay.is_empty and not (replays_first and levels):
-            levels = self._first_levels(replay, release) or {}
+            first = self._first_levels(replay, release)
+            if first is not None and METADATA_VERSION not in first:
+                return Ends(self._directory, "the records that formatting left end it: they have no metadata.version")
+            levels = first or {}
         found = unsupported_features(levels, release)
         return Ends(self._directory, f"the records that formatting left end it: {found[0].text}") if found else replay.refusal(release)
 
     def _first_levels(self, replay: Replay, release: Release) -> dict[str, int] | None:
         """The levels that formatting left for the first leader; None where a release finds none, and takes its own newest one."""
         bootstrap = self._start.log.bootstrap
-        return replay.bootstrap if bootstrap is None and release in _BOOTSTRAPPED_BY_CHECKPOINT else bootstrap
+        return replay.bootstrap if replay.bootstrap is not None and release in _BOOTSTRAPPED_BY_CHECKPOINT else bootstrap
 
     def _ignored(self, replay: Replay, release: Release) -> list[str]:
         """What formatting left and a server of the release does not look for."""

@@ -33,6 +33,7 @@ from metashell.verify.start.verdict import Ends
 
 MAGIC = 2
 _FEATURE_LEVEL = "FEATURE_LEVEL_RECORD"
+_NO_OP = next(type for type, name in RECORD_TYPE_NAMES.items() if name == "NO_OP_RECORD")
 _HEAD_SIZE = 3
 """Frame version, type and version of a record, a byte each."""
 
@@ -59,7 +60,6 @@ class Replay:
         self._usual: set[bytes] = set()
         self._log = log
         self._loader = ImageLoader(snapshot_id=log.snapshot)
-        self._has_records = False
         self._order = OrderCheck(log.start_offset if log.snapshot is None else None)
         self._is_past_snapshot = False
         self.concerns: list[str] = []
@@ -80,14 +80,14 @@ class Replay:
         for fault in image.faults:
             what = f"{fault.record_type}: {fault.reason}" if fault.record_type else fault.reason
             raise Ends(fault.file, f"replay fails at offset {fault.offset}: {what}", position=fault.position, offset=fault.offset)
-        if self._has_records and image.features.metadata_version is None:
+        if not self.is_empty and image.features.metadata_version is None:
             raise Ends(self._log.directory, "no metadata.version record is left, so replay fails")
         return image
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing but the records of the quorum was replayed, so that a first leader has its first records to write."""
-        return not self._has_records
+        """Whether nothing but no-ops and the records of the quorum was replayed, so that a first leader has its first records to write."""
+        return not self.types.keys() - {_NO_OP}
 
     def refusal(self, release: Release) -> Ends | None:
         """The end of a server of a release that knows less than the log needs, None where it knows all."""
@@ -181,8 +181,6 @@ class Replay:
         snapshot = self._log.snapshot
         is_bootstrap = from_snapshot and snapshot == BOOTSTRAP_SNAPSHOT_ID and not batch.header.is_control
         from_offset = 0 if from_snapshot or snapshot is None or self._is_past_snapshot else snapshot.offset
-        if batch.header.count and not batch.header.is_control and not is_bootstrap:
-            self._has_records = True
         try:
             if is_bootstrap:
                 self._take_bootstrap(batch)

@@ -78,7 +78,9 @@ def _levels(file: RegularFile) -> dict[str, int]:
             if batch.header.is_control:
                 continue
             found = read_metadata_record(value, 0, len(value))
-            if found.type_name == "FEATURE_LEVEL_RECORD" and not isinstance(found.body, UnknownRecord):
+            if isinstance(found.body, UnknownRecord):
+                raise DecodeError(f"offset {record.offset}: {found.fault}")
+            if found.type_name == "FEATURE_LEVEL_RECORD":
                 levels[found.body.name] = found.body.feature_level
     return levels
 
