@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from metashell.codec.dispatch import METADATA_TYPES
 from metashell.codec.metadata_version import METADATA_VERSION, metadata_version_name
-from metashell.codec.releases import NEWEST_RELEASE, RELEASES, Release, supported_features
+from metashell.codec.releases import NEWEST_RELEASE, RELEASES, Release, knows_record_type, supported_features
+from metashell.codec.schema import parse_schema
 from tests import golden_cases
 from tests.java import TRIED
 from tools.release.jars import release_facts
@@ -18,6 +20,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 UP_TO = re.compile(r"Kafka 3\.\d+ to (\d+\.\d+)")
 MEASURED = ("speed.md",)
 """Figures stay those of the release that they were taken beside."""
+ACCESS_CONTROL = 6
+"""A type of record that no release ever wrote; the last one that defined it was 3.3."""
 VOICE = re.compile(r"Apache Kafka\s+(\d+\.\d+\.\d+)")
 
 
@@ -49,9 +53,13 @@ def test_pages_name_the_newest_release(page: Path) -> None:
 )
 def test_each_release_supports_what_the_table_says(release: Release) -> None:
     """What a class of it says; a feature that it has at level 0 alone is one that it does not have."""
-    ranges = {name: text for name, text in release_facts(release.patch, frozenset()).features.items() if "default" not in text}
+    facts = release_facts(release.patch, frozenset({"messages"}))
+    ranges = {name: text for name, text in facts.features.items() if "default" not in text}
     ours = {name: f"{low}-{high}" for name, (low, high) in supported_features(release).items()}
     assert ours == {name: text for name, text in ranges.items() if text != "0-0"}
+    records = {parse_schema(message.text).key for name, message in facts.messages.items() if name.startswith("metadata/")}
+    known = {type for type in METADATA_TYPES if knows_record_type(release, type)}
+    assert known == records | {ACCESS_CONTROL}
 
 
 def test_golden_data_is_of_releases_that_were_tried_and_of_the_newest() -> None:

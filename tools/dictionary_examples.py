@@ -25,7 +25,7 @@ from metashell.reports import REPORTS
 from metashell.reports.local import run_local
 from tools.generated import ROOT
 
-PLACES: Final = ("metashell/demo/data", "tests/golden/kafka/4.3.1/main/data/stopped")
+PLACES: Final = ("metashell/demo/data", "tests/golden/kafka/4.3.1/main/data/stopped", "tests/golden/kafka/4.4.0/main/data/stopped")
 """The earlier one wins."""
 LENGTH_MAX: Final = 100
 _ABOVE_LOG: Final = re.compile(r"tests/golden/.*/(?=__)")

@@ -137,8 +137,8 @@ def _warn(tool: str, plan: FormatPlan) -> None:
     if plan.needs_newer_server and any(directory.holds_partition for directory in plan.directories):
         complain(
             tool,
-            f"warning: servers before 4.4 start on this layout without its records, also at metadata.version {plan.release}; "
-            "`metashell storage format --layout 4.3` writes what they read",
+            f"warning: only servers from 4.4 on take the records of this layout into the log, also at metadata.version {plan.release} "
+            "(4.3 begins without them); --layout 4.3 writes what all servers read",
         )
     if os.geteuid() != 0:
         return

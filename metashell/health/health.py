@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.codec.code_words import ACL_OPERATIONS, ACL_PERMISSION_TYPES, ACL_RESOURCE_TYPES
-from metashell.codec.metadata_version import ACL_RANGES_LEVEL, REGISTER_CONTROLLER_LEVEL, level_name
+from metashell.codec.metadata_version import ACL_RANGES_LEVEL, KRAFT_VERSION, REGISTER_CONTROLLER_LEVEL, level_name
 from metashell.codec.releases import NEWEST_RELEASE
 from metashell.health.min_isr import MinIsr
 from metashell.health.partitions import BITS, REASSIGNING, PartitionJudge
@@ -77,6 +77,11 @@ KINDS: Final = (
         f"feature levels, or versions of records, newer than Kafka {NEWEST_RELEASE.name}: their rules are not judged here",
     ),
     Kind("holds_upgrade", UNUSUAL, "nodes that do not support a feature level that others do, and so hold back an upgrade to it"),
+    Kind(
+        "first_records",
+        UNUSUAL,
+        "records that formatting left where only Kafka from 4.4 on takes them into the log: 4.3 begins at 4.3-IV0 without them",
+    ),
     Kind("acl_range", UNUSUAL, "ACLs whose host has a /: no client matches them before Kafka 4.4, which takes them as ranges of addresses"),
 )
 
@@ -273,6 +278,15 @@ class Health:
         is_written = image.leader or image.cluster.brokers or image.cluster.controllers or image.topics.by_id
         return iter(() if is_written else ("neither a leader nor a node nor a topic",))
 
+    def _first_records(self) -> Iterator[str]:
+        """Those of a bootstrap snapshot: nothing else gives an image at offset 0 of a directory its features."""
+        image = self.image
+        if image.provenance.source_kind != "directory" or image.provenance.end_offset or image.features.metadata_version is None:
+            return
+        # What the quorum itself runs at is in control records, which every server reads.
+        yield from (f"SCRAM user {name}" for name in sorted({name for users in image.scram.values() for name in users}))
+        yield from (level_name(name, level) for name, level in sorted(image.features.finalized.items()) if name != KRAFT_VERSION and level)
+
     def _no_metadata_version(self) -> Iterator[str]:
         image = self.image
         return iter(("metadata.version",) if image.leader is not None and image.features.metadata_version is None else ())
@@ -315,6 +329,7 @@ _NODE_NAMES = {
     "unreadable_min_isr": Health._unreadable,
     "incomplete": Health._missing,
     "empty": Health._empty,
+    "first_records": Health._first_records,
     "unsupported_feature": Health._unsupported,
     "no_metadata_version": Health._no_metadata_version,
     "newer_record": Health._newer_records,

@@ -40,7 +40,7 @@ TRANSACTION_TYPES: Final = frozenset({BEGIN, END, ABORT})
 _TYPES_OF_PARTS = {
     "topics": _TOPIC_TYPES,
     "configs": frozenset({2, 4, 9}),
-    "cluster": frozenset({0, 1, 7, 8, 17, 27}),
+    "cluster": frozenset({0, 1, 7, 8, 17, 27, 29}),
     "acls": frozenset({18, 19}),
     "clientQuotas": frozenset({14}),
     "scram": frozenset({11, 22}),
@@ -53,6 +53,7 @@ _TYPES_OF_PARTS = {
 ALL_TYPES: Final = frozenset().union(*_TYPES_OF_PARTS.values())
 _BROKER_RECORDS = (*(bytes((1, 0, version)) for version in range(8)), b"\x01\x01\x00", b"\x01\x07\x00", b"\x01\x08\x00")
 _BROKER_CHANGES = tuple(bytes((1, 17, version)) for version in range(8))
+_CONTROLLER_RECORDS = tuple(bytes((1, kind, version)) for kind in (27, 29) for version in range(8))
 
 
 class Target:
@@ -140,7 +141,7 @@ def target_of(components: Sequence[str]) -> Target:
             return target
         case ["image", "cluster", "brokers" | "controllers" as kind, id, *_] if (number := parse_int(id)) is not None:
             key = number.to_bytes(4, "big", signed=True)
-            frames = (*_BROKER_RECORDS, *_BROKER_CHANGES) if kind == "brokers" else (b"\x01\x1b\x00",)
+            frames = (*_BROKER_RECORDS, *_BROKER_CHANGES) if kind == "brokers" else _CONTROLLER_RECORDS
             return Target(_TYPES_OF_PARTS["cluster"], [frame + key for frame in frames])
         case ["image", "configs", name, *_] if own_resources(name):
             return _configs(own_resources(name))

@@ -78,8 +78,8 @@ FORMAT = _own(
     shared.SHOW_SECRETS,
     description="""
         Writes meta.properties into each directory of the configuration that has none yet. The metadata directory of a controller also gets
-        the first records of the cluster and the first voters of a dynamic quorum, as 4.4 or as 4.3 lays them out (--layout): a server
-        before 4.4 starts on 4.4's layout without the records. A directory whose server is running is refused. Either all directories
+        the first records of the cluster and the first voters of a dynamic quorum, as 4.4 or as 4.3 lays them out (--layout): only servers
+        from 4.4 on take the records of 4.4's layout into the log. A directory whose server is running is refused. Either all directories
         are formatted or none is; if the machine stops in between, `info` shows what is missing and the same command completes it.
         """,
     examples=(

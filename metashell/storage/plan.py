@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 Layout = Literal["4.4", "4.3"]
 """Where the first records of a cluster lie, named by the newest release that writes them there. `4.4`: in the bootstrap snapshot of a
-controller's metadata directory, where servers before 4.4 ignore them. `4.3`: in a bootstrap.checkpoint of each directory, which all servers
-read; the bootstrap snapshot then only names voters."""
+controller's metadata directory, from where only servers from 4.4 on take them into the log. `4.3`: in a bootstrap.checkpoint of each
+directory, which all servers read; the bootstrap snapshot then only names voters."""
 FIRST_CHECKPOINT: Final = f"{METADATA_DIRECTORY}/{BOOTSTRAP_SNAPSHOT}"
 
 DATA, METADATA = "data directory", "metadata directory"
@@ -119,7 +119,7 @@ class FormatPlan(NamedTuple):
 
     @property
     def needs_newer_server(self) -> bool:
-        """Whether a server that knows the metadata.version may be too old for the layout: it would start without the records."""
+        """Whether a server that knows the metadata.version may be too old for the layout, and so not take the records into the log."""
         return self.layout == "4.4" and self.metadata_version < BOOTSTRAP_SNAPSHOT_LEVEL
 
 

@@ -86,6 +86,11 @@ def test_ctrl_c_while_a_change_is_under_way_says_that_it_may_have_been_done(tmp_
             "kafka-metadata-quorum --bootstrap-controller {C} remove-controller -i 7 -d AAAAAAAAAAAAAAAAAAABAA --dry-run",
             "directory_id id result type",
         ),
+        (
+            "kafka-metadata-quorum --bootstrap-controller {C} remove-controller -i 7 -d AAAAAAAAAAAAAAAAAAABAA --dry-run --unregister",
+            "directory_id id registration result type",
+        ),
+        ("kafka-cluster api-versions -C {C}", "nodes type"),
         ("kafka-features --bootstrap-controller {C} describe", "epoch features type"),
         ("kafka-features --bootstrap-controller {C} disable --feature group.version --dry-run", "dry_run type updates"),
         ("kafka-features version-mapping", "features metadata_version type"),
@@ -98,3 +103,33 @@ def test_json_has_these_keys(line: str, keys: str, quorum: EmbeddedQuorum, tmp_p
     done = ours(tool, [*words, "-o", "json"], tmp_path)
     assert done.status == 0, done.stderr
     assert " ".join(sorted(json.loads(done.stdout))) == keys
+
+
+def test_what_is_said_of_apis_and_of_controllers_that_are_unregistered_in_json(quorum: EmbeddedQuorum, tmp_path: Path) -> None:
+    done = ours("kafka-cluster", ["api-versions", "-C", quorum.bootstrap_controllers, "-o", "json"], tmp_path)
+    (node,) = json.loads(done.stdout)["nodes"]
+    apis = {api["name"]: api for api in node["apis"]}
+    assert (node["type"], node["id"], node["error"]) == ("controller", 1, None)
+    assert apis["Fetch"] == {"key": 1, "name": "Fetch", "min": 4, "max": 18, "usable": 18}
+    assert apis["Produce"] == {"key": 0, "name": "Produce", "min": None, "max": None, "usable": None}
+    for id, says in (("1", "InvalidRequestException: Controller cannot unregister itself"), ("7", "ControllerIdNotRegisteredException: ")):
+        done = ours("kafka-cluster", ["unregister-controller", "-C", quorum.bootstrap_controllers, "--id", id, "-o", "json"], tmp_path)
+        assert (done.status, done.stdout) == (1, b"") and says in done.stderr
+
+
+def test_a_node_that_does_not_answer_is_an_error_among_the_others(tmp_path: Path) -> None:
+    (tmp_path / "quick.properties").write_text("default.api.timeout.ms=2000\n")
+    with peer(here, CONTROLLER_APIS) as good, peer(here, CONTROLLER_APIS) as gone:
+        nodes = [
+            DescribeClusterResponse.DescribeClusterBroker(broker_id=id, host="127.0.0.1", port=each.address.port)
+            for id, each in ((1, good), (2, gone))
+        ]
+        good.answer = lambda _: DescribeClusterResponse(cluster_id="here", endpoint_type=2, brokers=tuple(nodes))
+        gone.close()
+        words = ["api-versions", "-C", str(good.address), "-c", "quick.properties"]
+        told = ours("kafka-cluster", words, tmp_path)
+        found = json.loads(ours("kafka-cluster", [*words, "-o", "json"], tmp_path).stdout)["nodes"]
+    lines = told.stdout.decode().splitlines()
+    assert told.status == 0 and lines[0] == f"{good.address} (id: 1 rack: null isFenced: false) -> ("
+    assert lines[-1].startswith(f"{gone.address} (id: 2 rack: null isFenced: false) -> ERROR: ") and "Connection refused" in lines[-1]
+    assert found[0]["error"] is None and found[1]["apis"] is None and "Connection refused" in found[1]["error"]

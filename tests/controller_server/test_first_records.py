@@ -11,7 +11,7 @@ from metashell.codec import messages
 from metashell.codec.error_codes import NONE
 from metashell.controller_server.server import ControllerServer
 from metashell.image import load_image
-from metashell.log.first_records import are_hidden_before_4_4, first_records_file
+from metashell.log.first_records import first_records_file
 from metashell.log.source import open_source
 from tests.controller_server.quorum import Controllers, ask
 from tests.server.quorum import eventually, run
@@ -66,10 +66,8 @@ def test_the_bootstrap_snapshot_counts_where_an_older_format_left_a_file(tmp_pat
         older = Controllers(tmp_path / "older", 1, dynamic=False, words=(*USER, "--layout", "4.3"))
         newer = Controllers(tmp_path / "newer", 1, dynamic=False)
         directory = tmp_path / "newer" / "node-1"
-        assert are_hidden_before_4_4(str(directory)) and not are_hidden_before_4_4(str(tmp_path / "older" / "node-1"))
         (directory / "bootstrap.checkpoint").write_bytes((tmp_path / "older" / "node-1" / "bootstrap.checkpoint").read_bytes())
         assert first_records_file(str(directory)) == str(directory / FIRST)
-        assert not are_hidden_before_4_4(str(directory)), "they would start with what the file says"
         async with newer as quorum:
             active = await quorum.active()
             assert active.image.features.metadata_version == 33 and not users_of(active)

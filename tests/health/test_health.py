@@ -62,6 +62,15 @@ def fields_of(body: object) -> dict[str, object]:
     return {name: getattr(body, name) for name in type(body).__slots__ if not name.startswith("_")}
 
 
+def test_what_formatting_left_where_an_older_kafka_ignores_it_is_named():
+    loader = ImageLoader()
+    loader.load_snapshot_batch(batch(record("FeatureLevelRecord", name="metadata.version", feature_level=33)))
+    image = loader.image()
+    for kind, end_offset, is_hidden in (("directory", 0, True), ("directory", 1, False), ("bootstrap", 0, False)):
+        placed = image._replace(provenance=image.provenance._replace(source_kind=kind, end_offset=end_offset))
+        assert found(placed).get("first_records") == (["metadata.version 33 (4.4-IV2)"] if is_hidden else None)
+
+
 def test_metadata_that_no_node_has_written_is_no_sound_cluster():
     loader = ImageLoader()
     loader.load_batch(batch(record("FeatureLevelRecord", name="metadata.version", feature_level=20)))

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metashell.codec.batches import RecordBatch
+from metashell.codec.dispatch import METADATA_TYPES
 from metashell.demo import demo_directory
 from metashell.errors import MetashellError
 from metashell.history import Moment, Past, Reach, Story, Target, common_offset
@@ -22,6 +23,7 @@ from metashell.history.targets import ALL_TYPES, target_of
 from metashell.image import MetadataImage, load_image
 from metashell.image.digest import image_digest
 from metashell.image.loader import ImageLoader
+from metashell.image.steps import _PLACES as PLACES
 from metashell.image.steps import Origin, Step
 from metashell.log.directory_source import DirectorySource
 from metashell.shell.changes import Watch
@@ -64,6 +66,10 @@ def changes_of(past: Past, target: Target, path: str) -> list[tuple[object, ...]
 
 
 SEEDS = (1, 2, 3, 4)
+
+
+def test_every_record_that_changes_an_image_can_touch_a_path() -> None:
+    assert {type for type, name in METADATA_TYPES.items() if name in PLACES} == ALL_TYPES
 
 
 @pytest.mark.parametrize("seed", quick(SEEDS, 2))

@@ -92,7 +92,7 @@ def busy_log(seed: int, count: int = 240) -> list[RecordBatch]:
                     record("UnfenceBrokerRecord", id=id, epoch=5),
                     record("BrokerRegistrationChangeRecord", broker_id=id, broker_epoch=5, fenced=chance.choice([-1, 1])),
                     record("UnregisterBrokerRecord", broker_id=id, broker_epoch=5),
-                    record("RegisterControllerRecord", controller_id=id, incarnation_id=chance.randbytes(16)),
+                    _of_controller(id, chance.randbytes(16)),
                 ]
             )
         )
@@ -137,3 +137,10 @@ def busy_log(seed: int, count: int = 240) -> list[RecordBatch]:
         batches.append(batch_of_values([value(body) for body in part], at))
         at += len(part)
     return batches
+
+
+def _of_controller(id: int, incarnation_id: bytes) -> Any:
+    """Half of them register, half are unregistered."""
+    if incarnation_id[0] & 1:
+        return record("RegisterControllerRecord", controller_id=id, incarnation_id=incarnation_id)
+    return record("UnregisterControllerRecord", controller_id=id)

@@ -52,7 +52,7 @@ class Walk:
             group = {"groupId": group_id, "memberId": None, "memberEpoch": -1, "topics": None}
             self.talk.send("admin", "OffsetFetch", 9, {"groups": [group], "requireStable": False})
         elif what == 5:
-            self.talk.send("admin", "DeleteGroups", 2, {"groupsNames": [group_id]})
+            self.talk.send("admin", "DeleteGroups", chance.choice((2, 3)), {"groupsNames": [group_id]})
         else:
             member: Json = {"memberId": "", "groupInstanceId": chance.choice(("i0", "i1")), "reason": None}
             self.talk.send("admin", "LeaveGroup", 5, {"groupId": group_id, "members": [member]})

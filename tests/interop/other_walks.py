@@ -12,38 +12,52 @@ _Tasks = dict[str, list[int]]
 
 
 class StreamsWalk(Walk):
-    """Shape: all members of the group have the same topology, of one part or two."""
+    """Shape: all members of the group have the same topology, of one part or two. Stateful parts have a topic that is there as changelog,
+    and get a standby.
+    """
 
     def __init__(self, talk: Talk, chance: random.Random, topics: dict[str, tuple[str, int]], kinds: str) -> None:
         sources = chance.choice(([["t"]], [["u"]], [["t"], ["u"]], [["t", "u"]], [["nope"], ["t"]]))
-        self.topology = {"epoch": 1, "subtopologies": [_part(str(at), names) for at, names in enumerate(sources)]}
+        parts = [_part(str(at), names, topics.get(names[0], ("", 0))[1] * chance.randrange(2)) for at, names in enumerate(sources)]
+        self.topology = {"epoch": 1, "subtopologies": parts}
+        talk.row["profile"] = "standby"
         super().__init__(talk, chance, topics, "classic")
         self.actors = [Streams(self, f"{self.group_id}.{number}") for number in range(chance.randint(2, 5))]
 
     def _administer(self) -> None:
         what = self.chance.randrange(6)
         if what <= 3:
-            self.talk.send("admin", "StreamsGroupDescribe", 0, {"groupIds": [self.group_id], "includeAuthorizedOperations": False})
+            version = self.chance.randrange(2)
+            asked = {"includeTopologyDescription": self.chance.random() < 0.5} if version else {}
+            asked |= {"groupIds": [self.group_id], "includeAuthorizedOperations": False}
+            self.talk.send("admin", "StreamsGroupDescribe", version, asked)
         elif what == 4:
             group = {"groupId": self.group_id, "memberId": None, "memberEpoch": -1, "topics": None}
             self.talk.send("admin", "OffsetFetch", 9, {"groups": [group], "requireStable": False})
         else:
-            self.talk.send("admin", "DeleteGroups", 2, {"groupsNames": [self.group_id]})
+            self.talk.send("admin", "DeleteGroups", self.chance.choice((2, 3)), {"groupsNames": [self.group_id]})
 
 
-def _part(id: str, sources: list[str]) -> Json:
-    lists = ("sourceTopicRegex", "stateChangelogTopics", "repartitionSinkTopics", "repartitionSourceTopics", "copartitionGroups")
-    return {"subtopologyId": id, "sourceTopics": sources, **{name: [] for name in lists}}
+def _part(id: str, sources: list[str], changelog_partitions: int) -> Json:
+    """Kafka shows a changelog as the member wrote it until the coordinator has written something since it looked at the topics: so it is
+    written as it comes out.
+    """
+    lists = ("sourceTopicRegex", "repartitionSinkTopics", "repartitionSourceTopics", "copartitionGroups")
+    topic = {"name": sources[0], "partitions": changelog_partitions, "replicationFactor": 0, "topicConfigs": []}
+    changelog = [topic] if changelog_partitions else []
+    return {"subtopologyId": id, "sourceTopics": sources, "stateChangelogTopics": changelog, **{name: [] for name in lists}}
 
 
 class Streams(Actor):
-    """A member of a streams group. Shape: `owned` has the active tasks that it runs, by subtopology."""
+    """A member of a streams group. Shape: `owned` has the active tasks that it runs, by subtopology, `standby` those that it follows."""
 
     def __init__(self, walk: StreamsWalk, who: str) -> None:
         super().__init__(walk, who)
         self.topology = walk.topology
         self.member_id = who
-        self.instance_id = None
+        self.standby: _Tasks = {}
+        self.version = self.chance.randrange(2)
+        self.starts = 0
         self.process_id = self.chance.choice("PQR")
         self.endpoint = self.chance.choice((None, None, {"host": who[-1], "port": 9}))
         self.endpoint_epoch = 0
@@ -53,8 +67,10 @@ class Streams(Actor):
         what = self.chance.random()
         if not self.is_in or what < 0.05:
             self.join()
+        elif what < 0.5:
+            self.beat(self.epoch, **_lists(self.owned, self.standby))
         elif what < 0.6:
-            self.beat(self.epoch, **_lists(self.owned))
+            self.beat(self.epoch, taskOffsets=self.offsets(), taskEndOffsets=self.chance.choice((None, self.offsets())))
         elif what < 0.7:
             self.beat(self.epoch)
         elif what < 0.75:
@@ -65,10 +81,24 @@ class Streams(Actor):
         elif what < 0.85:
             kept = {part: numbers[: len(numbers) // 2] for part, numbers in self.owned.items()}
             self.beat(self.epoch, **_lists(kept))
-        elif what < 0.93:
+        elif what < 0.9:
             self.commit(9)
+        elif what < 0.95 and self.instance_id is not None:
+            # It leaves for a while, and comes back under another id.
+            self.beat(-2)
+            if self.chance.random() < 0.7:
+                self.starts += 1
+                self.member_id = f"{self.who}.{self.starts}"
+                self.endpoint = self.chance.choice((None, self.endpoint))
+                self.join()
         else:
             self.beat(-1)
+
+    def offsets(self) -> list[Json]:
+        """How far it says that it is, with tasks that it does not have; now and then one twice."""
+        tasks = [(part, number) for part in ("0", "1") for number in range(8) if self.chance.random() < 0.3]
+        tasks += tasks[:1] if self.chance.random() < 0.1 else []
+        return [{"subtopologyId": part, "partition": number, "offset": self.chance.randint(0, 3)} for part, number in tasks]
 
     def join(self) -> None:
         about = {"rebalanceTimeoutMs": 45_000, "topology": self.topology, "processId": self.process_id, "clientTags": []}
@@ -77,20 +107,24 @@ class Streams(Actor):
     def beat(self, epoch: int, **about: Any) -> None:
         known = self.endpoint_epoch if self.chance.random() < 0.9 else 0
         fields = {"memberId": self.member_id, "memberEpoch": epoch, "endpointInformationEpoch": known, **about}
-        answer = self.send("StreamsGroupHeartbeat", 0, fields)
+        fields["instanceId"] = self.instance_id
+        answer = self.send("StreamsGroupHeartbeat", self.version, fields)
         assert answer is not None
         if answer["errorCode"] in GONE:
-            self.is_in, self.owned = False, {}
+            self.is_in, self.owned, self.standby = False, {}, {}
         elif answer["errorCode"] == 0:
             self.epoch, self.is_in = answer["memberEpoch"], epoch >= 0
             self.endpoint_epoch = answer["endpointInformationEpoch"]
             if answer["activeTasks"] is not None:
                 self.owned = {task["subtopologyId"]: task["partitions"] for task in answer["activeTasks"]}
+                self.standby = {task["subtopologyId"]: task["partitions"] for task in answer["standbyTasks"]}
 
 
-def _lists(active: _Tasks) -> Json:
-    tasks = [{"subtopologyId": part, "partitions": numbers} for part, numbers in active.items() if numbers]
-    return {"activeTasks": tasks, "standbyTasks": [], "warmupTasks": []}
+def _lists(active: _Tasks, standby: _Tasks | None = None) -> Json:
+    def listed(tasks: _Tasks) -> list[Json]:
+        return [{"subtopologyId": part, "partitions": numbers} for part, numbers in tasks.items() if numbers]
+
+    return {"activeTasks": listed(active), "standbyTasks": listed(standby or {}), "warmupTasks": []}
 
 
 class OffsetsWalk(Walk):
@@ -106,7 +140,7 @@ class OffsetsWalk(Walk):
     def _administer(self) -> None:
         what = self.chance.randrange(4)
         if what == 0:
-            self.talk.send("admin", "DeleteGroups", 2, {"groupsNames": [self.group_id]})
+            self.talk.send("admin", "DeleteGroups", self.chance.choice((2, 3)), {"groupsNames": [self.group_id]})
             self.has_stored = False
         elif what == 1 and not self.has_deleted:
             group = {"groupId": self.group_id, "memberId": None, "memberEpoch": -1, "topics": None}

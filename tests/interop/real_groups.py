@@ -275,6 +275,7 @@ def _settings(port: int, controller: int, data: Path) -> Json:
         "group.min.session.timeout.ms": 500,
         "group.max.session.timeout.ms": 60000,
         "group.streams.initial.rebalance.delay.ms": 0,
+        "group.streams.num.standby.replicas": 1,
         **{f"group.{kind}.assignment.interval.ms": 0 for kind in ("consumer", "share", "streams")},
         **{f"group.{kind}.assignor.offload.enable": "false" for kind in ("consumer", "share", "streams")},
     }

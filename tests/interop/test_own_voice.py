@@ -141,6 +141,20 @@ def test_a_voter_goes_and_comes_through_a_broker(broker: OneBroker) -> None:
     assert ": is a voter now; 3 voters" in lines(broker, "quorum", "add-controller", *words, "--wait")[0]
 
 
+def test_a_controller_is_unregistered_through_a_broker_and_registers_again(broker: OneBroker) -> None:
+    id = next(id for id in (1, 2, 3) if id != broker.quorum.wait_for_leader())
+    before = broker.quorum.wait_for(lambda image: id in image.cluster.controllers).cluster.controllers[id]
+    (told,) = lines(broker, "quorum", "unregister-controller", str(id), status=1)
+    assert "it votes until it is removed" in told and "it registers again at once" in told
+    assert f"controller {id}: unregistered" in lines(broker, "quorum", "unregister-controller", str(id), "--force", "--yes")
+    broker.quorum.wait_for(lambda image: id in image.cluster.controllers)
+    assert broker.quorum.image.cluster.controllers[id].incarnation_id == before.incarnation_id
+    (told,) = lines(broker, "quorum", "unregister-controller", "77", status=1)
+    assert "controller 77: CONTROLLER_ID_NOT_REGISTERED: Controller ID 77 is not currently registered." in told
+    hint = f"{id} is a controller: metashell quorum unregister-controller {id} lets the cluster forget it"
+    assert lines(broker, "brokers", "unregister", str(id), "--yes", status=1)[-1].endswith(hint)
+
+
 def test_quotas_and_credentials_are_described_by_brokers_as_the_metadata_has_them(
     broker: OneBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from metashell.cli.storage import main as storage
+from metashell.health import Health
 from metashell.image import MetadataImage, load_image
 from metashell.log.disk import DirectoryLock, Disk
-from metashell.log.first_records import are_hidden_before_4_4, first_records_file
+from metashell.log.first_records import first_records_file
 from metashell.log.quorum_state import read_quorum_state
 from metashell.log.source import open_source
 from metashell.values import uuid_text
@@ -187,13 +188,14 @@ def test_every_server_starts_on_every_layout_and_only_an_older_one_without_the_r
     config = write_config(tmp_path / "node-1.properties", controller_settings(1, port, log_dir, {f"controller.quorum.{key}": voters}))
     format_as(how, config, *words, *USER, "-r", "4.3")
     is_hidden = how in (KAFKA, "ours as 4.4")
-    assert are_hidden_before_4_4(str(log_dir)) == is_hidden
+    health = Health(image_of(log_dir))
+    assert list(health.names("first_records"))[:1] == (["SCRAM user alice"] if is_hidden else [])
     image = started(starter, tmp_path, config, log_dir)
     is_lost = is_hidden and starter == BEFORE
     assert image.features.metadata_version == 30, "which is also the newest that 4.3.1 knows"
     assert {name: level for name, level in image.features.levels.items() if level} == ({} if is_lost else LEVELS)
     assert {name for users in image.scram.values() for name in users} == (set() if is_lost else {"alice"})
-    assert not are_hidden_before_4_4(str(log_dir))
+    assert not list(Health(image).names("first_records"))
 
 
 @pytest.mark.parametrize(("how", "starter"), [(KAFKA, OURS), ("ours as 4.4", KAFKA), ("ours as 4.3", KAFKA)])

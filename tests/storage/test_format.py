@@ -102,14 +102,14 @@ def test_the_layout_follows_the_release_unless_it_is_asked_for(folder: Path, wor
     assert outcome.status == 0
     assert (folder / "d1" / "bootstrap.checkpoint").exists() == (layout == "4.3")
     assert (b"metadata.version" in (folder / FIRST).read_bytes()) == (layout == "4.4")
-    assert ("servers before 4.4 start on this layout without its records" in outcome.stderr) == warns
+    assert ("only servers from 4.4 on take the records of this layout into the log" in outcome.stderr) == warns
 
 
 def test_kafkas_voice_writes_the_newest_layout_at_every_level_and_an_older_one_where_it_is_asked_for(folder: Path) -> None:
     outcome = kafkas(folder, *FORMAT, "-s", "-r", "4.2")
     assert outcome.status == 0
     assert not (folder / "d1" / "bootstrap.checkpoint").exists()
-    assert "servers before 4.4 start on this layout" in outcome.stderr
+    assert "only servers from 4.4 on take the records of this layout into the log" in outcome.stderr
     other = configured(folder, "d2")
     assert kafkas(other, *FORMAT, "-s", "--layout", "4.3").status == 0
     assert (folder / "d2" / "bootstrap.checkpoint").exists()

@@ -196,6 +196,7 @@ def test_a_new_record_a_new_api_and_a_new_level_ask_for_decisions() -> None:
     )
     told = "\n".join(decisions(differences(facts(), release, ("messages", "levels", "features")), release))
     for words in (
+        "RackRecord: since which release",
         "RackRecord: what it does to an image",
         "RackRecord version 0: its first level",
         "TopicRecord version 1: its first level",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from metashell.codec.dispatch import METADATA_TYPES
 from metashell.codec.metadata_version import NEWEST_LEVEL
 from metashell.codec.releases import FEATURES, RELEASES
 from metashell.codec.schema import parse_schema, snake_case
@@ -39,9 +40,12 @@ def _of_records(release: Facts) -> Iterator[str]:
         family, _, record = name.partition("/")
         if family != "metadata":
             continue
+        message = parse_schema(release.messages[name].text)
+        if message.key is not None and message.key not in METADATA_TYPES:
+            yield f"{record}: since which release (_RECORD_TYPES_SINCE, codec/releases.py), and which paths it touches (history/targets.py)"
         if record not in _ROUTES and record not in _LOG_ONLY:
             yield f"{record}: what it does to an image (_ROUTES of image/delta.py), and who writes it into a snapshot (image/writer.py)"
-        newest = parse_schema(release.messages[name].text).versions.high
+        newest = message.versions.high
         if len(since.get(snake_case(record.removesuffix("Record")), ())) <= newest:
             yield f"{record} version {newest}: its first level, what it holds (tables.tsv, fields.tsv of columns/meanings)"
 

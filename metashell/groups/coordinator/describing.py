@@ -17,6 +17,7 @@ from metashell.groups.group import Group
 from metashell.groups.request import Answer, Request
 from metashell.groups.share.describe import described as described_share
 from metashell.groups.share.group import ShareGroup
+from metashell.groups.streams.describe import NOT_STORED
 from metashell.groups.streams.describe import described as described_streams
 from metashell.groups.streams.group import StreamsGroup
 
@@ -30,6 +31,9 @@ def _handler(response: Any, kind: type[Group], described: _Described) -> Handler
             for group in groups:
                 if not group.error_code:
                     group.authorized_operations = ALL_OPERATIONS
+        if getattr(request.body, "include_topology_description", False):
+            for group in groups:
+                group.topology_description_status = 0 if group.error_code else NOT_STORED
         return Decision(answers=[Answer(request.ticket, response(groups=tuple(groups)))])
 
     return describe

@@ -71,9 +71,9 @@ def _endpoint(member: Member, topology: Inputs) -> _Response.EndpointToPartition
 
 
 def _partitions(tasks: frozenset[TaskId], group: Inputs) -> tuple[_Response.TopicPartition, ...]:
-    """What tasks read, by topic: of a topic that has fewer partitions than there are tasks, as many as it has, the lowest first."""
+    """What tasks read, by topic: of a topic that has fewer partitions than there are tasks, those that it has."""
     found: dict[str, list[int]] = {}
     for subtopology, numbers in by_subtopology(tasks).items():
         for topic in input_topics(group.value, subtopology):
-            found.setdefault(topic, []).extend(numbers[: group.counts.get(topic, 0)])
-    return tuple(_Response.TopicPartition(topic=topic, partitions=tuple(numbers)) for topic, numbers in found.items())
+            found.setdefault(topic, []).extend(number for number in numbers if number < group.counts.get(topic, 0))
+    return tuple(_Response.TopicPartition(topic=topic, partitions=tuple(numbers)) for topic, numbers in found.items() if numbers)

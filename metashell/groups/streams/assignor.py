@@ -1,7 +1,8 @@
 """The broker's `sticky` assignor of tasks: moves few, balances active tasks, then all, and keeps standbys on other processes.
 
-Order of the tasks: members keep what they have by partition, then subtopology; what is left is given out by subtopology, then partition.
-Source: groups.md 15; watched-streams-assign and watched-streams-standby, whose targets this gives.
+Order of the tasks: members keep what they have by partition, then subtopology; what is left is given out by subtopology, then partition;
+of standbys the last comes first.
+Source: org.apache.kafka.coordinator.group.streams.assignor.StickyTaskAssignor of 4.4; watched-streams-assign and watched-streams-standby.
 """
 
 from __future__ import annotations
@@ -33,11 +34,13 @@ class TaskPlan(NamedTuple):
 
 def plan_of(task_counts: Mapping[str, int], stateful: Iterable[str], standby_count: int) -> TaskPlan:
     """All tasks of a topology."""
-    active = sorted(
-        ((id, partition) for id, count in task_counts.items() for partition in range(count)), key=lambda task: (task[1], task[0])
-    )
+    active = sorted(((id, partition) for id, count in task_counts.items() for partition in range(count)), key=_by_partition)
     kept = set(stateful)
     return TaskPlan(tuple(active), frozenset(task for task in active if task[0] in kept), standby_count)
+
+
+def _by_partition(task: TaskId) -> tuple[int, str]:
+    return task[1], task[0]
 
 
 def assign_tasks(plan: TaskPlan, members: Mapping[str, TaskMember]) -> dict[str, Tasks]:
@@ -85,7 +88,7 @@ class _Work:
 
     def assign_active(self) -> None:
         left = [task for task in self._plan.active if not self._keep(task)]
-        rest = [task for task in sorted(left) if not self._promote(task)]
+        rest = sorted(task for task in left if not self._promote(task))
         processes = self._processes()
         for task in rest:
             process = processes.take()
@@ -95,12 +98,12 @@ class _Work:
     def assign_standby(self) -> None:
         count = self._plan.standby_count
         left: list[tuple[TaskId, int]] = []
-        for task in sorted(self._plan.stateful, reverse=True) if count else ():
+        for task in sorted(self._plan.stateful, key=_by_partition, reverse=True) if count else ():
             missing = next((count - done for done in range(count) if not self._keep_standby(task)), 0)
             if missing:
                 left.append((task, missing))
         processes = self._processes()
-        for task, missing in left:
+        for task, missing in sorted(left, reverse=True):
             for _ in range(missing):
                 if not self._add_standby(task, processes):
                     break

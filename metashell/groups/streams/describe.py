@@ -6,16 +6,19 @@ Source: golden scenarios streams-life and watched-streams-internal.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from metashell.codec import messages
 from metashell.groups.context import Context
 from metashell.groups.streams.group import StreamsGroup
 from metashell.groups.streams.member import Member, TaskOffsets
 from metashell.groups.streams.tasks import NO_TASKS, TaskId, Tasks, task_entries
-from metashell.groups.streams.topology import configure
 
 _Response = messages.StreamsGroupDescribeResponse
+
+
+NOT_STORED: Final = 1
+"""The status of a topology's description, which was asked for: it is kept by a plug-in of the broker, and there is none."""
 
 
 def described(context: Context, group: StreamsGroup) -> _Response.DescribedGroup:
@@ -25,7 +28,7 @@ def described(context: Context, group: StreamsGroup) -> _Response.DescribedGroup
         group_state=group.state_name(),
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        topology=None if group.topology is None else _topology(context, group),
+        topology=None if group.topology is None else _topology(group),
         members=tuple(
             _member(member, group.targets.get(member.member_id, NO_TASKS), group.task_offsets.get(member.member_id, TaskOffsets()))
             for member in group.members.values()
@@ -34,9 +37,9 @@ def described(context: Context, group: StreamsGroup) -> _Response.DescribedGroup
     )
 
 
-def _topology(context: Context, group: StreamsGroup) -> _Response.Topology:
-    configured = configure(group.topology, context.state.topics)
-    counts = configured.partition_counts if configured.fault is None else {}
+def _topology(group: StreamsGroup) -> _Response.Topology:
+    configured = group.configured
+    counts = configured.partition_counts if configured is not None and configured.fault is None else {}
     return _Response.Topology(
         epoch=group.topology.epoch,
         subtopologies=tuple(

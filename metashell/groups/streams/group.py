@@ -32,7 +32,9 @@ class StreamsGroup(Group):
 
     Not from records: `configured` and `checked_hash` are what the topology comes to with the topics of version `checked_version`;
     `endpoint_epoch` rises when members that answer queries change their tasks; `shutdown_by` is the member that asked all of them to stop;
-    `task_offsets` are what members reported.
+    `task_offsets` are what members reported; `refined` is the target of an epoch as members come to it: Kafka keeps it beside the
+    target, and who names an instance id, even in vain, takes over there what its owner had. The owner then gives up all, until the next
+    epoch.
     """
 
     type: ClassVar[str] = "streams"
@@ -54,6 +56,7 @@ class StreamsGroup(Group):
     endpoint_epoch: int = field(default=0, compare=False)
     shutdown_by: str | None = field(default=None, compare=False)
     task_offsets: dict[str, TaskOffsets] = field(default_factory=dict, compare=False)
+    refined: tuple[int, dict[str, Tasks]] = field(default=(-1, {}), compare=False)
 
     def put(self, member: Member) -> None:
         """Take a member as it is now."""
@@ -69,6 +72,12 @@ class StreamsGroup(Group):
         self.task_offsets.pop(member_id, None)
         if not self.members:
             self.shutdown_by = None
+
+    def relabel_refined(self, old_id: str, new_id: str) -> None:
+        """Another member takes the place of one in the refined target."""
+        epoch, targets = self.refined
+        if old_id in targets:
+            self.refined = epoch, {id: tasks for id, tasks in targets.items() if id != old_id} | {new_id: targets[old_id]}
 
     def static_member(self, instance_id: str | None) -> Member | None:
         member_id = None if instance_id is None else self.statics.get(instance_id)

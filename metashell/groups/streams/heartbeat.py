@@ -37,6 +37,7 @@ from metashell.groups.streams.records import (
     member_record,
     member_tombstones,
     target_member_record,
+    target_record,
     topology_record,
 )
 from metashell.groups.streams.requests import (
@@ -49,7 +50,7 @@ from metashell.groups.streams.requests import (
     topology_value,
 )
 from metashell.groups.streams.target import STANDBYS, compute_target, standby_count
-from metashell.groups.streams.tasks import NO_TASKS
+from metashell.groups.streams.tasks import NO_TASKS, Tasks
 from metashell.groups.streams.timeouts import delay_first_assignment, group_setting, keep_delay, removal, start_session, watch_revocation
 from metashell.groups.streams.topology import (
     ASSIGNMENT_DELAYED,
@@ -140,8 +141,7 @@ class _Heartbeat:
         if owned is not None:
             check_tasks(owned, topology.configured)
         self._note_offsets()
-        epoch = self._next_epoch(topology, self._calls_for_assignment(known, member))
-        target = self._target(member, epoch)
+        target = self._refined(member, *self._next_epoch(topology, member, self._calls_for_assignment(known, member)))
         before, member = member, reconciled(member, target, owned, group.members.values())
         if member != before:
             self._records.append(current_record(group.group_id, member))
@@ -181,6 +181,9 @@ class _Heartbeat:
         if epoch == 0 and is_new and len(group.members) >= limit:
             raise GroupError(GROUP_MAX_SIZE_REACHED, f"The streams group has reached its maximum capacity of {limit} members.")
         known = group.members.get(body.member_id)
+        owner = group.static_member(body.instance_id)
+        if owner is not None and owner.member_id != body.member_id:
+            group.relabel_refined(owner.member_id, body.member_id)
         if body.instance_id is not None and epoch == 0:
             return self._joining_static_member(body.member_id, body.instance_id)
         if body.instance_id is not None:
@@ -263,32 +266,49 @@ class _Heartbeat:
             self._statuses.append(group.configured.fault)
         return _Topology(value, group.configured, group.checked_hash)
 
-    def _next_epoch(self, topology: _Topology, is_member_changed: bool) -> int:
-        """The group's epoch, raised where the member, the topics or the group's settings have changed."""
+    def _next_epoch(self, topology: _Topology, member: Member, is_member_changed: bool) -> tuple[int, bool]:
+        """The group's epoch, raised where the member, the topics or the group's settings have changed.
+
+        It is raised too, for the same targets, where all is settled but that the member has something else. The second value is whether
+        all is settled.
+        """
         group = self._group
         validated = NOT_VALIDATED if topology.configured.fault is not None else topology.value.epoch
         configs: Configs = ((STANDBYS, str(standby_count(self._context, group.group_id))),)
         is_same = (group.metadata_hash, group.validated_epoch, group.configs) == (topology.metadata_hash, validated, configs)
-        if is_same and not is_member_changed:
-            return group.epoch
+        is_same = is_same and not is_member_changed
+        is_settled = is_same and group.state_name() == "Stable"
+        if is_same and not (is_settled and group.targets.get(member.member_id, NO_TASKS) != member.assigned):
+            return group.epoch, is_settled
         self._records.append(group_record(group.group_id, group.epoch + 1, topology.metadata_hash, validated, configs))
-        return group.epoch + 1
+        return group.epoch + 1, is_settled
 
-    def _target(self, member: Member, epoch: int) -> Target:
-        """The member's target: a new one where the epoch has moved on, unless the first one, or the next one, has to wait."""
+    def _refined(self, member: Member, epoch: int, is_settled: bool) -> Target:
+        """What the member has to come to. That of an epoch is kept from when it was first asked for, or all was settled last."""
+        group = self._group
+        epoch, targets = self._targets(member, epoch, is_settled)
+        if is_settled or group.refined[0] != epoch:
+            group.refined = epoch, targets
+        return Target(epoch, group.refined[1].get(member.member_id, NO_TASKS))
+
+    def _targets(self, member: Member, epoch: int, is_settled: bool) -> tuple[int, dict[str, Tasks]]:
+        """The targets: new ones where the epoch has moved on, unless the first ones, or the next ones, have to wait."""
         context, group = self._context, self._group
         members = {id: other for id, other in group.members.items() if id != self._replaced} | {member.member_id: member}
         targets = dict(group.targets)
         if self._replaced is not None:
             targets[member.member_id] = targets.pop(self._replaced, NO_TASKS)
-        last = Target(group.assignment_epoch, targets.get(member.member_id, NO_TASKS))
+        last = group.assignment_epoch, targets
         if not group.members:
             delay_first_assignment(context, group.group_id, self._now_ms)
         if keep_delay(context, group.group_id):
             self._delayed("initial rebalance delay")
-            return last
+            return group.assignment_epoch, {}
         if epoch <= group.assignment_epoch:
             return last
+        if is_settled:
+            self._records.append(target_record(group.group_id, epoch, group.assignment_ms))
+            return epoch, targets
         default_ms = context.settings.streams.assignment_interval_ms
         interval_ms = group_setting(context, group.group_id, "streams.assignment.interval.ms", default_ms)
         if group.assignment_ms and self._now_ms < group.assignment_ms + interval_ms:
@@ -296,7 +316,7 @@ class _Heartbeat:
             return last
         made = compute_target(context, group, members, targets, epoch, self._now_ms)
         self._records += made.records
-        return Target(epoch, made.tasks[member.member_id])
+        return epoch, made.tasks
 
     def _delayed(self, why: str) -> None:
         self._statuses.append(Status(ASSIGNMENT_DELAYED, f"Assignment delayed due to the configured {why}."))
