@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ class Client:
     def run(self, work: Callable[[AsyncClient], Coroutine[Any, Any, Any]]) -> Any:
         """What a coroutine made from the client gives; for calls that ask several nodes at once."""
         return self._runner.run(work(self._client))
+
+    def learn(self, nodes: Iterable[tuple[int, str, int]], cluster_id: str = "") -> None:
+        """Remember where nodes are, (id, host, port) as responses give them, and of which cluster."""
+        self._client.learn(nodes, cluster_id)
 
     @property
     def nodes(self) -> dict[int, Address]:

@@ -46,7 +46,7 @@ FEATURE_OF: Final = {
 }
 """The feature without which heartbeats and descriptions of a kind of group are refused."""
 NARROWER: Final = {INIT_PRODUCER_ID: (0, 5)}
-"""Where 4.3.1 serves fewer versions than there are."""
+"""Where Kafka serves fewer versions than there are."""
 FORWARD_S: Final = 30.0
 FETCH_WAIT_MAX_S: Final = 60.0
 """How long a fetch may wait, whatever it asks for; one that waits for less than it wants to is answered with nothing, as at its end."""

@@ -1,4 +1,4 @@
-"""Kafka's group coordinator as it is in 4.3.1, without I/O: a request, the state and the time give records and answers.
+"""Kafka's group coordinator as it is in 4.4.0, without I/O: a request, the state and the time give records and answers.
 
 Promises:
 - `GroupCoordinator.decide(request, now_ms)` and `run_due(now_ms)` give a `Decision`: records for one atomic batch of `__consumer_offsets`,

@@ -5,7 +5,7 @@ up to socket.request.max.bytes), what a connection and all of them may hold in m
 raise: a fault is an event that ends the connection, with one line that says why. Answers leave in the order of their requests.
 Large requests are decoded in a thread, with a bound on what they hold, and many requests of one connection keep no other waiting.
 Cores take bytes and give bytes and events; time and sockets are the transport's. It knows no request's meaning but those of the
-handshake. Logins go as at a listener of Kafka 4.3.1, but that nobody learns in the first round which users of SCRAM there are.
+handshake. Logins go as at a listener of Kafka, but that nobody learns in the first round which users of SCRAM there are.
 
 Nothing is imported here before it is used: asyncio only by `transport`, `listener` and `accepted_connection`, ssl only by `tls` and
 `tls_layer`. Where to begin:

@@ -266,6 +266,24 @@ def test_a_batch_that_is_not_encoded_is_in_neither_list(monkeypatch: pytest.Monk
     assert log.read(1, 1) == offsets_log.batch_bytes(batches[1])
 
 
+def test_an_answer_that_does_not_fit_is_told_once_for_each_client_and_cause(image: MetadataImage, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    async def main() -> None:
+        async with serving(image) as server:
+            monkeypatch.setattr(server, "_on_event", told.append)
+            monkeypatch.setattr(server._logs, "list_offsets", lambda request, version: messages.ListOffsetsResponse(throttle_time_ms="no"))
+            for version in (1, 1, 2):
+                peer = await Peer.of(server)
+                with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+                    await peer.ask(messages.ListOffsetsRequest(replica_id=-1), 2, version)
+                peer.close()
+
+    run(main)
+    start = "groups: client 'test': an answer to ListOffsets version"
+    assert [line.startswith(f"{start} {version} does not fit: ") for line, version in zip(told, (1, 2), strict=True)] == [True, True]
+
+
 def test_a_log_does_not_end_below_zero(image: MetadataImage) -> None:
     made = messages.OffsetCommitRequest
 

@@ -198,6 +198,25 @@ def test_a_controller_describes_its_quorum(node: Secured) -> None:
     assert [voter.replica_id for voter in found.current_voters] == [1]
 
 
+@pytest.mark.parametrize("mechanism", ["", "PLAIN"])
+def test_a_broker_tells_a_client_that_means_another_node_or_cluster(node: Secured, mechanism: str) -> None:
+    listener, settings = "PLAINTEXT", {"security.protocol": "PLAINTEXT"}
+    if mechanism:
+        listener, settings = "SASL", {"security.protocol": "SASL_PLAINTEXT", **sasl(mechanism, *USERS[mechanism])}
+    address = Address("localhost", node.ports[listener])
+    with node.client(listener, settings) as client:
+        (broker,) = client.request(DescribeClusterRequest()).brokers
+    for cluster_id, id in ((CLUSTER_ID, broker.broker_id + 1), ("another", broker.broker_id), (CLUSTER_ID, broker.broker_id)):
+        with node.client(listener, settings) as client:
+            client.learn([(id, *address)], cluster_id)
+            if (cluster_id, id) == (CLUSTER_ID, broker.broker_id):
+                assert client.request(DescribeClusterRequest(), node=id).cluster_id == CLUSTER_ID
+                continue
+            with pytest.raises(ConnectError) as caught:
+                client.request(DescribeClusterRequest(), node=id)
+            assert str(caught.value) == f"{address}: it is not node {id} of cluster {cluster_id}, but another one"
+
+
 def test_kraft_version_is_only_told_from_version_four_on(node: Secured) -> None:
     with node.client("CONTROLLER", {}) as client:
         request = ApiVersionsRequest(client_software_name="a", client_software_version="1")

@@ -17,6 +17,7 @@ import pytest
 
 from metashell.cli.kafka_storage import main as kafka_storage
 from metashell.cli.storage import main as storage
+from metashell.cli.verify import main as verify
 from metashell.log.disk import DirectoryLock, Disk, is_locked
 from metashell.log.meta_properties import read_meta_properties
 from tests.running import Outcome, run_main
@@ -122,6 +123,19 @@ def test_what_is_shown_is_what_is_then_there(folder: Path, form: str) -> None:
     assert b"d1" in outcome.stdout
     meta = read_meta_properties(str(folder / "d1" / "meta.properties"))
     assert (meta.cluster_id, meta.node_id, meta.version) == (CLUSTER_ID, 1, 1)
+
+
+@pytest.mark.parametrize("layout", ["4.4", "4.3"])
+@pytest.mark.parametrize("quorum", ["-N", "-s"])
+def test_verify_takes_formatted_directories_for_what_they_are(folder: Path, layout: str, quorum: str) -> None:
+    for name, words in (("d1", [quorum]), ("d2", ["-N"])):
+        configured(folder, f"all/{name}")
+        # Each format makes salts of its own.
+        assert ours(folder, *FORMAT, *words, "--layout", layout, "-S", "SCRAM-SHA-256=[name=alice,password=p]").status == 0
+    for words in (["all"], ["--start-safe", "all/d1"], ["--start-safe", "all/d2"]):
+        outcome = run_main(verify, words, cwd=folder)
+        assert (outcome.status, outcome.stderr) == (0, ""), outcome
+        assert b"fine" in outcome.stdout
 
 
 def test_the_umask_counts(folder: Path) -> None:

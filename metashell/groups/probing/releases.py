@@ -16,7 +16,7 @@ LATEST_VERSIONS: Final = {
     **dict.fromkeys(("2.6", "2.7"), 8),
     "2.8": 9,
     **dict.fromkeys(("3.0", "3.1"), 10),
-    **dict.fromkeys(("3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.3"), 11),
+    **dict.fromkeys(("3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4"), 11),
 }
 """The newest version of the metadata, by release, oldest first."""
 _ORDER: Final = {release: number for number, release in enumerate(LATEST_VERSIONS)}

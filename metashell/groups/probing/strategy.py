@@ -20,7 +20,7 @@ from metashell.groups.probing.subscription_info import LATEST_OFFSET, Subscripti
 from metashell.groups.probing.versions import EARLIEST_PROBEABLE, Chosen, choose, follow
 from metashell.groups.topics import Topics
 
-NEWEST_RELEASE = "4.3"
+NEWEST_RELEASE = "4.4"
 
 
 class StreamsStrategy:

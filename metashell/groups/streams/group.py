@@ -15,7 +15,7 @@ from metashell.groups.group import CommitClaim, Group
 from metashell.groups.java_map import TimelineMap
 from metashell.groups.record import Record
 from metashell.groups.streams.member import STABLE, STATE_NAMES, Member, TaskOffsets
-from metashell.groups.streams.records import NOT_VALIDATED, Configs, group_tombstones
+from metashell.groups.streams.records import NOT_DESCRIBED, NOT_VALIDATED, Configs, DescriptionEpochs, group_tombstones
 from metashell.groups.streams.tasks import NO_TASKS, TaskId, Tasks, by_subtopology
 from metashell.groups.streams.topology import Configured, input_topics
 from metashell.groups.topics import Topics
@@ -44,6 +44,7 @@ class StreamsGroup(Group):
     metadata_hash: int = 0
     validated_epoch: int = NOT_VALIDATED
     configs: Configs = ()
+    described: DescriptionEpochs = NOT_DESCRIBED
     topology: Any = None
     assignment_epoch: int = FIRST_EPOCH
     assignment_ms: int = 0
@@ -162,6 +163,9 @@ class StreamsGroup(Group):
     def description(self, topics: Topics) -> GroupDescription:
         members = tuple(self._member_description(member) for member in self.members.values())
         details: dict[str, Any] = {"configs": dict(self.configs), "validated_topology_epoch": self.validated_epoch}
+        if self.described != NOT_DESCRIBED:
+            details |= {"stored_description_topology_epoch": self.described.stored}
+            details |= {"failed_description_topology_epoch": self.described.failed}
         if self.topology is not None:
             parts = {part.subtopology_id: input_topics(self.topology, part.subtopology_id) for part in self.topology.subtopologies}
             details |= {"topology_epoch": self.topology.epoch, "subtopologies": parts}

@@ -280,7 +280,7 @@ class _Heartbeat:
         is_settled = is_same and group.state_name() == "Stable"
         if is_same and not (is_settled and group.targets.get(member.member_id, NO_TASKS) != member.assigned):
             return group.epoch, is_settled
-        self._records.append(group_record(group.group_id, group.epoch + 1, topology.metadata_hash, validated, configs))
+        self._records.append(group_record(group.group_id, group.epoch + 1, topology.metadata_hash, validated, configs, group.described))
         return group.epoch + 1, is_settled
 
     def _refined(self, member: Member, epoch: int, is_settled: bool) -> Target:

@@ -6,7 +6,7 @@ Source: groups.md 2.5 and 2.6, golden scenario streams-life.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from metashell.codec import messages
 from metashell.groups.record import Record
@@ -24,13 +24,27 @@ NOT_VALIDATED: Final = -1
 Configs = tuple[tuple[str, str], ...]
 
 
-def group_record(group_id: str, epoch: int, metadata_hash: int, validated_epoch: int, configs: Configs) -> Record:
+class DescriptionEpochs(NamedTuple):
+    """The epochs of the topologies whose description a broker's plug-in has stored, and could not store: -1 for none."""
+
+    stored: int = -1
+    failed: int = -1
+
+
+NOT_DESCRIBED: Final = DescriptionEpochs()
+
+
+def group_record(
+    group_id: str, epoch: int, metadata_hash: int, validated_epoch: int, configs: Configs, described: DescriptionEpochs
+) -> Record:
     kind = messages.StreamsGroupMetadataValue
     value = kind(
         epoch=epoch,
         metadata_hash=metadata_hash,
         validated_topology_epoch=validated_epoch,
         last_assignment_configs=tuple(kind.LastAssignmentConfig(key=key, value=value) for key, value in configs),
+        stored_description_topology_epoch=described.stored,
+        failed_description_topology_epoch=described.failed,
     )
     return Record(GROUP, messages.StreamsGroupMetadataKey(group_id=group_id), value)
 

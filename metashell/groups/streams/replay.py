@@ -13,7 +13,17 @@ from metashell.groups.record import Place, Record
 from metashell.groups.state import State
 from metashell.groups.streams.group import StreamsGroup
 from metashell.groups.streams.member import Member
-from metashell.groups.streams.records import CURRENT, GROUP, MEMBER, TARGET, TARGET_MEMBER, TOPOLOGY, current_of, member_of
+from metashell.groups.streams.records import (
+    CURRENT,
+    GROUP,
+    MEMBER,
+    TARGET,
+    TARGET_MEMBER,
+    TOPOLOGY,
+    DescriptionEpochs,
+    current_of,
+    member_of,
+)
 from metashell.groups.streams.tasks import NO_TASKS, Tasks, tasks_of
 
 _NO_EPOCH: Final = -1
@@ -41,6 +51,7 @@ def replay_group(state: State, record: Record, place: Place) -> None:
     value = record.value
     if value is not None:
         group.epoch, group.metadata_hash, group.validated_epoch = value.epoch, value.metadata_hash, value.validated_topology_epoch
+        group.described = DescriptionEpochs(value.stored_description_topology_epoch, value.failed_description_topology_epoch)
         group.configs = tuple((config.key, config.value) for config in value.last_assignment_configs or ())
         return
     if group.members or group.targets or group.assignment_epoch != _NO_EPOCH:

@@ -101,7 +101,7 @@ def removal(context: Context, group: StreamsGroup, member: Member) -> list[Recor
     for key in keys:
         context.timers.cancel(key)
     epoch = group.epoch + 1
-    epoch_record = group_record(group.group_id, epoch, group.metadata_hash, group.validated_epoch, group.configs)
+    epoch_record = group_record(group.group_id, epoch, group.metadata_hash, group.validated_epoch, group.configs, group.described)
     # An empty group has nothing to assign: its assignment is up to date, and was made at no time.
     emptied = [target_record(group.group_id, epoch, 0)] if len(group.members) == 1 else []
     return [*member_tombstones(group.group_id, member.member_id), epoch_record, *emptied]

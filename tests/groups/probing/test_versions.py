@@ -153,7 +153,7 @@ def upgraded(row: Any) -> list[Any]:
 @shows("KIP-268/S1")
 @pytest.mark.parametrize("row", rows("upgrade-from"), ids=lambda row: str(row["value"]))
 def test_upgrade_from_does_to_4_3_what_it_does_to_kafka_streams(row: Any) -> None:
-    made = outcome(lambda: StreamsStrategy(PROCESS, upgrade_from=row["value"]).user_data({TOPIC}).hex())
+    made = outcome(lambda: StreamsStrategy(PROCESS, "4.3", upgrade_from=row["value"]).user_data({TOPIC}).hex())
     assert made == wanted(row, "hex")
     if "error" not in row:
         begins = begin("4.3", row["value"])

@@ -12,6 +12,7 @@ from metashell.codec import messages
 from metashell.codec.api_keys import STREAMS_GROUP_HEARTBEAT
 from metashell.groups.settings import KindSettings, Settings
 from metashell.groups.streams.group import StreamsGroup
+from metashell.groups.streams.records import GROUP, NOT_DESCRIBED, DescriptionEpochs
 from metashell.groups.topics import KnownTopics, Topic
 from tests.groups.driven import Driven
 
@@ -131,3 +132,19 @@ def test_a_silent_member_is_removed_after_its_session() -> None:
     assert not driven.shard.coordinator.state.groups["g"].is_empty
     driven.wait(1)
     assert driven.shard.coordinator.state.groups["g"].is_empty
+
+
+def test_what_a_plug_in_has_stored_stays_in_the_records_of_the_group() -> None:
+    driven = Driven(SETTINGS, TOPICS)
+    member = Member(driven, "a")
+    member.beat()
+    group = driven.shard.coordinator.state.groups["g"]
+    assert isinstance(group, StreamsGroup) and group.described == NOT_DESCRIBED
+    group.described = DescriptionEpochs(stored=2, failed=3)
+    member.leave()
+    (value,) = [record.value for record in driven.shard.written[-1].records if record.type == GROUP]
+    assert (value.stored_description_topology_epoch, value.failed_description_topology_epoch) == (2, 3)
+    driven.restart()
+    again = driven.shard.coordinator.state.groups["g"]
+    assert isinstance(again, StreamsGroup) and again.described == (2, 3)
+    assert again.description(TOPICS).details["stored_description_topology_epoch"] == 2
