@@ -35,7 +35,7 @@ OPERATIONS: Final = {
 }
 """What can be done with a resource; an entry with another operation is stored and never looked at.
 
-Source: org.apache.kafka.security.authorizer.AclEntry.supportedOperations of 4.3.1.
+Source: org.apache.kafka.security.authorizer.AclEntry.supportedOperations of 4.4.0.
 """
 
 

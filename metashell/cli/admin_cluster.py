@@ -26,7 +26,7 @@ def _show(work: Work) -> bool:
 
     quorum = quorum_of(work.admin, work.controllers)
     features = work.admin.features().finalized
-    work.note_newer(features)
+    newer = work.note_newer(features)
     problems = problems_of_quorum(quorum)
     try:
         counts, found = _brokers_and_topics(work)
@@ -39,6 +39,7 @@ def _show(work: Work) -> bool:
         "cluster_id": work.admin.cluster_id,
         "metadata_version": _metadata_version(features),
         "features": dict(sorted(features.items())),
+        "newer": newer,
         "active_controller": quorum.leader_id if quorum.leader_id >= 0 else None,
         "epoch": quorum.leader_epoch,
         "high_watermark": quorum.high_watermark,

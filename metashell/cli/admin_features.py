@@ -9,8 +9,10 @@ from metashell.cli.administering import Work, noun_tool
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from metashell.admin.api_versions import ApiSupport
     from metashell.admin.features import Change, Feature
 
+API_COLUMNS = ("api", "key", "min", "max", "usable", "nodes")
 COLUMNS = ("feature", "finalized", "supported_min", "supported_max", "release")
 
 
@@ -196,6 +198,37 @@ def _level(name: str, level: int) -> str:
     return f"{level} ({release})" if release else str(level) if level else "off"
 
 
+# ---- versions of APIs
+
+
+def _apis(work: Work) -> None:
+    from metashell.admin.api_versions import describe_api_versions
+
+    nodes: dict[ApiSupport, list[int]] = {}
+    for node, apis in describe_api_versions(work.admin):
+        if not isinstance(apis, list):
+            work.failed(apis)
+            continue
+        for api in apis:
+            nodes.setdefault(api, []).append(node.id)
+    rows = [
+        {
+            "type": "api",
+            "api": api.name,
+            "key": api.key,
+            "min": api.versions[0],
+            "max": api.versions[1],
+            "usable": api.usable,
+            "nodes": ids,
+        }
+        for api, ids in sorted(nodes.items(), key=lambda item: item[0].key)
+        if api.versions is not None
+    ]
+    work.rows(rows, API_COLUMNS)
+
+
 main = noun_tool(
-    "features", "cluster_tools:FEATURES", {"describe": _describe, "upgrade": _upgrade, "downgrade": _downgrade, "disable": _disable}
+    "features",
+    "cluster_tools:FEATURES",
+    {"describe": _describe, "upgrade": _upgrade, "downgrade": _downgrade, "disable": _disable, "apis": _apis},
 )

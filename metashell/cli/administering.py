@@ -197,12 +197,14 @@ class Work:
             self.fail()
         return image
 
-    def note_newer(self, levels: Mapping[str, int]) -> None:
-        """Say which finalized levels are newer than what is known here."""
-        from metashell.image.newer import newer_levels, newer_line
+    def note_newer(self, levels: Mapping[str, int]) -> list[dict[str, object]]:
+        """Say which finalized levels are newer than what is known here; gives them as objects."""
+        from metashell.image.newer import newer_levels, newer_line, newer_values
 
-        if line := newer_line(newer_levels(levels)):
+        found = newer_levels(levels)
+        if line := newer_line(found):
             self.note_once(line)
+        return newer_values(found)
 
     # ---- the answer
 

@@ -55,6 +55,11 @@ def _export_anew(values: SimpleNamespace) -> int:
         raise with_way_out(error) from error
     if not values.quiet:
         sys.stdout.write(summary(report))
+    if report.newer:
+        from metashell.columns.decode.newer import parts_of
+        from metashell.image.newer import newer_line
+
+        complain(NAME, newer_line(parts_of(report.newer)))
     return report.rows.get("faults", 0)
 
 

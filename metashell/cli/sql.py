@@ -125,6 +125,8 @@ def _answer(session: Session, statement: str, form: str, display: Display | None
             complain(NAME, answer.note)
         write = _write_lines if form == "line" else partial(write_rows, form=form)
         write(display or standard_output(note=partial(complain, NAME)), columns=answer.columns, rows=answer.rows)
+    if line := answer.newer():
+        complain(NAME, line)
     if answer.fault_count:
         complain(NAME, f"{counted(answer.fault_count, 'fault')} skipped; the table faults has the details")
         return STATUS_FAILED

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from metashell.codec.acl_hosts import is_range
 from metashell.codec.code_words import ACL_OPERATIONS, ACL_PERMISSION_TYPES, ACL_RESOURCE_TYPES
 from metashell.codec.metadata_version import ACL_RANGES_LEVEL, KRAFT_VERSION, REGISTER_CONTROLLER_LEVEL, level_name
 from metashell.codec.releases import NEWEST_RELEASE
@@ -307,7 +308,7 @@ class Health:
         if (self.image.features.metadata_version or 0) >= ACL_RANGES_LEVEL:
             return
         for acl in sorted(self.image.acls.by_id.values()):
-            if "/" in acl.host:
+            if is_range(acl.host):
                 done = f"{ACL_PERMISSION_TYPES.get(acl.permission_type)} {ACL_OPERATIONS.get(acl.operation)}"
                 yield f"{done} for {acl.principal} from {acl.host} on {ACL_RESOURCE_TYPES.get(acl.resource_type)} {acl.resource_name}"
 

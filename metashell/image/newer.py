@@ -32,7 +32,7 @@ _AREAS: Final = {
     "delegation_tokens": "delegation tokens",
 }
 """What the records of each area are about, in words."""
-_ANYTHING: Final = "any answer"
+ANYTHING: Final = "any answer"
 _NAME_OF_TYPE: Final = {name: METADATA_TYPES[type] for type, name in RECORD_TYPE_NAMES.items()}
 
 
@@ -136,4 +136,4 @@ def _records(image: MetadataImage) -> Iterator[Newer]:
 
 def _about(record_type: str) -> str:
     area = area_of(_NAME_OF_TYPE.get(record_type, ""))
-    return _AREAS.get(area, _ANYTHING)
+    return _AREAS.get(area, ANYTHING)

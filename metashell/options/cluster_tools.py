@@ -107,11 +107,20 @@ DISABLE = command(
     arguments=(Argument("features", "names of features", "+", "NAME"),),
     examples=(("metashell features disable share.version -b localhost:9092", "switch a feature off"),),
 )
+APIS = command(
+    "apis",
+    "show which versions of which APIs the nodes have",
+    """
+        Shows for each API the versions that nodes have, the highest that both they and this program know, and which nodes they are: brokers
+        with -b, controllers with -C. Nodes of different releases have lines of their own.
+        """,
+    examples=(("metashell features apis -C localhost:9093", "what the controllers speak, while they are upgraded"),),
+)
 FEATURES = noun(
     "features",
     "show, upgrade, downgrade and disable features",
-    "Feature levels of a cluster.",
-    (FEATURES_DESCRIBE, UPGRADE, DOWNGRADE, DISABLE),
+    "Feature levels of a cluster, and the versions of APIs.",
+    (FEATURES_DESCRIBE, UPGRADE, DOWNGRADE, DISABLE, APIS),
 )
 
 QUORUM_DESCRIBE = command(

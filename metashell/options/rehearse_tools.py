@@ -11,7 +11,18 @@ from metashell.options.spec import Argument, CommandSpec, Option, file_option
 SECTIONS = ("steps", "events", "troubles", "quorum", "states", "brokers", "racks", "copied", "diff", "records", "assumptions")
 """The parts of an answer, in its order."""
 STEPS = (
-    *("kill-broker", "restart-broker", "roll-brokers", "lose-rack", "unregister", "reassign", "add-broker", "elect", "feature"),
+    *(
+        "kill-broker",
+        "restart-broker",
+        "roll-brokers",
+        "lose-rack",
+        "unregister",
+        "unregister-controller",
+        "reassign",
+        "add-broker",
+        "elect",
+        "feature",
+    ),
     *("lose-controller", "topic", "config"),
 )
 """The words that steps begin with."""
@@ -27,6 +38,8 @@ lose-rack RACK
     all brokers of a rack die at once
 unregister ID
     remove the registration of a broker, dead or alive
+unregister-controller ID
+    remove that of a controller; one that runs registers again at once
 reassign FILE [--throttle SIZE]
     move partitions as Kafka's JSON says; each broker SIZE bytes a second
 add-broker ID [--rack RACK]
@@ -34,7 +47,7 @@ add-broker ID [--rack RACK]
 elect preferred|unclean [TOPIC[:PARTITION,...]...]
     elect leaders, everywhere or in these partitions
 feature upgrade NAME LEVEL
-    finalise a higher level; metadata.version takes names such as 4.3-IV0
+    finalise a higher level; metadata.version takes names such as 4.4-IV2
 feature downgrade NAME LEVEL [--unsafe]
     finalise a lower level
 lose-controller [ID] [--back TIME]

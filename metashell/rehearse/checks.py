@@ -26,6 +26,7 @@ from metashell.rehearse.steps import (
     Step,
     StepError,
     Unregister,
+    UnregisterController,
 )
 
 
@@ -99,7 +100,7 @@ class _Checks:
                 self._made.discard(step.topic)
             case ConfigSet():
                 self._check_settings(step)
-            case FeatureUpgrade():
+            case FeatureUpgrade() | UnregisterController():
                 # The controller says what is wrong with these.
                 pass
 

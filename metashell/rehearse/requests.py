@@ -7,10 +7,22 @@ from itertools import groupby
 from typing import Any, Final
 
 from metashell.codec import messages
+from metashell.codec.api_keys import CONTROLLER_REGISTRATION, UNREGISTER_CONTROLLER
 from metashell.codec.error_codes import ELECTION_NOT_NEEDED, NONE, error_text
+from metashell.image.cluster import ControllerRegistration
 from metashell.rehearse.outcome import Refusal
 from metashell.rehearse.quorum import Quorum
-from metashell.rehearse.steps import ConfigSet, CreateTopic, DeleteTopic, Elect, FeatureUpgrade, Move, Reassign, Unregister
+from metashell.rehearse.steps import (
+    ConfigSet,
+    CreateTopic,
+    DeleteTopic,
+    Elect,
+    FeatureUpgrade,
+    Move,
+    Reassign,
+    Unregister,
+    UnregisterController,
+)
 
 TIMEOUT_MS: Final = 60_000
 PIECE: Final = 1000
@@ -21,7 +33,7 @@ _UNTHROTTLED_DELETION: Final = 4
 _SET, _DELETE = 0, 1
 _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
 
-Asked = Unregister | Reassign | Elect | FeatureUpgrade | CreateTopic | DeleteTopic | ConfigSet
+Asked = Unregister | UnregisterController | Reassign | Elect | FeatureUpgrade | CreateTopic | DeleteTopic | ConfigSet
 
 
 def ask(quorum: Quorum, step: Asked) -> list[Refusal]:
@@ -29,6 +41,8 @@ def ask(quorum: Quorum, step: Asked) -> list[Refusal]:
     match step:
         case Unregister():
             return _unregister(quorum, step)
+        case UnregisterController():
+            return _unregister_controller(quorum, step)
         case Reassign():
             return _reassign(quorum, step)
         case Elect():
@@ -50,6 +64,34 @@ def _refusal(thing: str, code: int, message: str | None) -> list[Refusal]:
 def _unregister(quorum: Quorum, step: Unregister) -> list[Refusal]:
     answer = quorum.ask(64, 0, messages.UnregisterBrokerRequest(broker_id=step.broker), f"UnregisterBroker of broker {step.broker}")
     return _refusal(f"broker {step.broker}", answer.error_code, answer.error_message)
+
+
+def _unregister_controller(quorum: Quorum, step: UnregisterController) -> list[Refusal]:
+    id = step.controller
+    registered = quorum.image.cluster.controllers.get(id)
+    why = f"UnregisterController of controller {id}"
+    answer = quorum.ask(UNREGISTER_CONTROLLER, 0, messages.UnregisterControllerRequest(controller_id=id), why)
+    if answer.error_code == NONE and registered is not None and id in quorum.living:
+        quorum.ask(CONTROLLER_REGISTRATION, 0, _registration(registered), f"ControllerRegistration of controller {id}, which runs")
+    return _refusal(f"controller {id}", answer.error_code, answer.error_message)
+
+
+def _registration(registered: ControllerRegistration) -> messages.ControllerRegistrationRequest:
+    """What a controller that is registered registers with again."""
+    made = messages.ControllerRegistrationRequest
+    return made(
+        controller_id=registered.id,
+        incarnation_id=registered.incarnation_id,
+        zk_migration_ready=registered.zk_migration_ready,
+        listeners=tuple(
+            made.Listener(name=name, host=host, port=port, security_protocol=protocol)
+            for name, host, port, protocol in registered.listeners
+        ),
+        features=tuple(
+            made.Feature(name=name, min_supported_version=low, max_supported_version=high)
+            for name, (low, high) in sorted(registered.supported_features.items())
+        ),
+    )
 
 
 def _pieces(items: Sequence[Any]) -> Iterator[Sequence[Any]]:

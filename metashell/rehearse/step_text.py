@@ -24,6 +24,7 @@ from metashell.rehearse.steps import (
     RollBrokers,
     Step,
     Unregister,
+    UnregisterController,
 )
 
 DEFAULT_NAME: Final = "default"
@@ -51,6 +52,8 @@ def step_text(step: Step) -> str:
             return shown_words(["lose-rack", step.rack])
         case Unregister():
             return f"unregister {step.broker}"
+        case UnregisterController():
+            return f"unregister-controller {step.controller}"
         case Reassign():
             return f"reassign {counted(len(step.moves), 'partition')}"
         case AddBroker():

@@ -59,6 +59,13 @@ class Unregister(Timed):
 
 
 @dataclass(frozen=True, slots=True)
+class UnregisterController(Timed):
+    """A controller's registration is removed, of a voter or of another; one that runs registers again at once."""
+
+    controller: int
+
+
+@dataclass(frozen=True, slots=True)
 class Move:
     """Where a partition's replicas go; None cancels what is under way."""
 
@@ -142,6 +149,7 @@ Step: TypeAlias = (
     | RollBrokers
     | LoseRack
     | Unregister
+    | UnregisterController
     | Reassign
     | AddBroker
     | Elect

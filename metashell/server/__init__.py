@@ -9,6 +9,8 @@ Promises:
 - A disk that fails stops the replica with one line; nothing leaves afterwards. So does anything wrong with what is committed: a checksum, a
   record that does not decode or does not fit. It is never skipped, or a snapshot without it would be believed by others.
 - What peers may make it hold is bounded (connections, requests, answers, frames of 64 KiB, destinations); what they send never raises here.
+- What is newer than this release stops the replica too, as it stops Kafka's: in what is committed, and in its own log before it takes part,
+  where whoever starts it asks `records.check_log` first.
 - It decides nothing that the core could decide.
 - An answer at a version that cannot say where the leader is names none once kraft.version is 1 (`hide_leader`).
 
@@ -26,6 +28,7 @@ Public names, by module (those that import asyncio are imported inside functions
   them.
 - `feed`: `Feed`, what a state machine is given; `own_batches`: what the replica itself appended, from memory; `snapshot_maker`: snapshots,
   written in slices beside the feed. `commits`: who waits for a commit; `held`: how long the loop was held.
+- `records`: the records of batches as a server may apply them, and `check_log`.
 - `durable_log`: the `DurableLog` Protocol, which `metashell.log.metadata_log` fulfils.
 - `state_machine`: the `StateMachine` Protocol; `image_machine`: `ImageMachine`, which keeps the metadata image and makes snapshots of it.
 """

@@ -130,6 +130,15 @@ def test_feature_levels_are_shown_and_changed(quorum: EmbeddedQuorum) -> None:
     ]
 
 
+def test_versions_of_apis_are_shown_with_the_nodes_that_have_them(quorum: EmbeddedQuorum) -> None:
+    rows = {row["api"]: row for row in objects(quorum, "features", "apis")}
+    assert rows["Fetch"] == {"type": "api", "api": "Fetch", "key": 1, "min": 4, "max": 18, "usable": 18, "nodes": [1, 2, 3]}
+    assert "Produce" not in rows and rows["UnregisterController"]["nodes"] == [1, 2, 3]
+    head, first, *_ = lines(quorum, "features", "apis")
+    assert head.split() == ["API", "KEY", "MIN", "MAX", "USABLE", "NODES"]
+    assert first.split() == ["Fetch", "1", "4", "18", "18", "1,2,3"]
+
+
 def test_a_change_of_metadata_version_is_asked_about(quorum: EmbeddedQuorum) -> None:
     warning, refused = lines(quorum, "features", "downgrade", "metadata.version=4.3", status=2)
     assert "what the higher levels bring stops working" in warning and "--yes" in refused

@@ -7,12 +7,17 @@ from pathlib import Path
 import pytest
 
 from metashell.cli.growth import GrowingDirectory, Growth
+from metashell.cli.storage_commands import given
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
+from metashell.codec.releases import NEWEST_RELEASE
 from metashell.errors import MetashellError
 from metashell.image import load_image
 from metashell.image.steps import touched_places
 from metashell.log.source import open_source
+from metashell.storage.config import config_of
+from metashell.storage.perform import perform
+from metashell.storage.plan import FormatRequest, plan_format
 from tests.image.batches import record, value
 
 FIRST = "00000000000000000000.log"
@@ -46,6 +51,21 @@ def keys(growth: Growth) -> list[str]:
     step = growth.look()
     assert step is not None
     return [place[3] for place in touched_places(step)]
+
+
+def test_what_formatting_left_gives_way_to_the_first_log(directory: Path):
+    config = {"process.roles": "controller", "node.id": "1", "controller.listener.names": "C", "listeners": "C://localhost:9093"}
+    config |= {"controller.quorum.voters": "1@localhost:9093", "log.dirs": str(directory.parent / "log")}
+    perform(plan_format(config_of(config), FormatRequest(cluster_id="c"), given()), lambda planned: None)
+    place = directory.parent / "log" / directory.name
+    growth = growth_of(place)
+    assert growth.start.features.metadata_version == NEWEST_RELEASE.newest_level
+    assert growth.look() is None
+    (place / FIRST).write_bytes((directory / FIRST).read_bytes())
+    step = growth.look()
+    assert step is not None and step.after.features.metadata_version is None
+    add(place / FIRST, batch_bytes("c", 2))
+    assert keys(growth) == ["c"]
 
 
 def test_a_look_gives_what_was_added_and_only_once(directory: Path):

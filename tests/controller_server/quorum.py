@@ -43,15 +43,15 @@ class Controllers:
         self.ports = dict(zip(range(1, count + 1), free_ports(count), strict=True))
         addresses = {id: f"localhost:{port}" for id, port in self.ports.items()}
         if dynamic:
-            quorum = {"controller.quorum.bootstrap.servers": ",".join(addresses.values())}
+            self.quorum = {"controller.quorum.bootstrap.servers": ",".join(addresses.values())}
         else:
-            quorum = {"controller.quorum.voters": ",".join(f"{id}@{address}" for id, address in addresses.items())}
+            self.quorum = {"controller.quorum.voters": ",".join(f"{id}@{address}" for id, address in addresses.items())}
         initial = ",".join(f"{id}@{address}:{DIRECTORY_IDS[id]}" for id, address in addresses.items())
         self.configs: dict[int, Path] = {}
         self.running: dict[int, ControllerServer] = {}
         self.events: dict[int, list[str]] = {id: [] for id in self.ports}
         for id, port in self.ports.items():
-            own = controller_settings(id, port, folder / f"node-{id}", quorum)
+            own = controller_settings(id, port, folder / f"node-{id}", self.quorum)
             self.configs[id] = write_config(folder / f"{id}.properties", own, PATIENT, settings or {})
             asked = ["format", "-t", CLUSTER_ID, "-c", str(self.configs[id]), *words]
             done = run_main(kafka_storage, [*asked, "--initial-controllers", initial] if dynamic else asked, cwd=folder)

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from metashell.cli.kafka_storage import main as kafka_storage
 from metashell.codec.error_codes import NONE
 from tests.controller_server.quorum import CLUSTER_ID, Controllers, Place, add_broker, create, topics_of
+from tests.running import run_main
 from tests.server.quorum import eventually, run
-from tools.interop.nodes import server_command
+from tools.interop.nodes import controller_settings, free_ports, server_command, write_config
 
 pytestmark = pytest.mark.slow
 
@@ -123,6 +125,51 @@ def test_a_controller_of_another_cluster_is_not_let_in(tmp_path: Path) -> None:
             assert await create(active, "a") == NONE
             assert topics_of(quorum.running[3]) == set()
             assert quorum.running[3].image.features.metadata_version is None
+        finally:
+            for id in list(quorum.running):
+                await quorum.kill(id)
+
+    run(main)
+
+
+OLDER = """
+import sys
+from metashell.codec import releases
+for function in (releases.supported_features, releases.unsupported_features):
+    function.__defaults__ = (next(release for release in releases.RELEASES if release.name == "4.3"),)
+from metashell.cli.server import main
+sys.exit(main())
+"""
+"""A controller that supports what 4.3 does."""
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_controller_of_an_older_release_ends_and_the_quorum_goes_on(tmp_path: Path, dynamic: bool) -> None:
+    async def main() -> None:
+        joins = {"controller.quorum.auto.join.enable": "true", "controller.quorum.fetch.timeout.ms": 1000}
+        quorum = Controllers(tmp_path, 2 if dynamic else 3, dynamic=dynamic)
+        config = quorum.configs.get(3) or write_config(
+            tmp_path / "3.properties", controller_settings(3, free_ports(1)[0], tmp_path / "node-3", quorum.quorum), joins
+        )
+        if dynamic:
+            words = ["format", "-t", CLUSTER_ID, "-c", str(config), "--no-initial-controllers"]
+            assert run_main(kafka_storage, words, cwd=tmp_path).status == 0
+        try:
+            await quorum.start(1)
+            await quorum.start(2)
+            await add_broker(await quorum.active(), 1)
+            assert await create(await quorum.active(), "before") == NONE
+            for _ in range(2):
+                old = await Process(config, sys.executable, "-c", OLDER, str(config)).start()
+                assert await old.ended() == 1
+                assert "metadata.version 33 (4.4-IV2) is not supported: 7 to 30 are; Kafka 4.4 supports it" in old.lines[-1]
+            active = await quorum.active()
+            assert await create(active, "after") == NONE
+            assert {"before", "after"} <= set(topics_of(active))
+            assert set(active.image.cluster.controllers) == {1, 2}
+            assert set(active.node.voters.ids) == ({1, 2} if dynamic else {1, 2, 3})
+            # The second time it says so before anything else: it does not stand, vote or listen.
+            assert len(old.lines) == 1
         finally:
             for id in list(quorum.running):
                 await quorum.kill(id)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.java import KAFKA, jars, java
+from tests.java import BEFORE, KAFKA, jars, java
 from tools.interop.brokers_story import OLDER, STORIES
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ LIMIT_S = 480
 @pytest.mark.parametrize("name", STORIES if SOAKS else ("mixed", "newest"))
 def test_nothing_is_lost_or_there_twice_whoever_dies(name: str, tmp_path: Path) -> None:
     java()
-    for version in (KAFKA, OLDER):
+    for version in (KAFKA, BEFORE, OLDER):
         jars(version)
     seed, seconds = os.environ.get("METASHELL_SEED", "0"), SOAK_S if SOAKS else 0
     command = [sys.executable, "-m", "tools.interop.brokers_story", "--story", name, "--dir", str(tmp_path)]

@@ -53,6 +53,18 @@ def test_the_log_goes_on_where_the_newest_checkpoint_ends(directory, batch, chec
         assert read(source) == ([0, 1, 3], [3, 4])  # and once more
 
 
+def test_the_records_of_a_bootstrap_snapshot_stand_for_a_log_that_there_is_not_yet(directory, batch, checkpoint) -> None:
+    files = {"00000000000000000000-0000000000.checkpoint": checkpoint(2)}
+    with opened(directory(files)) as source:
+        assert read(source) == ([0, 1, 3], [])
+        assert (source.snapshot_id, source.certain_to, source.end_offset) == (OffsetAndEpoch(0, 0), None, 0)
+    with opened(directory({**files, FIRST: b""})) as source:
+        assert read(source)[0] == [0, 1, 3]
+    with opened(directory({**files, FIRST: batch(0)})) as source:
+        assert read(source) == ([0, 3], [0]), "the log has them, or another server began without them"
+        assert (source.certain_to, source.end_offset) == (None, 1)
+
+
 def test_reading_may_start_later_than_the_checkpoint(directory, batch) -> None:
     with opened(directory({FIRST: b"".join(batch(at) for at in range(6))})) as source:
         assert offsets(source.log_batches(4)) == [4, 5]

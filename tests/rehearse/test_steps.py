@@ -8,7 +8,14 @@ import pytest
 
 from metashell.codec import messages
 from metashell.codec.config_types import TOPIC_RESOURCE
-from metashell.codec.error_codes import INVALID_REPLICATION_FACTOR, NOT_CONTROLLER
+from metashell.codec.error_codes import (
+    CONTROLLER_ID_NOT_REGISTERED,
+    INVALID_REPLICATION_FACTOR,
+    INVALID_REQUEST,
+    NOT_CONTROLLER,
+    UNSUPPORTED_VERSION,
+)
+from metashell.codec.metadata_version import METADATA_VERSION, UNREGISTER_CONTROLLER_LEVEL
 from metashell.image import MetadataDelta, MetadataImage
 from metashell.rehearse import Assumptions, Outcome, Rehearsal, StepError, check_steps, rehearse_change
 from metashell.rehearse.outcome import BrokerState, Trouble
@@ -29,6 +36,7 @@ from metashell.rehearse.steps import (
     RollBrokers,
     Step,
     Unregister,
+    UnregisterController,
 )
 from tests.rehearse.oracle import check
 from tests.rehearse.small_images import partition, small_image
@@ -144,6 +152,40 @@ def test_a_rack_is_lost_as_a_whole() -> None:
     outcome = rehearsed(cluster(topics={"pairs": [partition(1, 2), partition(1, 3)]}), LoseRack("a"), LoseRack("b"))
     assert [one.partition for one in outcome.intervals_of(Trouble.OFFLINE)] == [0]
     assert [step.ended_ms is not None for step in outcome.steps] == [True, True]
+
+
+def with_controllers(image: MetadataImage, *ids: int) -> MetadataImage:
+    """The same cluster at the level that can unregister controllers, with these registered."""
+    delta = MetadataDelta(image)
+    delta.replay(messages.FeatureLevelRecord(name=METADATA_VERSION, feature_level=UNREGISTER_CONTROLLER_LEVEL))
+    for id in ids:
+        delta.replay(messages.RegisterControllerRecord(controller_id=id, incarnation_id=id.to_bytes(16, "big")))
+    return delta.apply()
+
+
+def test_a_controller_that_is_unregistered_registers_again_if_it_runs() -> None:
+    image = with_controllers(cluster(), 3000, 3001, 3002)
+    outcome = rehearsed(image, UnregisterController(3001), LoseController(3002), UnregisterController(3002))
+    assert outcome.verdict.status == 0
+    assert {*outcome.after.cluster.controllers} == {3000, 3001}
+    assert outcome.after.cluster.controllers[3001] == image.cluster.controllers[3001]
+    assert [name for batch in outcome.batches for record, _ in batch.records if "Controller" in (name := type(record).__name__)] == [
+        "UnregisterControllerRecord",
+        "RegisterControllerRecord",
+        "UnregisterControllerRecord",
+    ]
+
+
+def test_the_controller_refuses_to_unregister_what_is_not_registered_itself_and_anything_below_4_4() -> None:
+    image = with_controllers(cluster(), 3000, 3001)
+    for at, id, code in (
+        (image, 3002, CONTROLLER_ID_NOT_REGISTERED),
+        (image, 3000, INVALID_REQUEST),
+        (cluster(), 3001, UNSUPPORTED_VERSION),
+    ):
+        outcome = rehearsed(at, UnregisterController(id))
+        assert [(one.thing, one.code) for one in outcome.steps[0].refusals] == [(f"controller {id}", code)]
+        assert outcome.verdict.status != 0
 
 
 def test_a_live_broker_that_is_unregistered_leads_nothing_until_it_is_restarted() -> None:

@@ -142,6 +142,22 @@ def test_a_change_as_an_object_has_offset_kind_before_and_after():
     assert (second["kind"], second["offset"], second["before"], second["after"]) == ("removed", 2, "1000", None)
 
 
+@pytest.mark.parametrize("line", ("follow", "watch /image/configs"))
+def test_what_is_newer_than_known_is_said_when_it_comes(line: str):
+    tagged = record("TopicRecord", name="t", topic_id=bytes([5] * 16), unknown_tags=((9, b"new"),))
+    level = record("FeatureLevelRecord", name="metadata.version", feature_level=40)
+    ctx = context(FakeFeed([setting("1")], [level], [setting("2")]))
+    assert run_line(ctx, line) == 0
+    text = "newer than Kafka 4.4, the newest release known: metadata.version 40: all that is known was applied"
+    assert [said for said in complaints(ctx).splitlines() if "newer" in said] == [f"{line.split()[0]}: {text}"]
+    # What cannot be read makes the status that of an answer that may lack something; the changes go on.
+    ctx = context(FakeFeed([tagged], [setting("1")]))
+    assert run_line(ctx, line) == 1
+    said = complaints(ctx)
+    assert "TOPIC_RECORD tag 9 (1 record, at offset 0): topics and partitions may lack what it says" in said
+    assert "created /image/configs/TOPIC:orders/retention.ms 1" in printed(ctx)
+
+
 def test_json_is_one_array_also_after_control_c():
     ctx = context(FakeFeed([setting("1")], [setting("2")]), output="json")
     assert run_line(ctx, "follow") == 0

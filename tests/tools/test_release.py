@@ -205,6 +205,7 @@ def test_a_new_record_a_new_api_and_a_new_level_ask_for_decisions() -> None:
         "RELEASES of codec/releases.py: it supports 7-99",
         "share.version level 3",
         "the feature rack.version is new",
+        f"--controllers ours,9.9.9,{NEWEST_RELEASE.patch} --release {NEWEST_RELEASE.name}",
     ):
         assert words in told, told
     assert list(decisions([], facts())) == []

@@ -3,13 +3,13 @@
     python -m tools.interop.brokers_story [--controllers ours|VERSION|VERSION,VERSION,VERSION] [--release RELEASE]
         [--story mixed|newest|small|rolling|deaths|all] [--rounds N] [--seconds S] [--dir D]
 
-`mixed`: two brokers of the newest release and one of 3.9.2 at metadata.version 3.9. Each controller and each broker is killed with -9,
-one broker is told to stop. `newest`: two brokers of the newest release at its metadata.version, with a KIP-848 group, two log directories
-each of which one fails, and a reassignment with a throttle. `small`: logs are so short that controllers and brokers which return need a
-snapshot. `rolling`: one controller of ours, two controllers and two brokers of the release before, which are replaced one by one by the
-newest; then the features are upgraded. `deaths`: the nodes of `small` die, each controller once and then all at random. With --controllers
-VERSION the same is done to three of Kafka's controllers, with a list of three (`ours,4.4.0,4.3.1`) to a mixed quorum; --release is the
-metadata.version of the directories where it is not the story's own.
+`mixed`: brokers of the newest release, of the one before and of 3.9.2, at metadata.version 3.9. Each controller and each broker is killed
+with -9, one broker is told to stop. `newest`: two brokers of the newest release at its metadata.version, with a KIP-848 group, two log
+directories each of which one fails, and a reassignment with a throttle. `small`: logs are so short that controllers and brokers which
+return need a snapshot. `rolling`: one controller of ours, two controllers and two brokers of the release before, which are replaced one by
+one by the newest; then the features are upgraded. `deaths`: the nodes of `small` die, each controller once and then all at random. With
+--controllers VERSION the same is done to three of Kafka's controllers, with a list of three (`ours,4.4.0,4.3.1`) to a mixed quorum;
+--release is the metadata.version of the directories where it is not the story's own.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ QUICK: Final = {
 
 
 def mixed_plan(controllers: Mapping[int, str]) -> Plan:
-    """Two brokers of the newest release and one of an older, at the metadata.version of the older."""
+    """Brokers of the newest release, of the one before and of an older, at the metadata.version of the older."""
     return Plan(
         controllers=controllers,
-        brokers={11: KAFKA, 12: OLDER, 13: KAFKA},
+        brokers={11: BEFORE, 12: OLDER, 13: KAFKA},
         release="3.9",
         settings=QUICK | {"default.replication.factor": 3, "min.insync.replicas": 2},
         # One process for the controllers and a broker, since each takes its share of a small machine.

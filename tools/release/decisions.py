@@ -18,6 +18,17 @@ _LOG_ONLY: Final = frozenset(("BeginTransactionRecord", "EndTransactionRecord", 
 _COORDINATORS: Final = ("offsets", "share", "transactions")
 
 
+THEN: Final = (
+    "python -m tools.release.golden FOLDER",
+    "python -m tools.make_voice_golden",
+    "python -m tools.make_admin_golden --check",
+    "python -m tools.make_handmade_golden",
+    "python -m tools.interop.brokers_story --controllers {versions} --release {before} --seconds 600",
+    "pytest tests/interop/test_storage.py tests/interop/test_mixed_quorum.py tests/interop/test_brokers.py tests/interop/test_twins.py",
+)
+"""What makes golden data of the release, and runs its nodes beside ours and those of the release before."""
+
+
 def decisions(found: list[Difference], release: Facts) -> Iterator[str]:
     """Lines for a person, none where the tree is complete."""
     lines = [*_of_records(release), *_of_levels(found, release), *_of_features(found)]
@@ -31,6 +42,10 @@ def decisions(found: list[Difference], release: Facts) -> Iterator[str]:
     if lines:
         yield "\nTo decide (docs/new-release.md):"
         yield from (f"  - {line}" for line in dict.fromkeys(lines))
+        yield "Then, with the release in RELEASES, golden data and nodes of both makers:"
+        before = next(one for one in reversed(RELEASES) if one.patch != release.source)
+        words = {"versions": f"ours,{release.source},{before.patch}", "before": before.name}
+        yield from (f"  $ {command.format(**words)}" for command in THEN)
 
 
 def _of_records(release: Facts) -> Iterator[str]:

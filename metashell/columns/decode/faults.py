@@ -12,6 +12,8 @@ from metashell.log.files import OpenFile
 from metashell.log.segment import BatchFault
 from metashell.log.source_fault import SourceFault
 
+UNKNOWN_RECORD: Final = "unknown-record"
+"""The kind of a fault that a newer release explains."""
 BYTES_MAX: Final = 1 << 20
 """The bytes of a fault that are kept; `size` counts all of them."""
 

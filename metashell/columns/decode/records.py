@@ -19,7 +19,7 @@ from metashell.codec.registry import MessageType
 from metashell.columns.decode.chunk_records import ChunkRecords
 from metashell.columns.decode.common import records_table
 from metashell.columns.decode.compiler import ColumnReader
-from metashell.columns.decode.faults import Fault
+from metashell.columns.decode.faults import UNKNOWN_RECORD, Fault
 from metashell.columns.decode.headers import Headers
 from metashell.columns.decode.objects import column_of_objects
 from metashell.columns.decode.options import ReadOptions
@@ -196,7 +196,7 @@ def _fault(records: ChunkRecords, row: int, reason: str, is_serious: bool) -> Fa
     rows = records.typed.rows
     _, value = rows.record(records.buffer, row)
     return Fault(
-        kind="bad-record" if is_serious else "unknown-record",
+        kind="bad-record" if is_serious else UNKNOWN_RECORD,
         offset=int(rows.offset[row]),
         position=int(records.headers.position[rows.batch[row]]),
         size=len(value or b""),

@@ -62,7 +62,7 @@ def _export(
     keys = [split_key(split) for split in splits]
     old = read_manifest(options.out)
     if old.get("settings") == options.settings() and [entry["split"] for entry in old["splits"]] == keys and are_published(old, options):
-        return ExportReport(rows=old["rows"], split_count=len(splits), reused_count=len(splits), is_unchanged=True)
+        return ExportReport.unchanged(old["splits"])
     require_no_loss(options.out, old, options)
     os.makedirs(options.out, exist_ok=True)
     journal = Journal(work, options.settings())
@@ -89,12 +89,12 @@ def _export(
                 forget_work(work, had_folder=had_folder)
             raise result.error
         number = missing[index][0]
-        journal.add({"split": keys[number], "part": tasks[index][0], "rows": result.rows})
+        journal.add({"split": keys[number], "part": tasks[index][0], "rows": result.rows, "newer": result.newer})
         if progress is not None:
             progress(splits[number].bytes, sum(result.rows.values()))
     entries = [journal.done[key] for key in keys]
     for entry in entries:
-        report.add(entry["rows"])
+        report.add(entry)
     publish(old, entries, report.rows, options, work)
     return report
 

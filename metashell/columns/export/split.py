@@ -9,6 +9,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from metashell.columns.decode.newer import NewerNotes, note_newer
 from metashell.columns.decode.options import ReadOptions
 from metashell.columns.decode.reader import read_split
 from metashell.columns.decode.redacting import marked_schema
@@ -30,9 +31,13 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 
 @dataclass(slots=True)
 class SplitResult:
-    """The result of a split: rows by table, or the error that ended it; in a store also its files and their sizes."""
+    """The result of a split: rows by table, or the error that ended it; in a store also its files and their sizes.
+
+    `newer` is what a newer release wrote.
+    """
 
     rows: dict[str, int] = field(default_factory=dict)
+    newer: NewerNotes = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)
     error: MetashellError | None = None
 
@@ -66,6 +71,7 @@ def export_split(number: int, split: Split, options: ExportOptions, folder: str)
     reading = ReadOptions(tables=options.tables, on_error=options.on_error, show_secrets=options.show_secrets, joins_files=True)
     try:
         for table, batch in read_split(split, reading):
+            note_newer(result.newer, table, batch)
             part = parts.get(table)
             if part is None:
                 schema = marked_schema(commented(table, schema_of(table, options.columns)), show_secrets=options.show_secrets)

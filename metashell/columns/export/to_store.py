@@ -54,7 +54,7 @@ def export_to_store(
         refuse_lake(store)
         run = _Run(options, store, work, splits)
         if run.is_unchanged():
-            return ExportReport(rows=run.old["rows"], split_count=len(splits), reused_count=len(splits), is_unchanged=True)
+            return ExportReport.unchanged(run.old["splits"])
         run.refuse_foreign()
         require_no_loss(store.shown, run.old, options)
         run.begin()
@@ -137,7 +137,7 @@ class _Run:
             if result.error is not None:
                 raise result.error
             number, split = tasks[index][:2]
-            entry = {"split": split_key(split), "part": number, "rows": result.rows, "files": result.files}
+            entry = {"split": split_key(split), "part": number, "rows": result.rows, "newer": result.newer, "files": result.files}
             self.done[entry["split"]] = entry
             if len(tasks) > 1:
                 self.store.put(f"{JOURNAL}/part-{number:05d}.json", _text(entry))
@@ -145,7 +145,7 @@ class _Run:
                 progress(split.bytes, sum(result.rows.values()))
         for split in self.splits:
             entry = self.done[split_key(split)]
-            report.add(entry["rows"])
+            report.add(entry)
             self.new |= entry["files"]
         self._add_empty(report.rows, first + len(tasks))
         return report

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from metashell.columns.bounds import ANY, Bounds
+from metashell.columns.decode.newer import NewerNotes
 from metashell.columns.decode.options import OF_BODIES, Form, ReadOptions
 from metashell.columns.inputs.files import input_files, is_read_once
 from metashell.columns.inputs.splits import TARGET_BYTES, absent_log, has_log, kind_of, splits_of
@@ -71,6 +72,7 @@ class EventTables:
         self._sizes: dict[str, int] = {}
         self._kept: dict[str, tuple[Wanted, pa.Table]] = {}
         self._fault_counts: dict[str, int] = {}
+        self._newer: dict[str, NewerNotes] = {}
         self._named: Collection[str] = ()
         self._reading = Lock()
 
@@ -89,6 +91,11 @@ class EventTables:
     def fault_count(self) -> int:
         """The faults that were skipped on the way through what the question names: one way finds those of another."""
         return max((self._fault_counts.get(name, 0) for name in self._named), default=0)
+
+    @property
+    def newer(self) -> NewerNotes:
+        """What a newer release wrote in what the question names; see `fault_count`."""
+        return max((self._newer.get(name, {}) for name in self._named), key=len, default={})
 
     def serve(self, name: str, scan: Scan) -> Any:
         """The rows of one table that a scan wants. Errors: LogCorruptError or MetashellError at a fault, unless faults are skipped."""
@@ -132,10 +139,12 @@ class EventTables:
             self._go_on()
             return [(table, batch)] if table in together else []
 
-        read, fault_count = read_tables(splits, options, kept)
+        newer: NewerNotes = {}
+        read, fault_count = read_tables(splits, options, kept, newer)
         for each in together:
             # Of other tables no part is left out; of `records` bodies may be.
             part = wanted if each == RECORDS else Wanted(wanted.only)
             empty = pa.Table.from_batches([], self.schemas[each])
             self._kept[each] = part, read.get(each, empty)
             self._fault_counts[each] = fault_count
+            self._newer[each] = newer

@@ -18,6 +18,7 @@ import pyarrow.dataset as ds
 from pyarrow.fs import FileType, LocalFileSystem
 
 from metashell.codec.uris import is_uri, shown_uri
+from metashell.columns.decode.newer import NewerNotes
 from metashell.columns.lake.lake import PARQUET, LakeFormat, format_of, read_format, read_state
 from metashell.columns.lake.ledger import LakeFile, LakeState
 from metashell.columns.lake.names import FORMAT, partition_of
@@ -64,6 +65,7 @@ class LakeTables:
     """Tables of events by name, as `served` asks for them. `go_on` raises where nobody waits for them any more."""
 
     fault_count = 0
+    newer: Final[NewerNotes] = {}
     """What was skipped when the lake was written is in its table `faults`."""
 
     def __init__(self, place: str, *, show_secrets: bool, columns: Form, go_on: Callable[[], None]) -> None:

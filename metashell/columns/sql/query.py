@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from metashell.codec.uris import shown_uri
+from metashell.columns.decode.newer import parts_of
 from metashell.columns.decode.options import Form
 from metashell.columns.names import STATE_TABLES
 from metashell.columns.schemas import UUID_MARK
@@ -68,6 +69,8 @@ class Answer:
     rows: Iterator[list[Any]]
     count_faults: Callable[[], int]
     note: str = ""
+    newer: Callable[[], str] = str
+    """A line on what a newer release wrote, if the note has none; it may come until all rows are read."""
 
     @property
     def fault_count(self) -> int:
@@ -188,6 +191,7 @@ class Session:
             _rows(schema, chain(begun, batches), self._columns),
             count_faults,
             self._note([*state, *self._state_scanned], events),
+            lambda: "" if state or self._state_scanned else newer_line(parts_of(self._events.newer)),
         )
 
     def _put(self, name: str, table: pa.Table) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from metashell.columns.decode.newer import NewerNotes, note_newer
 from metashell.columns.decode.options import Form, ReadOptions
 from metashell.columns.decode.place import with_names_once
 from metashell.columns.decode.reader import read_split
@@ -67,8 +68,12 @@ def spooled_schema(name: str, form: Form) -> pa.Schema:
     return _slim(pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)).schema
 
 
-def read_tables(splits: Sequence[Split], options: ReadOptions, kept: Kept) -> tuple[dict[str, pa.Table], int]:
+def read_tables(
+    splits: Sequence[Split], options: ReadOptions, kept: Kept, newer: NewerNotes | None = None
+) -> tuple[dict[str, pa.Table], int]:
     """The tables of splits that have rows, and the number of faults; `kept` names the tables that a batch becomes rows of.
+
+    What a newer release wrote goes to `newer`.
 
     Errors: those of `read_split`.
     """
@@ -81,6 +86,8 @@ def read_tables(splits: Sequence[Split], options: ReadOptions, kept: Kept) -> tu
             done += split.bytes
             for name, batch in read_split(split, options):
                 fault_count += batch.num_rows if name == FAULTS else 0
+                if newer is not None:
+                    note_newer(newer, name, batch)
                 for table, rows in kept(name, batch):
                     if rows.num_rows and table not in spools:
                         spools[table] = unfinished.enter_context(closing(Spool()))

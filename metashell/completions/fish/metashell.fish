@@ -111,6 +111,8 @@ function __metashell_valued
             string split ' ' -- '--release-version -r --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-features:disable
             string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+        case metashell-features:apis
+            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-elect:preferred
             string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-elect:unclean
@@ -671,7 +673,7 @@ complete -c metashell-rehearse -l verbose -s v -d 'report on standard error what
 complete -c metashell-rehearse -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
 complete -c metashell-rehearse -l version -d 'print the version and exit'
 complete -c metashell-rehearse -l help -s h -d 'show the help and exit'
-complete -c metashell-rehearse -n '__metashell_words_are_at_least 0' -x -a 'kill-broker restart-broker roll-brokers lose-rack unregister reassign add-broker elect feature lose-controller topic config'
+complete -c metashell-rehearse -n '__metashell_words_are_at_least 0' -x -a 'kill-broker restart-broker roll-brokers lose-rack unregister unregister-controller reassign add-broker elect feature lose-controller topic config'
 complete -c metashell-simulate -f
 complete -c metashell-simulate -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-simulate -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
@@ -1085,6 +1087,14 @@ complete -c metashell-features -n '__metashell_command_is disable' -l command-co
 complete -c metashell-features -n '__metashell_command_is disable' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-features -n '__metashell_command_is disable' -l timeout -x -d 'give up after this time'
 complete -c metashell-features -n '__metashell_command_is disable' -l help -s h -d 'show the help and exit'
+complete -c metashell-features -n '__metashell_words_are 0' -x -a apis -d 'show which versions of which APIs the nodes have'
+complete -c metashell-features -n '__metashell_command_is apis' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-features -n '__metashell_command_is apis' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
+complete -c metashell-features -n '__metashell_command_is apis' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
+complete -c metashell-features -n '__metashell_command_is apis' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-features -n '__metashell_command_is apis' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
+complete -c metashell-features -n '__metashell_command_is apis' -l timeout -x -d 'give up after this time'
+complete -c metashell-features -n '__metashell_command_is apis' -l help -s h -d 'show the help and exit'
 complete -c metashell-elect -f
 complete -c metashell-elect -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-elect -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'

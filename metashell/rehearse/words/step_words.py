@@ -31,6 +31,7 @@ from metashell.rehearse.steps import (
     RollBrokers,
     Step,
     Unregister,
+    UnregisterController,
 )
 from metashell.rehearse.words.step_times import AFTER, AT, StepTimes
 
@@ -187,6 +188,10 @@ def _unregister(words: _Words) -> Step:
     return Unregister(words.number("ID", "broker"), at_ms=words.at_ms)
 
 
+def _unregister_controller(words: _Words) -> Step:
+    return UnregisterController(words.number("ID", "controller"), at_ms=words.at_ms)
+
+
 def _reassign(words: _Words) -> Step:
     path = words.take("FILE", "moves")
     limit = words.option("--throttle", "throttle_bytes")
@@ -332,6 +337,7 @@ FORMS: Final = (
     Form("roll-brokers", "[ID,...] [--max-offline N] [--down TIME]", _roll, {"--max-offline": True, "--down": True}),
     Form("lose-rack", "RACK", _lose_rack),
     Form("unregister", "ID", _unregister),
+    Form("unregister-controller", "ID", _unregister_controller),
     Form("reassign", "FILE [--throttle SIZE]", _reassign, {"--throttle": True}),
     Form("add-broker", "ID [--rack RACK]", _add, {"--rack": True}),
     Form("elect", "preferred|unclean [TOPIC[:PARTITION,...]...]", _elect),

@@ -96,7 +96,7 @@ class StartVerdict:
             outcome = "and lose nothing"
         else:
             losses = [f"lose {'; '.join(self.lost)}"] if self.lost else []
-            losses += [f"not notice {len(self.unnoticed)} faults"] if self.unnoticed else []
+            losses += [f"not notice {counted(len(self.unnoticed), 'fault')}"] if self.unnoticed else []
             outcome = f"and {', and '.join(losses)}"
         left_out = f"; {len(self.not_judged)} other directories were not judged" if self.not_judged else ""
         also = f"; {_listed(others)} would start too" if others else "; no other release would do so"

@@ -26,6 +26,7 @@ from metashell.rehearse.steps import (
     RollBrokers,
     Step,
     Unregister,
+    UnregisterController,
 )
 from metashell.rehearse.words.step_words import (
     FIRST_WORDS,
@@ -47,6 +48,7 @@ STEPS: list[tuple[str, Step]] = [
     ("roll-brokers 3,1 --max-offline 2 --down 5s", RollBrokers((3, 1), 2, 5000)),
     ("lose-rack 'rack 1'", LoseRack("rack 1")),
     ("unregister 3", Unregister(3)),
+    ("unregister-controller 3000", UnregisterController(3000)),
     ("add-broker 7", AddBroker(7)),
     ("add-broker 7 --rack a", AddBroker(7, "a")),
     ("elect preferred", Elect()),
