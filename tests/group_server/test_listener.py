@@ -278,6 +278,9 @@ def test_an_answer_that_does_not_fit_is_told_once_for_each_client_and_cause(imag
                 with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
                     await peer.ask(messages.ListOffsetsRequest(replica_id=-1), 2, version)
                 peer.close()
+            good = await Peer.of(server)
+            assert (await good.ask(messages.DescribeClusterRequest(), 60, 1)).cluster_id == "cluster"
+            good.close()
 
     run(main)
     start = "groups: client 'test': an answer to ListOffsets version"
