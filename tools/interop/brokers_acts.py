@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import signal
 import time
-from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,49 +13,26 @@ from shutil import rmtree
 from typing import Final
 
 from confluent_kafka import ElectionType, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
+from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from metashell.codec.metadata_version import metadata_version_name
 from metashell.codec.releases import RELEASES
-from metashell.image import MetadataImage, load_image
-from metashell.log.directory_source import open_directory
+from metashell.image import MetadataImage
 from tools.interop.brokers import CONTROLLERS, BrokerCluster, unfenced
-from tools.interop.brokers_history import compare_logs, read_history
 from tools.interop.brokers_image import directory_id, led_by, placed_in, throttled
 from tools.interop.brokers_traffic import (
     Client,
     Copier,
     Decider,
     Member,
-    TrafficError,
     Writer,
-    check_copied,
-    check_decided,
-    check_seen,
-    check_written,
-    read_topic,
-    without_repeats,
 )
 from tools.interop.nodes import NodeFailedError
 
 REASSIGN: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 PARTITIONS: Final = 6
 STALL_S: Final = 60.0
-ELECTION_S: Final = 10.0
-"""What an election of a controller may take on a busy machine, with the fetch timeout of 2 s before it."""
-RECORDS: Final = {
-    "FEATURE_LEVEL_RECORD",
-    "REGISTER_BROKER_RECORD",
-    "REGISTER_CONTROLLER_RECORD",
-    "BROKER_REGISTRATION_CHANGE_RECORD",
-    "TOPIC_RECORD",
-    "PARTITION_RECORD",
-    "PARTITION_CHANGE_RECORD",
-    "CONFIG_RECORD",
-    "PRODUCER_IDS_RECORD",
-}
-"""What is in the log of every story."""
 AT_ONCE: Final = 20
 """Topics that are made by one request: their records are one batch, which has to fit into a small segment."""
 METADATA: Final = "__cluster_metadata-0"
@@ -464,108 +439,3 @@ class Story:
         except NodeFailedError as error:
             return str(error)
         return ""
-
-    # ---- ends
-
-    def end_traffic(self) -> None:
-        """End the clients, writers first and readers when they have read all, and compare. Errors: TrafficError."""
-        self.decider.end()
-        for writer in self.writers:
-            writer.end()
-        where = self.cluster.bootstrap
-        written = read_topic(where, self.topic, PARTITIONS)
-        first, repeated = without_repeats(written)
-        self.check_sent_again(repeated)
-        read, count = (sum(map(len, values.values())) for values in (first, written))
-
-        def has_copied(_: MetadataImage) -> bool:
-            return sum(map(len, read_topic(where, "copied", PARTITIONS).values())) >= count
-
-        self.cluster.wait_until("the group has read all", lambda _: len(set().union(*(member.seen for member in self.members))) >= read)
-        try:
-            self.cluster.wait_until("all is copied", has_copied, STALL_S)
-        except NodeFailedError:
-            self.tell(f"the copier stands still: {dict(self.copier.errors)}, {self.copier.where()}")
-            self.replace_copier()
-            self.cluster.wait_until("all is copied by another copier", has_copied)
-        self.check_group("readers")
-        for client in (*self.members, self.copier):
-            client.end()
-        copied = read_topic(where, "copied", PARTITIONS)
-        for writer in self.writers:
-            check_written(writer, first)
-        check_seen(self.members, written)
-        check_copied(written, copied)
-        acknowledged = sum(writer.count for writer in self.writers)
-        refused: Counter[str] = sum((writer.errors for writer in self.writers), start=Counter())
-        self.tell(f"{acknowledged} messages were acknowledged, {dict(refused) or 'none'} refused: each is there once, in order")
-        copier = self.copier
-        self.tell(f"the group has read all, the copy has each once: {copier.committed} transactions committed, {copier.aborted} aborted")
-        self.tell(f"errors that the copier met: {dict(copier.errors) or 'none'}")
-        gaps = [max(writer.longest_gap_s.values()) for writer in self.writers]
-        self.tell(f"longest time between two acknowledgements of a partition: {max(gaps):.1f} s")
-
-    def check_sent_again(self, repeated: Mapping[int, set[bytes]]) -> None:
-        """What is there twice was sent again by its producer with a new epoch. Errors: TrafficError.
-
-        librdkafka takes a new epoch when the batches of a partition have met a new leader in another order, and sends all that is not
-        acknowledged again, in other partitions too, where it may be written already (KIP-360): a broker cannot know these for the same.
-        """
-        for partition, values in repeated.items():
-            broker = next(id for id in self.cluster.plan.brokers if self.cluster.segments(id, self.topic, partition))
-            files = ",".join(map(str, self.cluster.segments(broker, self.topic, partition)))
-            text = self.cluster.tool("dump-log", "--print-data-log", "--files", files)
-            writers: dict[bytes, list[str]] = defaultdict(list)
-            writer = ""
-            for line in text.splitlines():
-                if found := re.search(r"producerId: \S+ producerEpoch: \S+", line):
-                    writer = found[0]
-                elif found := re.search(r"payload: (\S+)$", line):
-                    writers[found[1].encode()].append(writer)
-            twice = [value for value in values if len(set(writers[value])) < len(writers[value]) or len(writers[value]) < 2]
-            if twice:
-                raise TrafficError(f"{self.topic}-{partition}: more than once by the same epoch of a producer: {sorted(twice)[:10]}")
-            self.tell(f"{len(values)} messages of {self.topic}-{partition} were sent again by their producer with a new epoch")
-
-    def check_group(self, group: str) -> None:
-        """The group lives by the protocol that its members were told to use. Errors: StoryError."""
-        admin = self.admin()
-
-        def describe() -> ConsumerGroupDescription:
-            return admin.describe_consumer_groups([group])[group].result(60)
-
-        self.cluster.wait_until(f"{group} has its members", lambda _: len(describe().members) == len(self.members))
-        described = describe()
-        if described.type.name.lower() != self.protocol:
-            raise StoryError(f"{group} is a group of type {described.type}")
-        self.tell(f"{group} is a group of protocol {self.protocol} with {len(described.members)} members")
-
-    def compare_logs(self) -> None:
-        """All controllers have the same batches, and what was decided and acknowledged. Errors: LogsDifferError, TrafficError."""
-        compared, start = compare_logs([self.cluster.directory(id) for id in CONTROLLERS])
-        self.tell(f"the {compared} batches of the controllers from offset {start} on are the same bytes")
-        for id in CONTROLLERS:
-            check_decided(self.decider, load_image(open_directory(str(self.cluster.directory(id) / METADATA))))
-        count, errors = len(self.decider.acknowledged), dict(self.decider.errors) or "none"
-        self.tell(f"{count} decisions of controllers were acknowledged, each is in the log of each of them; errors: {errors}")
-
-    def check_log(self) -> None:
-        """The controllers have one log, which says that no partition was without a leader that lives for long. Errors: StoryError.
-
-        Long is more than the session timeout and an election.
-        """
-        self.compare_logs()
-        history = read_history(self.cluster.directory(CONTROLLERS[0]))
-        missing = RECORDS - {record.type for record in history.records}
-        if missing:
-            raise StoryError(f"no such records: {sorted(missing)}")
-        for ended, id in self.stopped:
-            if left := history.led_at(ended, id):
-                raise StoryError(f"broker {id} had ended and still led {left[:10]}")
-        limit_s = self.cluster.plan.session_ms / 1000 + ELECTION_S
-        times = history.leaderless_s(self.killed)
-        long = [f"{seconds:.2f} s {line}" for seconds, line in times if seconds > limit_s]
-        if long:
-            raise StoryError(f"longer than {limit_s} s without a leader: {long[:10]}")
-        longest = f"{times[0][0]:.2f} s ({times[0][1]})" if times else "0 s"
-        self.tell(f"longest time of a partition without a leader that lives: {longest} of {limit_s:.1f} s allowed")
