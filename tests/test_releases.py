@@ -9,8 +9,10 @@ import pytest
 
 from metashell.codec.dispatch import METADATA_TYPES
 from metashell.codec.metadata_version import METADATA_VERSION, metadata_version_name
-from metashell.codec.releases import NEWEST_RELEASE, RELEASES, Release, knows_record_type, supported_features
+from metashell.codec.releases import NEWEST_RELEASE, RELEASES, Release, knows_record_type, releases_from, supported_features
 from metashell.codec.schema import parse_schema
+from metashell.groups.probing.releases import LATEST_VERSIONS
+from metashell.options.verify_tools import JUDGED
 from tests import golden_cases
 from tests.java import TRIED
 from tools.release.jars import release_facts
@@ -60,6 +62,11 @@ def test_each_release_supports_what_the_table_says(release: Release) -> None:
     records = {parse_schema(message.text).key for name, message in facts.messages.items() if name.startswith("metadata/")}
     known = {type for type in METADATA_TYPES if knows_record_type(release, type)}
     assert known == records | {ACCESS_CONTROL}
+
+
+def test_other_lists_of_releases_end_with_the_newest() -> None:
+    assert tuple(release.name for release in releases_from(JUDGED[0])) == JUDGED
+    assert [*LATEST_VERSIONS][-1] == NEWEST_RELEASE.name
 
 
 def test_golden_data_is_of_releases_that_were_tried_and_of_the_newest() -> None:

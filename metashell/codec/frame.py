@@ -117,7 +117,10 @@ class MetadataRecord:
             return f"record type {self.type_id}"
         if self.version > message.versions[1]:
             return f"{self.type_name} version {self.version}"
-        return f"{self.type_name} tag {self.unknown_tags[0]}" if self.unknown_tags else ""
+        if isinstance(self.body, UnknownRecord) or not (self.body.unknown_tags or message.schema.structs):
+            return ""  # Nearly every record: no look at its fields.
+        tags = self.unknown_tags
+        return f"{self.type_name} tag {tags[0]}" if tags else ""
 
     @property
     def unknown_tags(self) -> list[int]:

@@ -17,6 +17,7 @@ from metashell.image import newer
 from metashell.options.subcommands import SUBCOMMANDS
 from tests.live.fake_quorum import FakeQuorum
 from tests.newer_logs import APPLIED, LEVEL, NEWER, newer_directory
+from tests.quick import quick
 from tests.running import Outcome, run_main
 from tests.verify.making import topic_value
 
@@ -35,7 +36,7 @@ def lines_about(done: Outcome) -> list[str]:
     return [line for line in done.stderr.splitlines() if LINE in line]
 
 
-@pytest.mark.parametrize("kind", NEWER)
+@pytest.mark.parametrize("kind", quick(NEWER))
 def test_the_shell_shows_what_is_understood_and_says_the_rest_in_one_line(tmp_path: Path, kind: str) -> None:
     place = str(newer_directory(tmp_path / "d", kind))
     done = run(tmp_path, "kafka-shell", place, "ls", "/image/topics/byName")
@@ -65,7 +66,7 @@ def test_health_calls_a_record_bad_and_a_level_unusual(tmp_path: Path) -> None:
     assert (done.status, b"metadata.version 40" in done.stdout, b"could not be applied" in done.stdout) == (0, True, False)
 
 
-@pytest.mark.parametrize("kind", NEWER)
+@pytest.mark.parametrize("kind", quick(NEWER))
 def test_sql_and_export_go_on_with_what_is_understood(tmp_path: Path, kind: str) -> None:
     pytest.importorskip("duckdb")
     place = str(newer_directory(tmp_path / "d", kind))
@@ -83,7 +84,7 @@ def test_sql_and_export_go_on_with_what_is_understood(tmp_path: Path, kind: str)
         assert (done.status, len(lines_about(done)), (tmp_path / "out" / "topic.parquet").exists()) == (status, lines, True)
 
 
-@pytest.mark.parametrize("kind", NEWER)
+@pytest.mark.parametrize("kind", quick(NEWER))
 def test_verify_has_a_finding_and_its_digest_a_line(tmp_path: Path, kind: str) -> None:
     place = str(newer_directory(tmp_path / "d", kind))
     found = run(tmp_path, "verify", "--deep", "--digest", place).stdout.decode()
@@ -113,7 +114,7 @@ def words_of(quorum: FakeQuorum) -> list[str]:
     return ["-C", "1@node-1:9093,node-2:9093", "--address-map", ",".join(pairs)]
 
 
-@pytest.mark.parametrize("kind", ("record", "field", "tag", "level"))
+@pytest.mark.parametrize("kind", quick(("record", "field", "tag", "level")))
 def test_of_a_live_quorum_the_same_is_said(tmp_path: Path, quorum: FakeQuorum, kind: str) -> None:
     quorum.commit(*NEWER[kind])
     status = 0 if kind in APPLIED else 1

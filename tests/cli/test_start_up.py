@@ -36,11 +36,11 @@ def imported(tool: str, *words: str) -> set[str]:
 @pytest.mark.parametrize(
     ("tool", "words", "heavy", "count_max"),
     [
-        ("kafka-shell", ("--demo", "ls", "/image"), HEAVY, 110),
+        ("kafka-shell", ("--demo", "ls", "/image"), HEAVY, 112),
         ("kafka-shell", ("-s", CHECKPOINT, "cat", "/image/features/metadataVersion"), HEAVY, 110),
         ("dump-log", ("--cluster-metadata-decoder", LOG), HEAVY, 71),
         ("kafka-dump-log", ("--cluster-metadata-decoder", "--files", LOG), HEAVY | KAFKA_HEAVY, 66),
-        ("kafka-metadata-shell", ("--snapshot", CHECKPOINT, "ls", "/"), HEAVY | {"typer"}, 102),
+        ("kafka-metadata-shell", ("--snapshot", CHECKPOINT, "ls", "/"), HEAVY | {"typer"}, 103),
         ("kafka-storage", ("random-uuid",), HEAVY | KAFKA_HEAVY, 24),
         ("metashell-tables", ("partition",), HEAVY, 60),
     ],

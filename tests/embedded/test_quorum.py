@@ -19,7 +19,7 @@ import pytest
 from metashell.codec import messages
 from metashell.codec.error_codes import INVALID_REPLICATION_FACTOR, TOPIC_ALREADY_EXISTS
 from metashell.embedded import EmbeddedQuorum, QuorumError, RefusedError, create_topic
-from metashell.embedded.layout import PREFIX, Options, read_layout
+from metashell.embedded.layout import PREFIX, Options, check_made_with, make_layout, read_layout
 from metashell.errors import MetashellError, UsageError
 
 LONG_S = 60.0
@@ -50,6 +50,15 @@ def test_three_controllers_elect_one_that_answers() -> None:
         assert set(image.cluster.controllers) == {1, 2, 3}
     with pytest.raises(QuorumError, match="not running"):
         quorum.create_topic("late")
+
+
+@pytest.mark.parametrize("release", ["4.4", "4.3"])
+def test_a_quorum_on_disk_says_what_it_was_made_with_in_either_layout(release: str, tmp_path: Path) -> None:
+    layout = make_layout(str(tmp_path), Options(controllers=1, metadata_version=release), [9093], is_kept=False)
+    assert (tmp_path / "controller-1" / "metadata" / "bootstrap.checkpoint").exists() == (release == "4.3")
+    check_made_with(layout, Options(metadata_version=release))
+    with pytest.raises(MetashellError, match=rf"was made with metadata.version {release}"):
+        check_made_with(layout, Options(metadata_version="4.2"))
 
 
 def test_a_sole_controller_needs_no_election() -> None:

@@ -43,14 +43,17 @@ def image() -> Iterator[MetadataImage]:
 
 
 @asynccontextmanager
-async def serving(image: MetadataImage, ask: Ask | None = None) -> AsyncIterator[GroupServer]:
+async def serving(
+    image: MetadataImage, ask: Ask | None = None, on_event: Callable[[str], None] = lambda line: None
+) -> AsyncIterator[GroupServer]:
     """A server of its own over an image; the active controller answers everything with nothing, unless something else asks it."""
 
     async def ask_nothing(request: Any, version: int | None) -> Any:
         return response_type(request_type_key(request)).cls()
 
     settings = Settings(initial_rebalance_delay_ms=0, host="localhost", port=0)
-    server = GroupServer(GroupServerConfig(settings=settings), "cluster", lambda: image, ask or ask_nothing, lambda: KRAFT_FEATURES)
+    config = GroupServerConfig(settings=settings)
+    server = GroupServer(config, "cluster", lambda: image, ask or ask_nothing, lambda: KRAFT_FEATURES, on_event)
     await server.open()
     server.is_serving = True
     try:
@@ -266,22 +269,22 @@ def test_a_batch_that_is_not_encoded_is_in_neither_list(monkeypatch: pytest.Monk
     assert log.read(1, 1) == offsets_log.batch_bytes(batches[1])
 
 
-def test_an_answer_that_does_not_fit_is_told_once_for_each_client_and_cause(image: MetadataImage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_does_not_fit_is_told_once_for_each_client_and_cause(image: MetadataImage) -> None:
     told: list[str] = []
 
     async def main() -> None:
-        async with serving(image) as server:
-            monkeypatch.setattr(server, "_on_event", told.append)
-            monkeypatch.setattr(server._logs, "list_offsets", lambda request, version: messages.ListOffsetsResponse(throttle_time_ms="no"))
-            for version in (1, 1, 2):
+        async with serving(image, on_event=told.append) as server:
+            server._logs.list_offsets = lambda request, version: messages.ListOffsetsResponse(throttle_time_ms="no")  # type: ignore
+            for version in (2, 2, 3):
                 peer = await Peer.of(server)
-                with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
-                    await peer.ask(messages.ListOffsetsRequest(replica_id=-1), 2, version)
+                peer.send(messages.ListOffsetsRequest(replica_id=-1), version)
+                with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+                    await peer.frame()
                 peer.close()
 
     run(main)
     start = "groups: client 'test': an answer to ListOffsets version"
-    assert [line.startswith(f"{start} {version} does not fit: ") for line, version in zip(told, (1, 2), strict=True)] == [True, True]
+    assert [line.startswith(f"{start} {version} does not fit: ") for line, version in zip(told, (2, 3), strict=True)] == [True, True]
 
 
 def test_a_log_does_not_end_below_zero(image: MetadataImage) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -18,7 +19,7 @@ from metashell.log.source import open_source
 from metashell.values import uuid_text
 from tests.java import KAFKA, jars, java, kafka, kafka_command
 from tests.running import run_main
-from tools.interop.nodes import Cluster, cluster, combined_settings, controller_settings, free_ports, server_command, write_config
+from tools.interop.nodes import Cluster, Node, cluster, combined_settings, controller_settings, free_ports, server_command, write_config
 
 pytestmark = pytest.mark.slow
 
@@ -196,6 +197,48 @@ def test_every_server_starts_on_every_layout_and_only_an_older_one_without_the_r
     assert {name: level for name, level in image.features.levels.items() if level} == ({} if is_lost else LEVELS)
     assert {name for users in image.scram.values() for name in users} == (set() if is_lost else {"alice"})
     assert not list(Health(image).names("first_records"))
+
+
+def test_a_voter_that_is_formatted_anew_takes_the_log_and_not_its_own_records(tmp_path: Path) -> None:
+    """Of a static quorum of Kafka's and ours, each in turn; nobody downloads a bootstrap snapshot."""
+    java()
+    jars(KAFKA)
+    ports = dict(zip((1, 2), free_ports(2), strict=True))
+    voters = ",".join(f"{id}@localhost:{port}" for id, port in ports.items())
+    log_dirs = {id: tmp_path / f"d{id}" for id in ports}
+    configs = {
+        id: write_config(
+            tmp_path / f"node-{id}.properties", controller_settings(id, port, log_dirs[id], {"controller.quorum.voters": voters})
+        )
+        for id, port in ports.items()
+    }
+
+    def is_settled() -> bool:
+        images = [image_of(path) for path in log_dirs.values()]
+        return all(
+            image.features.metadata_version == 33
+            and len(image.cluster.controllers) == 2
+            and {name for users in image.scram.values() for name in users} == {"alice"}
+            for image in images
+        )
+
+    with cluster(lambda tool, *words: [tool, *words], tmp_path) as place:
+
+        def start(id: int) -> Node:
+            place.command_of = (lambda tool, *words: kafka_command(KAFKA, tool, *words)) if id == 1 else lambda tool, *w: server_command(*w)
+            return place.start(configs[id])
+
+        for config in configs.values():
+            format_as("ours as 4.4", config, *USER)
+        nodes = {id: start(id) for id in ports}
+        place.wait_until("what formatting left", is_settled)
+        for id, log_dir in log_dirs.items():
+            nodes[id].kill()
+            place.nodes.remove(nodes[id])
+            rmtree(log_dir)
+            format_as("ours as 4.4", configs[id], "-S", "SCRAM-SHA-256=[name=mallory,password=p]", "-r", "4.2")
+            nodes[id] = start(id)
+            place.wait_until(f"the log on {id}", is_settled)
 
 
 @pytest.mark.parametrize(("how", "starter"), [(KAFKA, OURS), ("ours as 4.4", KAFKA), ("ours as 4.3", KAFKA)])

@@ -78,7 +78,7 @@ JOINING: dict[str, object] = {
 }
 FOUND: dict[Callable[[], list[Patch]], tuple[int, dict[str, object]]] = {
     a_snapshot_takes_any_epoch: (30, {}),
-    an_observer_asks_a_silent_leader_to_join: (103, JOINING),
+    an_observer_asks_a_silent_leader_to_join: (115, JOINING),
     a_removed_leader_never_stands: (28, {}),
 }
 """Each with a seed, and options of it that are set to make the bug show. The others are in `test_scenarios`."""

@@ -15,43 +15,12 @@ from typing import Any
 
 import pytest
 
-from metashell.cli.kafka_storage import main as kafka_storage
-from metashell.cli.storage import main as storage
-from metashell.cli.verify import main as verify
 from metashell.log.disk import DirectoryLock, Disk, is_locked
 from metashell.log.meta_properties import read_meta_properties
-from tests.running import Outcome, run_main
+from tests.running import Outcome
 from tests.seeds import shows
+from tests.storage.formatting import CLUSTER_ID, FIRST, FORMAT, configured, kafkas, ours
 from tests.storage.golden import listing
-
-CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
-CONFIG = """process.roles=controller
-node.id=1
-controller.listener.names=CONTROLLER
-listeners=CONTROLLER://localhost:9093
-controller.quorum.bootstrap.servers=localhost:9093
-log.dirs={directories}
-"""
-FORMAT = ("format", "-t", CLUSTER_ID, "-c", "server.properties")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A working folder with the configuration of a controller whose one directory is d1."""
-    return configured(tmp_path, "d1")
-
-
-def configured(folder: Path, directories: str) -> Path:
-    (folder / "server.properties").write_text(CONFIG.format(directories=directories))
-    return folder
-
-
-def ours(folder: Path, *words: str, stdin: str = "") -> Outcome:
-    return run_main(storage, words, cwd=folder, stdin=stdin)
-
-
-def kafkas(folder: Path, *words: str, stdin: str = "") -> Outcome:
-    return run_main(kafka_storage, words, cwd=folder, stdin=stdin)
 
 
 def answer(outcome: Outcome) -> dict[str, Any]:
@@ -83,39 +52,6 @@ def test_a_dry_run_shows_everything_and_writes_nothing(folder: Path) -> None:
     ]
 
 
-FIRST = "d1/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
-
-
-@pytest.mark.parametrize(
-    ("words", "layout", "warns"),
-    [
-        ((), "4.4", False),
-        (("-r", "4.4-IV0"), "4.4", False),
-        # Who asks for an older release may start an older server, which reads its own layout only.
-        (("-r", "4.3"), "4.3", False),
-        (("-f", "metadata.version=7"), "4.3", False),
-        (("-r", "4.3", "--layout", "4.4"), "4.4", True),
-        (("--layout", "4.3"), "4.3", False),
-    ],
-)
-def test_the_layout_follows_the_release_unless_it_is_asked_for(folder: Path, words: tuple[str, ...], layout: str, warns: bool) -> None:
-    outcome = ours(folder, *FORMAT, "-s", *words)
-    assert outcome.status == 0
-    assert (folder / "d1" / "bootstrap.checkpoint").exists() == (layout == "4.3")
-    assert (b"metadata.version" in (folder / FIRST).read_bytes()) == (layout == "4.4")
-    assert ("only servers from 4.4 on take the records of this layout into the log" in outcome.stderr) == warns
-
-
-def test_kafkas_voice_writes_the_newest_layout_at_every_level_and_an_older_one_where_it_is_asked_for(folder: Path) -> None:
-    outcome = kafkas(folder, *FORMAT, "-s", "-r", "4.2")
-    assert outcome.status == 0
-    assert not (folder / "d1" / "bootstrap.checkpoint").exists()
-    assert "only servers from 4.4 on take the records of this layout into the log" in outcome.stderr
-    other = configured(folder, "d2")
-    assert kafkas(other, *FORMAT, "-s", "--layout", "4.3").status == 0
-    assert (folder / "d2" / "bootstrap.checkpoint").exists()
-
-
 @pytest.mark.parametrize("form", ["text", "json", "kafka"])
 def test_what_is_shown_is_what_is_then_there(folder: Path, form: str) -> None:
     outcome = ours(folder, *FORMAT, "-N", "-o", form)
@@ -123,19 +59,6 @@ def test_what_is_shown_is_what_is_then_there(folder: Path, form: str) -> None:
     assert b"d1" in outcome.stdout
     meta = read_meta_properties(str(folder / "d1" / "meta.properties"))
     assert (meta.cluster_id, meta.node_id, meta.version) == (CLUSTER_ID, 1, 1)
-
-
-@pytest.mark.parametrize("layout", ["4.4", "4.3"])
-@pytest.mark.parametrize("quorum", ["-N", "-s"])
-def test_verify_takes_formatted_directories_for_what_they_are(folder: Path, layout: str, quorum: str) -> None:
-    for name, words in (("d1", [quorum]), ("d2", ["-N"])):
-        configured(folder, f"all/{name}")
-        # Each format makes salts of its own.
-        assert ours(folder, *FORMAT, *words, "--layout", layout, "-S", "SCRAM-SHA-256=[name=alice,password=p]").status == 0
-    for words in (["all"], ["--start-safe", "all/d1"], ["--start-safe", "all/d2"]):
-        outcome = run_main(verify, words, cwd=folder)
-        assert (outcome.status, outcome.stderr) == (0, ""), outcome
-        assert b"fine" in outcome.stdout
 
 
 def test_the_umask_counts(folder: Path) -> None:

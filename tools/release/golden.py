@@ -84,7 +84,9 @@ def _answer(folder: Path, argv: list[str]) -> dict[str, Any]:
             for _ in range(_TRIES if tool == "shell" else 1)
         ]
     except subprocess.TimeoutExpired:
-        # Kafka's shell waits for ever over some files; such a case has no status, and binds nobody.
+        answers = []
+    if not any(answer.stdout for answer in answers):
+        # Kafka's shell waits for ever over some files, and answers before it has read others: such a case binds nobody.
         return {"version": KAFKA, "argv": argv, "rc": None, "stdout": {"text": ""}, "stderr": {"text": ""}, "tags": []}
     done = max(answers, key=lambda answer: len(answer.stdout))
     texts = {
