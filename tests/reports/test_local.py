@@ -218,7 +218,7 @@ def test_a_commit_counts_where_its_transaction_was_committed(tmp_path: Path) -> 
     golden = Path(__file__).parents[1] / "golden" / "groups" / "classic" / "offsets.jsonl.gz"
     for share in (1, 2, 3):
         batches = [golden_batches(scenario) for scenario in read_rows(golden)]
-        write_log(tmp_path / str(share), [batch for some in batches for batch in some[: len(some) * share // 3]])
+        write_log(tmp_path / str(share), [*one_log(batch for some in batches for batch in some[: len(some) * share // 3])])
         known = {}
         for log in load([str(tmp_path / str(share))]).logs:
             for raw in log.fold.groups():
