@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import signal
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -30,11 +29,11 @@ from tools.interop.brokers_traffic import (
     Copier,
     Decider,
     Member,
-    TrafficError,
     Writer,
     check_copied,
     check_decided,
     check_seen,
+    check_sent_again,
     check_written,
     read_topic,
     without_repeats,
@@ -506,25 +505,11 @@ class Story:
         self.tell(f"longest time between two acknowledgements of a partition: {max(gaps):.1f} s")
 
     def check_sent_again(self, repeated: Mapping[int, set[bytes]]) -> None:
-        """What is there twice was sent again by its producer with a new epoch. Errors: TrafficError.
-
-        librdkafka takes a new epoch when the batches of a partition have met a new leader in another order, and sends all that is not
-        acknowledged again, in other partitions too, where it may be written already (KIP-360): a broker cannot know these for the same.
-        """
+        """What is there twice was sent again by its producer with a new epoch. Errors: TrafficError."""
         for partition, values in repeated.items():
             broker = next(id for id in self.cluster.plan.brokers if self.cluster.segments(id, self.topic, partition))
             files = ",".join(map(str, self.cluster.segments(broker, self.topic, partition)))
-            text = self.cluster.tool("dump-log", "--print-data-log", "--files", files)
-            writers: dict[bytes, list[str]] = defaultdict(list)
-            writer = ""
-            for line in text.splitlines():
-                if found := re.search(r"producerId: \S+ producerEpoch: \S+", line):
-                    writer = found[0]
-                elif found := re.search(r"payload: (\S+)$", line):
-                    writers[found[1].encode()].append(writer)
-            twice = [value for value in values if len(set(writers[value])) < len(writers[value]) or len(writers[value]) < 2]
-            if twice:
-                raise TrafficError(f"{self.topic}-{partition}: more than once by the same epoch of a producer: {sorted(twice)[:10]}")
+            check_sent_again(self.cluster.tool("dump-log", "--print-data-log", "--files", files), values)
             self.tell(f"{len(values)} messages of {self.topic}-{partition} were sent again by their producer with a new epoch")
 
     def check_group(self, group: str) -> None:
