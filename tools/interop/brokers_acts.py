@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from shutil import rmtree
@@ -17,13 +16,11 @@ from confluent_kafka import ElectionType, KafkaError, KafkaException, Producer, 
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 from confluent_kafka.cimpl import NewTopic
 
-from metashell.codec.metadata_version import metadata_version_name
-from metashell.codec.releases import RELEASES
 from metashell.image import MetadataImage, load_image
 from metashell.log.directory_source import open_directory
 from tools.interop.brokers import CONTROLLERS, BrokerCluster, unfenced
 from tools.interop.brokers_history import compare_logs, read_history
-from tools.interop.brokers_image import directory_id, led_by, placed_in, throttled
+from tools.interop.brokers_image import directory_id, led_by, placed_in
 from tools.interop.brokers_traffic import (
     Client,
     Copier,
@@ -40,7 +37,6 @@ from tools.interop.brokers_traffic import (
 )
 from tools.interop.nodes import NodeFailedError
 
-REASSIGN: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 PARTITIONS: Final = 6
 STALL_S: Final = 60.0
 ELECTION_S: Final = 10.0
@@ -396,35 +392,6 @@ class Story:
         # A transaction that this broker was to take part in waits for half a minute, or until it is gone.
         self.progress("copier")
 
-    def reassign(self, wanted: Mapping[tuple[str, int], tuple[Sequence[int], Sequence[str]]], throttle: int) -> str:
-        """Move replicas, by Kafka's tool with a throttle, and wait until it has; `wanted` has brokers and log directories (or `any`)."""
-        parts = [
-            {"topic": topic, "partition": partition, "replicas": list(replicas), "log_dirs": list(directories)}
-            for (topic, partition), (replicas, directories) in wanted.items()
-        ]
-        path = self.cluster.place.folder / "reassignment.json"
-        path.write_text(json.dumps({"version": 1, "partitions": parts}))
-        words = ["--bootstrap-server", self.cluster.bootstrap, "--reassignment-json-file", str(path)]
-        limits = ["--throttle", str(throttle), "--replica-alter-log-dirs-throttle", str(throttle)]
-        text = self.cluster.tool(REASSIGN, *words, "--execute", *limits)
-        limited = throttled(self.cluster.image)
-        if not limited:
-            raise StoryError(f"no throttle was set: {text}")
-
-        def is_done(image: MetadataImage) -> bool:
-            for (topic, number), (replicas, _) in wanted.items():
-                partition = image.topics.by_name[topic].partitions[number]
-                if tuple(replicas) != partition.replicas or partition.adding_replicas or partition.removing_replicas:
-                    return False
-            return True
-
-        took = self.cluster.wait_until("the reassignment is done", is_done)
-        self.tell(f"{len(wanted)} partitions reassigned in {took:.1f} s")
-        text = self.cluster.tool(REASSIGN, *words, "--verify")
-        self.cluster.wait_until("the throttles are gone", lambda image: not throttled(image))
-        self.tell(f"its throttles were set, and are gone: {sorted(limited)}")
-        return text
-
     def elect_preferred(self, id: int) -> None:
         """Have a broker lead what it is the first replica of."""
         mine = [
@@ -436,33 +403,6 @@ class Story:
         admin.elect_leaders(ElectionType.PREFERRED, mine).result(60)
         self.cluster.wait_until(f"{id} leads what it is preferred for", lambda image: len(led_by(image, id)) >= len(mine))
         self.tell(f"{id} was elected for {len(mine)} partitions that it is preferred for")
-
-    # ---- features
-
-    def refuse_upgrade(self, release: str) -> None:
-        """The features of a release are refused while a node does not support them."""
-        told = self._feature_error("upgrade", "--release-version", release)
-        if "only supports versions" not in told:
-            raise StoryError(f"kafka-features upgrade --release-version {release}: {told}")
-        self.tell(f"the features of {release} are refused")
-
-    def upgrade(self, release: str) -> None:
-        """The features of a release are finalized; a way back over a changed metadata.version is refused."""
-        if told := self._feature_error("upgrade", "--release-version", release):
-            raise StoryError(told)
-        level = next(known for known in RELEASES if known.name == release).newest_level
-        self.cluster.wait_until(f"metadata.version is {level}", lambda image: image.features.metadata_version == level)
-        told = self._feature_error("downgrade", "--metadata", metadata_version_name(level - 1))
-        if "Refusing to perform the requested downgrade" not in told:
-            raise StoryError(f"a downgrade of metadata.version to {level - 1}: {told}")
-        self.tell(f"the features of {release} are finalized, a way back is refused")
-
-    def _feature_error(self, *words: str) -> str:
-        try:
-            self.cluster.tool("features", "--bootstrap-server", self.cluster.bootstrap, *words)
-        except NodeFailedError as error:
-            return str(error)
-        return ""
 
     # ---- ends
 

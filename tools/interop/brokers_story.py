@@ -34,6 +34,7 @@ from confluent_kafka import KafkaException
 from tests.java import BEFORE, KAFKA
 from tools.interop.brokers import CONTROLLERS, OURS, Plan, broker_cluster, controllers_of
 from tools.interop.brokers_acts import PARTITIONS, Story, StoryError
+from tools.interop.brokers_changes import reassign, refuse_features, upgrade
 from tools.interop.brokers_history import LogsDifferError
 from tools.interop.brokers_image import directory_id, placed_in
 from tools.interop.brokers_traffic import TrafficError
@@ -122,7 +123,7 @@ def tell_newest(story: Story, chance: random.Random, rounds: int, until: float) 
     for number in range(2):
         here = cluster.image.topics.by_name["moved"].partitions[number].replicas[0]
         moves["moved", number] = ((here, 23 - here), ("any", "any"))
-    story.reassign(moves, 10_000_000)
+    reassign(story, moves, 10_000_000)
     failing = directory_id(cluster.directory(11, 1))
     wanted = {f"{story.topic}-{number}" for number in range(PARTITIONS)}
     took = cluster.wait_until(
@@ -175,14 +176,14 @@ def tell_rolling(story: Story, chance: random.Random, rounds: int, until: float)
     begin(story)
     for id in CONTROLLERS:
         if cluster.versions[id] == BEFORE:
-            story.refuse_upgrade("4.4")
+            refuse_features(story, "only supports versions", "upgrade", "--release-version", "4.4")
             cluster.versions[id] = KAFKA
         story.kill_controller(id)
     for id in cluster.plan.brokers:
-        story.refuse_upgrade("4.4")
+        refuse_features(story, "only supports versions", "upgrade", "--release-version", "4.4")
         cluster.versions[id] = KAFKA
         story.stop_broker(id)
-    story.upgrade("4.4")
+    upgrade(story, "4.4")
     for id in CONTROLLERS:
         story.kill_controller(id)
     story.some_deaths(chance, rounds, until)
