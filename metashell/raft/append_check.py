@@ -15,7 +15,7 @@ from metashell.codec.batches import CODEC_MASK, CONTROL, CRC_START, HEADER_SIZE,
 from metashell.codec.crc32c import crc32c
 from metashell.errors import DecodeError
 from metashell.raft.config import BATCH_SIZE_MAX
-from metashell.raft.control_batches import ControlValue, NewerLevelError, read_control_batch
+from metashell.raft.control_batches import ControlValue, NewerControlError, read_control_batch
 
 _MAGIC: Final = 2
 _ZSTD: Final = 4
@@ -26,7 +26,7 @@ class CheckedBatches:
 
     `end_offset` is the log's end after them. `epochs` are (epoch, base offset) of each batch whose epoch is not the one before it, and
     `controls` (offset, value). `fault` says in one line why nothing was taken; `newer_at` is the offset of
-    a level that this release does not support, where that is why.
+    a control record that is newer than this release, where that is why.
     """
 
     __slots__ = ("controls", "data", "end_offset", "epochs", "fault", "last_epoch", "newer_at")
@@ -49,7 +49,7 @@ def check_fetched(data: bytes, log_end: int, last_epoch: int, local_epoch: int) 
     except DecodeError as error:
         refused = CheckedBatches(log_end, last_epoch)
         refused.fault = str(error)
-        refused.newer_at = error.log_offset if isinstance(error, NewerLevelError) else None
+        refused.newer_at = error.log_offset if isinstance(error, NewerControlError) else None
         return refused
     checked.data = data if taken == len(data) else data[:taken]
     return checked

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from metashell.codec.batch_writer import write_control_bodies
 from metashell.codec.batches import BatchHeader, Record, RecordBatch
 from metashell.codec.control import (
+    CONTROL_TYPE_NAMES,
     KRAFT_VERSION,
     KRAFT_VOTERS,
     LEADER_CHANGE,
@@ -35,8 +36,8 @@ from metashell.values import ReplicaKey
 _MIN_LEVEL, _MAX_LEVEL = supported_features()[KRAFT_VERSION_FEATURE]
 
 
-class NewerLevelError(DecodeError):
-    """A record of a level of kraft.version that this release does not support. `log_offset` is where it lies."""
+class NewerControlError(DecodeError):
+    """A control record of a type, or a level of kraft.version, that this release does not know. `log_offset` is where it lies."""
 
     def __init__(self, message: str, log_offset: int) -> None:
         super().__init__(message)
@@ -106,12 +107,14 @@ def _read_value(record: Record, header: BatchHeader, offset: int, allowed: froze
     if record.headers:
         raise DecodeError(f"control record at offset {offset} has headers")
     type = control_type(record.key)
+    if type not in CONTROL_TYPE_NAMES:
+        raise NewerControlError(f"control record type {type} is not known", offset)
     if type not in allowed:
         raise DecodeError(f"control record at offset {offset} has type {type}, which does not belong there")
     body = read_control_record(record.key, record.value).body
     if type == KRAFT_VERSION and body.k_raft_version > _MAX_LEVEL:
         [unsupported] = unsupported_features({KRAFT_VERSION_FEATURE: body.k_raft_version})
-        raise NewerLevelError(unsupported.text, offset)
+        raise NewerControlError(unsupported.text, offset)
     value: ControlValue = _VALUE_OF[type](body)
     return value
 

@@ -19,7 +19,7 @@ from metashell.raft.control_batches import (
     ControlValue,
     KRaftVersion,
     LeaderChange,
-    NewerLevelError,
+    NewerControlError,
     SnapshotFooter,
     SnapshotHeader,
     read_control_batch,
@@ -87,7 +87,7 @@ class SnapshotCheck:
             batches = self._read_batches(whole)
         except DecodeError as error:
             self.fault = str(error)
-            self.is_newer = isinstance(error, NewerLevelError)
+            self.is_newer = isinstance(error, NewerControlError)
             return []
         taken = sum(len(batch.data) for batch in batches)
         self._position += taken

@@ -21,7 +21,7 @@ from metashell.errors import DecodeError, LogCorruptError, UnknownRecordError, U
 from metashell.ids import NO_LEADER
 from metashell.raft import appending, recovering, snapshot_loading, transitions
 from metashell.raft.connections import NEVER
-from metashell.raft.control_batches import NewerLevelError, read_control_batch
+from metashell.raft.control_batches import NewerControlError, read_control_batch
 from metashell.raft.ready import ElectionState
 from metashell.raft.replica import Replica
 from metashell.raft.roles import Follower, Resigned, Role, Unattached
@@ -76,7 +76,7 @@ def replay_batches(node: Replica, data: bytes, start: int) -> int:
         if header.attributes & CONTROL:
             try:
                 values = read_control_batch(data[at : at + size], header)
-            except NewerLevelError as error:
+            except NewerControlError as error:
                 raise UnknownRecordError("metadata log", error.log_offset, str(error)) from error
             except DecodeError as error:
                 raise LogCorruptError("metadata log", header.base_offset, str(error)) from error

@@ -49,7 +49,7 @@ def test_a_path_leads_to_its_subject_and_back(image: MetadataImage) -> None:
     places = root.child("image")
     assert places is not None
     visit(places, ("image",))
-    assert kinds.keys() == {"topic", "partition", "broker", "config", "quota", "acl", "scram", "feature"}
+    assert kinds.keys() == {"topic", "partition", "broker", "controller", "config", "quota", "acl", "scram", "feature"}
     assert kinds["topic"] == 2 * len(image.topics.by_name) and kinds["acl"] == len(image.acls.by_id)
 
 

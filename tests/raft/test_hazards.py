@@ -183,6 +183,15 @@ def test_a_level_of_kraft_version_that_is_not_supported_ends_a_replica_once_it_i
     assert solo.node.log_end_offset == 3
 
 
+def test_an_unknown_type_of_control_record_ends_a_replica_once_it_is_committed() -> None:
+    records = write_batch(3, [Record(3, 1, b"\0\0\0\x09", b"\0\0")], leader_epoch=4, is_control=True)
+    survives(follower(), fetched(LEADER, EPOCH, records, 3))
+    solo = follower()
+    with pytest.raises(UnknownRecordError, match="offset 3: control record type 9 is not known"):
+        solo.answer(solo.take(FetchRequest)[-1][0], fetched(LEADER, EPOCH, records, 4))
+    assert solo.node.log_end_offset == 3
+
+
 # 6: other pages than asked for are in test_fetch_client
 
 

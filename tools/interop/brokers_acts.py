@@ -2,57 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 import time
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from shutil import rmtree
 from typing import Final
 
 from confluent_kafka import ElectionType, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
+from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from metashell.image import MetadataImage, load_image
-from metashell.log.directory_source import open_directory
+from metashell.codec.metadata_version import metadata_version_name
+from metashell.codec.releases import RELEASES
+from metashell.image import MetadataImage
 from tools.interop.brokers import CONTROLLERS, BrokerCluster, unfenced
-from tools.interop.brokers_history import compare_logs, read_history
-from tools.interop.brokers_image import directory_id, led_by, placed_in
+from tools.interop.brokers_image import directory_id, led_by, placed_in, throttled
 from tools.interop.brokers_traffic import (
     Client,
     Copier,
     Decider,
     Member,
     Writer,
-    check_copied,
-    check_decided,
-    check_seen,
-    check_sent_again,
-    check_written,
-    read_topic,
-    without_repeats,
 )
 from tools.interop.nodes import NodeFailedError
 
+REASSIGN: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 PARTITIONS: Final = 6
 STALL_S: Final = 60.0
-ELECTION_S: Final = 10.0
-"""What an election of a controller may take on a busy machine, with the fetch timeout of 2 s before it."""
-RECORDS: Final = {
-    "FEATURE_LEVEL_RECORD",
-    "REGISTER_BROKER_RECORD",
-    "REGISTER_CONTROLLER_RECORD",
-    "BROKER_REGISTRATION_CHANGE_RECORD",
-    "TOPIC_RECORD",
-    "PARTITION_RECORD",
-    "PARTITION_CHANGE_RECORD",
-    "CONFIG_RECORD",
-    "PRODUCER_IDS_RECORD",
-}
-"""What is in the log of every story."""
 AT_ONCE: Final = 20
 """Topics that are made by one request: their records are one batch, which has to fit into a small segment."""
 METADATA: Final = "__cluster_metadata-0"
@@ -392,6 +372,35 @@ class Story:
         # A transaction that this broker was to take part in waits for half a minute, or until it is gone.
         self.progress("copier")
 
+    def reassign(self, wanted: Mapping[tuple[str, int], tuple[Sequence[int], Sequence[str]]], throttle: int) -> str:
+        """Move replicas, by Kafka's tool with a throttle, and wait until it has; `wanted` has brokers and log directories (or `any`)."""
+        parts = [
+            {"topic": topic, "partition": partition, "replicas": list(replicas), "log_dirs": list(directories)}
+            for (topic, partition), (replicas, directories) in wanted.items()
+        ]
+        path = self.cluster.place.folder / "reassignment.json"
+        path.write_text(json.dumps({"version": 1, "partitions": parts}))
+        words = ["--bootstrap-server", self.cluster.bootstrap, "--reassignment-json-file", str(path)]
+        limits = ["--throttle", str(throttle), "--replica-alter-log-dirs-throttle", str(throttle)]
+        text = self.cluster.tool(REASSIGN, *words, "--execute", *limits)
+        limited = throttled(self.cluster.image)
+        if not limited:
+            raise StoryError(f"no throttle was set: {text}")
+
+        def is_done(image: MetadataImage) -> bool:
+            for (topic, number), (replicas, _) in wanted.items():
+                partition = image.topics.by_name[topic].partitions[number]
+                if tuple(replicas) != partition.replicas or partition.adding_replicas or partition.removing_replicas:
+                    return False
+            return True
+
+        took = self.cluster.wait_until("the reassignment is done", is_done)
+        self.tell(f"{len(wanted)} partitions reassigned in {took:.1f} s")
+        text = self.cluster.tool(REASSIGN, *words, "--verify")
+        self.cluster.wait_until("the throttles are gone", lambda image: not throttled(image))
+        self.tell(f"its throttles were set, and are gone: {sorted(limited)}")
+        return text
+
     def elect_preferred(self, id: int) -> None:
         """Have a broker lead what it is the first replica of."""
         mine = [
@@ -404,93 +413,29 @@ class Story:
         self.cluster.wait_until(f"{id} leads what it is preferred for", lambda image: len(led_by(image, id)) >= len(mine))
         self.tell(f"{id} was elected for {len(mine)} partitions that it is preferred for")
 
-    # ---- ends
+    # ---- features
 
-    def end_traffic(self) -> None:
-        """End the clients, writers first and readers when they have read all, and compare. Errors: TrafficError."""
-        self.decider.end()
-        for writer in self.writers:
-            writer.end()
-        where = self.cluster.bootstrap
-        written = read_topic(where, self.topic, PARTITIONS)
-        first, repeated = without_repeats(written)
-        self.check_sent_again(repeated)
-        read, count = (sum(map(len, values.values())) for values in (first, written))
+    def refuse_upgrade(self, release: str) -> None:
+        """The features of a release are refused while a node does not support them."""
+        told = self._feature_error("upgrade", "--release-version", release)
+        if "only supports versions" not in told:
+            raise StoryError(f"kafka-features upgrade --release-version {release}: {told}")
+        self.tell(f"the features of {release} are refused")
 
-        def has_copied(_: MetadataImage) -> bool:
-            return sum(map(len, read_topic(where, "copied", PARTITIONS).values())) >= count
+    def upgrade(self, release: str) -> None:
+        """The features of a release are finalized; a way back over a changed metadata.version is refused."""
+        if told := self._feature_error("upgrade", "--release-version", release):
+            raise StoryError(told)
+        level = next(known for known in RELEASES if known.name == release).newest_level
+        self.cluster.wait_until(f"metadata.version is {level}", lambda image: image.features.metadata_version == level)
+        told = self._feature_error("downgrade", "--metadata", metadata_version_name(level - 1))
+        if "Refusing to perform the requested downgrade" not in told:
+            raise StoryError(f"a downgrade of metadata.version to {level - 1}: {told}")
+        self.tell(f"the features of {release} are finalized, a way back is refused")
 
-        self.cluster.wait_until("the group has read all", lambda _: len(set().union(*(member.seen for member in self.members))) >= read)
+    def _feature_error(self, *words: str) -> str:
         try:
-            self.cluster.wait_until("all is copied", has_copied, STALL_S)
-        except NodeFailedError:
-            self.tell(f"the copier stands still: {dict(self.copier.errors)}, {self.copier.where()}")
-            self.replace_copier()
-            self.cluster.wait_until("all is copied by another copier", has_copied)
-        self.check_group("readers")
-        for client in (*self.members, self.copier):
-            client.end()
-        copied = read_topic(where, "copied", PARTITIONS)
-        for writer in self.writers:
-            check_written(writer, first)
-        check_seen(self.members, written)
-        check_copied(written, copied)
-        acknowledged = sum(writer.count for writer in self.writers)
-        refused: Counter[str] = sum((writer.errors for writer in self.writers), start=Counter())
-        self.tell(f"{acknowledged} messages were acknowledged, {dict(refused) or 'none'} refused: each is there once, in order")
-        copier = self.copier
-        self.tell(f"the group has read all, the copy has each once: {copier.committed} transactions committed, {copier.aborted} aborted")
-        self.tell(f"errors that the copier met: {dict(copier.errors) or 'none'}")
-        gaps = [max(writer.longest_gap_s.values()) for writer in self.writers]
-        self.tell(f"longest time between two acknowledgements of a partition: {max(gaps):.1f} s")
-
-    def check_sent_again(self, repeated: Mapping[int, set[bytes]]) -> None:
-        """What is there twice was sent again by its producer with a new epoch. Errors: TrafficError."""
-        for partition, values in repeated.items():
-            broker = next(id for id in self.cluster.plan.brokers if self.cluster.segments(id, self.topic, partition))
-            files = ",".join(map(str, self.cluster.segments(broker, self.topic, partition)))
-            check_sent_again(self.cluster.tool("dump-log", "--print-data-log", "--files", files), values)
-            self.tell(f"{len(values)} messages of {self.topic}-{partition} were sent again by their producer with a new epoch")
-
-    def check_group(self, group: str) -> None:
-        """The group lives by the protocol that its members were told to use. Errors: StoryError."""
-        admin = self.admin()
-
-        def describe() -> ConsumerGroupDescription:
-            return admin.describe_consumer_groups([group])[group].result(60)
-
-        self.cluster.wait_until(f"{group} has its members", lambda _: len(describe().members) == len(self.members))
-        described = describe()
-        if described.type.name.lower() != self.protocol:
-            raise StoryError(f"{group} is a group of type {described.type}")
-        self.tell(f"{group} is a group of protocol {self.protocol} with {len(described.members)} members")
-
-    def compare_logs(self) -> None:
-        """All controllers have the same batches, and what was decided and acknowledged. Errors: LogsDifferError, TrafficError."""
-        compared, start = compare_logs([self.cluster.directory(id) for id in CONTROLLERS])
-        self.tell(f"the {compared} batches of the controllers from offset {start} on are the same bytes")
-        for id in CONTROLLERS:
-            check_decided(self.decider, load_image(open_directory(str(self.cluster.directory(id) / METADATA))))
-        count, errors = len(self.decider.acknowledged), dict(self.decider.errors) or "none"
-        self.tell(f"{count} decisions of controllers were acknowledged, each is in the log of each of them; errors: {errors}")
-
-    def check_log(self) -> None:
-        """The controllers have one log, which says that no partition was without a leader that lives for long. Errors: StoryError.
-
-        Long is more than the session timeout and an election.
-        """
-        self.compare_logs()
-        history = read_history(self.cluster.directory(CONTROLLERS[0]))
-        missing = RECORDS - {record.type for record in history.records}
-        if missing:
-            raise StoryError(f"no such records: {sorted(missing)}")
-        for ended, id in self.stopped:
-            if left := history.led_at(ended, id):
-                raise StoryError(f"broker {id} had ended and still led {left[:10]}")
-        limit_s = self.cluster.plan.session_ms / 1000 + ELECTION_S
-        times = history.leaderless_s(self.killed)
-        long = [f"{seconds:.2f} s {line}" for seconds, line in times if seconds > limit_s]
-        if long:
-            raise StoryError(f"longer than {limit_s} s without a leader: {long[:10]}")
-        longest = f"{times[0][0]:.2f} s ({times[0][1]})" if times else "0 s"
-        self.tell(f"longest time of a partition without a leader that lives: {longest} of {limit_s:.1f} s allowed")
+            self.cluster.tool("features", "--bootstrap-server", self.cluster.bootstrap, *words)
+        except NodeFailedError as error:
+            return str(error)
+        return ""

@@ -34,7 +34,7 @@ from confluent_kafka import KafkaException
 from tests.java import BEFORE, KAFKA
 from tools.interop.brokers import CONTROLLERS, OURS, Plan, broker_cluster, controllers_of
 from tools.interop.brokers_acts import PARTITIONS, Story, StoryError
-from tools.interop.brokers_changes import reassign, refuse_features, upgrade
+from tools.interop.brokers_ends import check_log, compare_controllers, end_traffic
 from tools.interop.brokers_history import LogsDifferError
 from tools.interop.brokers_image import directory_id, placed_in
 from tools.interop.brokers_traffic import TrafficError
@@ -99,8 +99,8 @@ def tell_mixed(story: Story, chance: random.Random, rounds: int, until: float) -
     story.kill_broker(11)
     story.stop_broker(12)
     story.some_deaths(chance, rounds, until)
-    story.end_traffic()
-    story.check_log()
+    end_traffic(story)
+    check_log(story)
 
 
 def begin(story: Story) -> None:
@@ -123,7 +123,7 @@ def tell_newest(story: Story, chance: random.Random, rounds: int, until: float) 
     for number in range(2):
         here = cluster.image.topics.by_name["moved"].partitions[number].replicas[0]
         moves["moved", number] = ((here, 23 - here), ("any", "any"))
-    reassign(story, moves, 10_000_000)
+    story.reassign(moves, 10_000_000)
     failing = directory_id(cluster.directory(11, 1))
     wanted = {f"{story.topic}-{number}" for number in range(PARTITIONS)}
     took = cluster.wait_until(
@@ -136,8 +136,8 @@ def tell_newest(story: Story, chance: random.Random, rounds: int, until: float) 
     story.fail_directory(11, 1)
     story.stop_broker(11, repair=1)
     story.some_deaths(chance, rounds, until)
-    story.end_traffic()
-    story.check_log()
+    end_traffic(story)
+    check_log(story)
 
 
 def small_plan(controllers: Mapping[int, str]) -> Plan:
@@ -159,8 +159,8 @@ def tell_small(story: Story, chance: random.Random, rounds: int, until: float) -
             story.outrun_controller(id)
     story.kill_broker(11, forgets=True)
     story.some_deaths(chance, rounds, until)
-    story.end_traffic()
-    story.compare_logs()
+    end_traffic(story)
+    compare_controllers(story)
 
 
 def rolling_plan(controllers: Mapping[int, str]) -> Plan:
@@ -176,19 +176,19 @@ def tell_rolling(story: Story, chance: random.Random, rounds: int, until: float)
     begin(story)
     for id in CONTROLLERS:
         if cluster.versions[id] == BEFORE:
-            refuse_features(story, "only supports versions", "upgrade", "--release-version", "4.4")
+            story.refuse_upgrade("4.4")
             cluster.versions[id] = KAFKA
         story.kill_controller(id)
     for id in cluster.plan.brokers:
-        refuse_features(story, "only supports versions", "upgrade", "--release-version", "4.4")
+        story.refuse_upgrade("4.4")
         cluster.versions[id] = KAFKA
         story.stop_broker(id)
-    upgrade(story, "4.4")
+    story.upgrade("4.4")
     for id in CONTROLLERS:
         story.kill_controller(id)
     story.some_deaths(chance, rounds, until)
-    story.end_traffic()
-    story.compare_logs()
+    end_traffic(story)
+    compare_controllers(story)
 
 
 def tell_deaths(story: Story, chance: random.Random, rounds: int, until: float) -> None:
@@ -196,8 +196,8 @@ def tell_deaths(story: Story, chance: random.Random, rounds: int, until: float) 
     begin(story)
     story.kill_each_controller()
     story.some_deaths(chance, rounds, until)
-    story.end_traffic()
-    story.compare_logs()
+    end_traffic(story)
+    compare_controllers(story)
 
 
 STORIES: Final = {

@@ -5,7 +5,6 @@ All but one are clients of librdkafka; each has a thread of its own, and keeps g
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 import traceback
@@ -343,24 +342,6 @@ def without_repeats(found: Mapping[int, Sequence[bytes]]) -> tuple[dict[int, lis
     first = {partition: list(dict.fromkeys(values)) for partition, values in found.items()}
     repeated = {partition: {value for value, count in Counter(values).items() if count > 1} for partition, values in found.items()}
     return first, {partition: values for partition, values in repeated.items() if values}
-
-
-def check_sent_again(dumped: str, values: set[bytes]) -> None:
-    """Values that kafka-dump-log prints twice are of different epochs of their producer. Errors: TrafficError.
-
-    librdkafka takes a new epoch when the batches of a partition have met a new leader in another order, and sends all that is not
-    acknowledged again, in other partitions too, where it may be written already (KIP-360): a broker cannot know these for the same.
-    """
-    writers: dict[bytes, list[str]] = defaultdict(list)
-    writer = ""
-    for line in dumped.splitlines():
-        if found := re.search(r"producerId: \S+ producerEpoch: \S+", line):
-            writer = found[0]
-        elif found := re.search(r"payload: (\S+)$", line):
-            writers[found[1].encode()].append(writer)
-    twice = [value for value in values if len(set(writers[value])) < len(writers[value]) or len(writers[value]) < 2]
-    if twice:
-        raise TrafficError(f"more than once by the same epoch of a producer: {sorted(twice)[:10]}")
 
 
 def check_written(writer: Writer, found: Mapping[int, Sequence[bytes]]) -> None:
