@@ -5,7 +5,7 @@ Promises:
   heartbeats, commits, fetches of offsets, positions in logs. What decides is `metashell.groups`, on one loop, one request at a time.
 - Whatever ApiVersions offers is answered in each of its versions. A client that means another node or cluster learns so (ApiVersions v5).
 - Streams groups are those of a broker without a plug-in for descriptions of topologies: none is asked for, and their API (93) is not
-  served. Tags for racks (`rack.aware.assignment.tags`) are not looked at: Kafka's assignor does not look at them either.
+  served. Tags for racks are not looked at: Kafka's assignor does not look at them either.
 - Groups and offsets are in memory, and are lost with the process. The offsets topic is what was decided, and can be fetched.
 - Topics are those of the metadata image. No partition has a record, and none can be produced to: the end of each log is the largest
   offset that a group has committed for it, so that a consumer continues where it was.

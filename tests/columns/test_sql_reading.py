@@ -108,7 +108,7 @@ def test_a_part_is_read_once_for_questions_that_ask_for_the_same(tmp_path: Path,
     calls: list[Any] = []
     real = events.read_tables
     monkeypatch.setattr(
-        events, "read_tables", lambda splits, options, kept: calls.append((options.tables, options.only)) or real(splits, options, kept)
+        events, "read_tables", lambda splits, options, *rest: calls.append((options.tables, options.only)) or real(splits, options, *rest)
     )
     session = Session([str(tmp_path)])
     for _ in range(2):
@@ -202,9 +202,9 @@ def test_ctrl_c_ends_the_reading_of_a_log_and_the_next_question_is_answered(tmp_
     (tmp_path / NAME).write_bytes(topics_log(300))
     real = events.read_tables
 
-    def endless(splits: Any, options: Any, kept: Any) -> Any:
+    def endless(*words: Any) -> Any:
         while True:
-            real(splits, options, kept)
+            real(*words)
 
     session = Session([str(tmp_path)])
     with monkeypatch.context() as patch:

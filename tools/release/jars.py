@@ -122,7 +122,9 @@ def _add_settings(facts: Facts, version: str) -> None:
         try:
             facts.settings |= settings_of(kind, gen_config_definitions.definitions(kind, version))
         except AssertionError as error:
-            reason = str(error).strip().splitlines()[0].rpartition("/")[2]
+            # Java says first which options it takes from the environment.
+            lines = [line for line in str(error).strip().splitlines() if not line.startswith(("NOTE: Picked up", "Picked up"))]
+            reason = lines[0].rpartition("/")[2]
             facts.unread.append(f"settings of {kind} and what follows: {version} does not run {reason}")
             return
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from metashell.columns.decode.faults import UNKNOWN_RECORD
-from metashell.columns.schemas import FAULTS
 from metashell.image.newer import ANYTHING, Newer, newer_levels
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 NewerNotes = dict[str, list[Any]]
 """By what is newer: how many records have it, the first offset and its file, and what an answer may lack."""
@@ -18,6 +17,10 @@ _LEVELS = "feature_level"
 
 def note_newer(notes: NewerNotes, table: str, batch: pa.RecordBatch) -> None:
     """Note what a batch of a raw table says."""
+    # Who only plans an export has not loaded pyarrow, and its workers are forks as long as that is so.
+    from metashell.columns.decode.faults import UNKNOWN_RECORD
+    from metashell.columns.schemas import FAULTS
+
     if table == FAULTS:
         kinds, reasons, offsets, files = (batch.column(name).to_pylist() for name in ("kind", "reason", "offset", "file"))
         for kind, reason, offset, file in zip(kinds, reasons, offsets, files, strict=True):
