@@ -13,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import SimpleNamespace
 
+    from metashell.checks import Facts
+    from metashell.checks.facts import QuorumAnswers
     from metashell.cli.loading import Loaded
     from metashell.errors import UsageError
     from metashell.image.voters import Leader
@@ -82,6 +84,7 @@ def _run_on_source(values: SimpleNamespace) -> int:
         context.feed = GrowingDirectory(loaded.path, loaded.image, values.max_decompressed)
     if loaded.kind == "directory" and not values.certain_only:
         context.election = partial(_noted_election, loaded.path)
+        context.gathered = partial(_gathered, loaded.path, values.max_decompressed)
     if values.at is not None:
         _show_moment(context, values.at)
     status = run_commands(context, values.command, keep_going=values.keep_going)
@@ -149,6 +152,13 @@ def _noted_election(path: str) -> Leader | None:
     return Leader(state.leader_id, state.leader_epoch, tuple(sorted(state.current_voters)))
 
 
+def _gathered(path: str, max_decompressed: int) -> Facts:
+    """The facts of the node's directories beside the image, which commands have."""
+    from metashell.facts import gather_directories
+
+    return gather_directories([path], max_decompressed=max_decompressed)
+
+
 def _run_on_quorum(values: SimpleNamespace) -> int:
     from metashell.cli.attaching import target_of
     from metashell.cli.earlier import KeptQuorum, other_past
@@ -169,7 +179,7 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
         groups = LiveGroups(values, lambda: source.view().image)
         context = _context(loaded, values, groups)
         context.feed = source
-        context.lagging = partial(_lagging, values)
+        context.ask_quorum = partial(_ask_quorum, values)
         context.past = past
         context.other_past = other_past(values)
         if values.at is not None:
@@ -187,13 +197,17 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
         return max(status, STATUS_FAILED if lacks_some(context.image) else STATUS_OK)
 
 
-def _lagging(values: SimpleNamespace, limit_ms: int) -> list[str]:
-    """The replicas that lag behind the leader of a quorum. Errors: MetashellError where it cannot be asked."""
-    from metashell.cli.quorum_health import lagging_names
+def _ask_quorum(values: SimpleNamespace, lag_after_ms: int) -> QuorumAnswers:
+    """What a live quorum answers now; why it does not, where it does not."""
+    from metashell.checks.facts import QuorumAnswers
+    from metashell.cli.quorum_health import answers_of
     from metashell.cli.shell_changes import quorum_as_told
     from metashell.options.administering import TIMEOUT_S
 
-    return lagging_names(quorum_as_told(values, values.timeout or TIMEOUT_S), limit_ms)
+    try:
+        return answers_of(quorum_as_told(values, values.timeout or TIMEOUT_S), lag_after_ms)
+    except MetashellError as error:
+        return QuorumAnswers(trouble=str(error), lag_after_ms=lag_after_ms)
 
 
 def _path(values: SimpleNamespace) -> str:

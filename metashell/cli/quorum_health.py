@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from metashell.amounts import duration_text
 from metashell.forms import counted
 
 if TYPE_CHECKING:
@@ -12,6 +11,8 @@ if TYPE_CHECKING:
 
     from metashell.admin.admin import Admin
     from metashell.admin.quorum import QuorumDescription, Replica
+    from metashell.checks.facts import QuorumAnswers
+    from metashell.checks.facts import Replica as ReplicaFacts
     from metashell.net.addresses import Address
 
 SILENT_MS: Final = 10_000
@@ -126,17 +127,29 @@ def problems_of_quorum(quorum: QuorumDescription) -> list[str]:
     return found
 
 
-def lagging_names(quorum: QuorumDescription, limit_ms: int) -> list[str]:
-    """The voters and observers that have not had everything for so long, each with how far behind it is."""
-    found = []
-    for role, replicas in (("voter", quorum.voters), ("observer", quorum.observers)):
-        for replica in sorted(replicas, key=lambda each: each.id):
-            behind_ms = since_ms(quorum, replica.last_caught_up_ms)
-            if replica.id == quorum.leader_id or (behind_ms is not None and behind_ms <= limit_ms):
-                continue
-            ago = "never had everything" if behind_ms is None else f"had everything {duration_text(behind_ms)} ago"
-            found.append(f"{role} {replica.id}: {_lag(quorum, replica)}, {ago}")
-    return found
+def answers_of(quorum: QuorumDescription, lag_after_ms: int) -> QuorumAnswers:
+    """A description as a fact for checks."""
+    from metashell.checks.facts import QuorumAnswers
+
+    return QuorumAnswers(
+        leader_id=quorum.leader_id if quorum.leader_id >= 0 else None,
+        epoch=quorum.leader_epoch,
+        high_watermark=quorum.high_watermark,
+        now_ms=now_of(quorum),
+        voters=tuple(map(_replica, quorum.voters)),
+        observers=tuple(map(_replica, quorum.observers)),
+        lag_after_ms=lag_after_ms,
+    )
+
+
+def _replica(replica: Replica) -> ReplicaFacts:
+    from metashell.checks.facts import Listener
+    from metashell.checks.facts import Replica as ReplicaFacts
+
+    endpoints = tuple(Listener(one.name, one.address.host, one.address.port) for one in replica.endpoints)
+    return ReplicaFacts(
+        replica.id, replica.directory_id, replica.log_end_offset, replica.last_fetch_ms, replica.last_caught_up_ms, endpoints
+    )
 
 
 def _lag(quorum: QuorumDescription, voter: Replica) -> str:

@@ -109,7 +109,7 @@ def _write(answers: LocalAnswers, forms: list[str], values: SimpleNamespace, not
     from metashell.progress import shown_while
     from metashell.reports import REPORTS
     from metashell.reports.forms import write_answer, write_index
-    from metashell.reports.today import judge
+    from metashell.reports.today import judge_clusters
 
     sources = _sources(values)
     has_index = values.report == ALL and "html" in forms
@@ -119,7 +119,7 @@ def _write(answers: LocalAnswers, forms: list[str], values: SimpleNamespace, not
         sys.stdout.write("".join(f"{path}\n" for path in written))
     if has_index:
         with shown_while("judging the state"):
-            judged = judge(values.paths, on_error=values.on_error)
+            judged = judge_clusters(values.paths, on_error=values.on_error)
         found, faults = answers.tables, answers.fault_count
         index = write_index(store, found, answers.left_out, judged, sources=sources, notes=notes, fault_count=faults)
         sys.stdout.write(f"{index}\n")

@@ -54,7 +54,7 @@ def _state(judged: Judged) -> Iterator[str]:
 
 
 def _verdict(cluster: Today) -> Iterator[str]:
-    bad = sum(finding.kind.severity == BAD for finding, _ in cluster.findings)
+    bad = sum(finding.check.severity == BAD for finding, _ in cluster.findings)
     odd = len(cluster.findings) - bad
     verdict = f"{counted(bad, 'kind')} of trouble" if bad else "nothing is wrong"
     verdict += f", {odd} unusual" if odd else ""
@@ -63,7 +63,7 @@ def _verdict(cluster: Today) -> Iterator[str]:
     for finding, names in cluster.findings:
         more = finding.count - len(names)
         said = ", ".join(names) + (f" and {more} more" if more > 0 else "")
-        yield f'<li><b class="{finding.kind.severity}">{finding.count}</b><span>{shown(finding.kind.words)}: '
+        yield f'<li><b class="{finding.check.severity}">{finding.count}</b><span>{shown(finding.check.words)}: '
         yield f'<span class="faint">{shown(said)}</span></span></li>\n'
     yield "</ul>\n"
 

@@ -1,20 +1,19 @@
-"""The state of clusters at the end of their logs, judged as everywhere: by `metashell.health`."""
+"""The state of clusters at the end of their logs, judged as everywhere: by `metashell.checks`."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from metashell.checks import Facts, Health, judge
 from metashell.errors import MetashellError
-from metashell.health import Health
 from metashell.reports.words import moment, second_text
 
 if TYPE_CHECKING:
+    from metashell.checks import Finding
     from metashell.columns.decode.options import OnError
     from metashell.columns.state.reading import Cluster
-    from metashell.health import Finding
 
 _NAMES_MAX: Final = 5
 
@@ -34,7 +33,7 @@ class Judged(NamedTuple):
     trouble: str = ""
 
 
-def judge(paths: Sequence[str], *, on_error: OnError = "fail") -> Judged:
+def judge_clusters(paths: Sequence[str], *, on_error: OnError = "fail") -> Judged:
     """The state of every metadata log at the paths."""
     from metashell.columns.state.reading import read_state
 
@@ -48,8 +47,8 @@ def judge(paths: Sequence[str], *, on_error: OnError = "fail") -> Judged:
 
 
 def _today(cluster: Cluster) -> Today:
-    health = Health(cluster.image)
-    findings = [(finding, list(islice(health.names(finding.kind.name), _NAMES_MAX))) for finding in health.findings()]
+    verdict = judge(Facts(health=Health(cluster.image)))
+    findings = [(finding, [found.name for found in finding.first(_NAMES_MAX)]) for finding in verdict.findings]
     return Today(cluster.cluster_id, _as_of(cluster), findings)
 
 

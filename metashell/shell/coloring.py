@@ -39,9 +39,9 @@ def roles_of(ctx: Context, node: Node) -> Roles:
     """The fields of a node that show trouble, each with the role of its colour; none where nothing is coloured."""
     if not ctx.display.color:
         return {}
-    from metashell.health import KINDS
+    from metashell.checks import all_checks
 
-    severities = {kind.name: kind.severity for kind in KINDS}
+    severities = {one.id: one.severity for one in all_checks()}
     if isinstance(node, PartitionNode):
         return _of_partition(ctx, node, severities)
     if node.type == "topic":
@@ -55,7 +55,7 @@ def roles_of(ctx: Context, node: Node) -> Roles:
 
 
 def _of_partition(ctx: Context, node: PartitionNode, severities: dict[str, str]) -> Roles:
-    from metashell.health.partitions import BITS
+    from metashell.checks.partitions import BITS
 
     topic, number = node.place
     bits = ctx.health.judge_of(topic)(topic.partitions[number])

@@ -18,9 +18,10 @@ from metashell.shell.search import globs, patterns
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from metashell.checks import Facts, Health
+    from metashell.checks.facts import QuorumAnswers
     from metashell.errors import MetashellError
     from metashell.forms import Display, TextSink
-    from metashell.health import Health
     from metashell.history import Past
     from metashell.image import MetadataImage
     from metashell.image.cluster import ClusterImage
@@ -66,8 +67,8 @@ class Context:
 
     Shape: `display` is where answers go and `output` their form (text, json, jsonl, table, csv or kafka); `history` holds typed
     lines. `feed` is the source of newer images where there is one, and `make_root` the tree over one, given the tree before.
-    `election` gives the election in quorum-state, None without one. `lagging` names the replicas that have been behind a live quorum's
-    leader for longer than so many milliseconds, None where no leader can be asked.
+    `election` gives the election in quorum-state, None without one. `ask_quorum` gives what a live quorum answers (the limit of
+    lag is in ms), None where there is none, and `gathered` the facts beside the image.
     `past` gives the history of the source, None where it has none that can be read, and `other_past` that of another source (a path, or
     controllers). `at` is the end offset of the earlier image that is shown, None for the newest.
     `administrator` changes the cluster, None where that is off.
@@ -93,7 +94,8 @@ class Context:
     feed: Feed | None = None
     make_root: Callable[[MetadataImage, Node], Node] | None = None
     election: Callable[[], Leader | None] | None = None
-    lagging: Callable[[int], Sequence[str]] | None = None
+    ask_quorum: Callable[[int], QuorumAnswers] | None = None
+    gathered: Callable[[], Facts] | None = None
     past: Callable[[], Past] | None = None
     other_past: Callable[[str | None, str | None], Past] | None = None
     at: int | None = None
@@ -148,10 +150,24 @@ class Context:
     def health(self) -> Health:
         """What is wrong in the image that commands see now; it keeps what was worked out."""
         if self._health is None or self._health.image is not self.image:
-            from metashell.health import Health
+            from metashell.checks import Health
 
             self._health = Health(self.image, voter_ids=self.voter_ids)
         return self._health
+
+    def facts(self, health: Health | None = None, lag_after_ms: int = 10_000) -> Facts:
+        """All that is known of the cluster whose image commands see now."""
+        from dataclasses import replace
+
+        from metashell.checks import Facts
+
+        facts = Facts() if self.gathered is None or self.at is not None else self.gathered()
+        is_live = self.feed is not None and self.at is None
+        trouble = self.feed.view().trouble if is_live and self.feed is not None else ""
+        quorum = None
+        if self.ask_quorum is not None and self.at is None:
+            quorum = self.ask_quorum(lag_after_ms)
+        return replace(facts, health=health or self.health, quorum=quorum, not_followed=trouble, label=self.source_label)
 
     def voter_ids(self) -> Sequence[int]:
         """The ids of the voters as records, quorum-state or a live leader say; empty where none of them does."""

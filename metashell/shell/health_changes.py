@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from metashell.amounts import moment_text
-from metashell.health import KINDS, Health
+from metashell.checks import Facts, Health, all_checks, judge
 from metashell.shell.looking_back import place_words
+from metashell.shell.verdict_text import cluster_size, summary_line
 
 if TYPE_CHECKING:
-    from metashell.health import Kind
+    from metashell.checks import Check
     from metashell.image import MetadataImage
     from metashell.shell.context import Context
 
-Counts = dict[str, int]
+Counts = dict[Check, int]
 
 
 class HealthChange(NamedTuple):
     """How many there were of a kind, and are since some image."""
 
-    kind: Kind
+    check: Check
     before: int
     after: int
     image: MetadataImage
@@ -38,34 +39,30 @@ class HealthWatch:
         known = self._image
         if known is not None and image.has_same_metadata(known) and (image.faults, image.unread) == (known.faults, known.unread):
             return []
-        health = Health(image, voter_ids=self._ctx.voter_ids)
-        counts = {finding.kind.name: finding.count for finding in health.findings()}
+        verdict = judge(Facts(health=Health(image, voter_ids=self._ctx.voter_ids)))
+        counts = {finding.check: finding.count for finding in verdict.findings}
         found = [
-            HealthChange(kind, self._counts.get(kind.name, 0), counts.get(kind.name, 0), image)
-            for kind in KINDS
-            if self._counts.get(kind.name, 0) != counts.get(kind.name, 0)
+            HealthChange(check, self._counts.get(check, 0), counts.get(check, 0), image)
+            for check in all_checks()
+            if self._counts.get(check, 0) != counts.get(check, 0)
         ]
         self._image, self._counts = image, counts
         return found
 
 
-def nothing_wrong(health: Health, *, what: str = "nothing") -> str:
-    """`nothing is wrong: 36 partitions, 3 brokers`."""
-    return f"{what} is wrong: {health.counts()['partitions']} partitions, {len(health.image.cluster.brokers)} brokers"
-
-
 def first_line(ctx: Context, image: MetadataImage) -> str:
     """What is said of a sound cluster when the watch begins, so that one sees that there is one."""
-    return f"{nothing_wrong(Health(image, voter_ids=ctx.voter_ids))}, as of {place_words(image)}"
+    facts = Facts(health=Health(image, voter_ids=ctx.voter_ids))
+    return f"{summary_line(judge(facts), what=cluster_size(facts))}, as of {place_words(image)}"
 
 
 def health_line(ctx: Context, change: HealthChange) -> str:
     """One change as text."""
-    position, display, kind = change.image.provenance, ctx.display, change.kind
+    position, display, check = change.image.provenance, ctx.display, change.check
     counts = f"{change.before} -> {change.after}"
-    role = kind.severity if change.after else "good"
+    role = check.severity if change.after else "good"
     return display.joined(
-        (f"{position.end_offset}  {moment_text(position.timestamp_ms)}  ", display.paint(role, kind.name), f"  {counts}  {kind.words}")
+        (f"{position.end_offset}  {moment_text(position.timestamp_ms)}  ", display.paint(role, check.id), f"  {counts}  {check.words}")
     )
 
 
@@ -75,8 +72,8 @@ def health_object(change: HealthChange) -> dict[str, object]:
     return {
         "path": "/",
         "type": "health",
-        "kind": change.kind.name,
-        "severity": change.kind.severity,
+        "kind": change.check.id,
+        "severity": change.check.severity,
         "before": change.before,
         "after": change.after,
         "timestamp": position.timestamp_ms,

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from metashell.amounts import moment_text
+from metashell.checks.partitions import is_under_replicated
 from metashell.errors import MetashellError
-from metashell.health.partitions import is_under_replicated
 from metashell.history import Story, Target
 from metashell.history.targets import PartitionsTarget, target_of
 from metashell.nodes import Directory
@@ -16,7 +16,7 @@ from metashell.nodes.places import paths_of
 from metashell.shell.looking_back import past_of
 
 if TYPE_CHECKING:
-    from metashell.health.health import PartitionKey
+    from metashell.checks.health import PartitionKey
     from metashell.history import Touch
     from metashell.image import MetadataImage, PartitionRegistration
     from metashell.image.steps import Origin, Place

@@ -13,8 +13,8 @@ from itertools import islice, repeat
 from operator import itemgetter, mod
 from typing import TYPE_CHECKING, Any, Final
 
+from metashell.checks.runs import PartitionSurvey
 from metashell.forms import compact_json
-from metashell.health.runs import PartitionSurvey
 from metashell.nodes.node import Leaf
 from metashell.nodes.topics import TopicNode, partition_text, partition_value
 from metashell.shell.paths import child_path

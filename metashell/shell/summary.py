@@ -127,7 +127,7 @@ def _topic(ctx: Context, node: Node) -> Fields:
 
 
 def _partition(value: Any, info: Fields) -> Fields:
-    from metashell.health.partitions import is_under_replicated
+    from metashell.checks.partitions import is_under_replicated
 
     fields = _picked(value, "leader", "isr", "replicas")
     if value["leader"] < 0:

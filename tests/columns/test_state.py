@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metashell.checks.partitions import is_under_replicated
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.codec.code_words import RECOVERY_STATES, code_name
@@ -26,7 +27,6 @@ from metashell.columns.state.reading import NoMetadataError, copies_by_cluster, 
 from metashell.columns.state.schemas import SCHEMAS
 from metashell.columns.state.tables import plain, state_batches, state_table
 from metashell.errors import MetashellError, PathError, UsageError
-from metashell.health.partitions import is_under_replicated
 from metashell.history import parse_moment
 from metashell.history.openers import image_as_of
 from metashell.image import EMPTY_IMAGE, MetadataDelta, MetadataImage, load_image

@@ -9,8 +9,8 @@ from shutil import rmtree
 
 import pytest
 
+from metashell.checks import Health
 from metashell.cli.storage import main as storage
-from metashell.health import Health
 from metashell.image import MetadataImage, load_image
 from metashell.log.disk import DirectoryLock, Disk
 from metashell.log.first_records import first_records_file

@@ -14,7 +14,7 @@ from metashell.reports.answer import declared_schema
 from metashell.reports.index import EVENTS_MAX, render_index
 from metashell.reports.lanes import BROKERS_MAX, lanes
 from metashell.reports.local import run_local
-from metashell.reports.today import Judged, judge
+from metashell.reports.today import Judged, judge_clusters
 from tests.golden_cases import SUBSET_ROOT
 from tests.reports.test_page import HOSTILE, LOADING, Seen
 
@@ -25,7 +25,7 @@ TIMELINE = declared_schema(REPORTS["timeline"])
 
 @cache
 def judged() -> Judged:
-    return judge([STOPPED])
+    return judge_clusters([STOPPED])
 
 
 @cache
@@ -71,7 +71,7 @@ def test_the_reports_and_health_agree_on_what_is_open() -> None:
 
 
 def test_a_state_that_cannot_be_read_is_said_and_not_green(tmp_path: Any) -> None:
-    found = judge([str(tmp_path)])
+    found = judge_clusters([str(tmp_path)])
     assert found.clusters == []
     assert "nothing is wrong" not in render_index(answers(), [], found, sources="x")
 

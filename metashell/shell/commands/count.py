@@ -36,8 +36,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from metashell.checks import PARTITION_GROUPS, count_partitions
 from metashell.forms import aligned
-from metashell.health import PARTITION_GROUPS, count_partitions
 from metashell.nodes import Directory, Leaf
 from metashell.options import Argument, Option
 from metashell.shell.command import NODE_PATH, WHERES, make_command

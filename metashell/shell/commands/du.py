@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.errors import UsageError
-from metashell.health.sizes import Sizes
+from metashell.image.sizes import Sizes
 from metashell.options import Argument, Option
 from metashell.shell.command import NODE_PATH, make_command
 from metashell.shell.looking_back import past_of, usual_path

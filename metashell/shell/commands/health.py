@@ -26,83 +26,66 @@ EXAMPLES
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from metashell.amounts import duration_text
+from metashell.checks import Health, all_checks, judge
 from metashell.errors import MetashellError, UsageError
-from metashell.forms import JSON_FORMS, text_width
-from metashell.health import BAD, BITS, KINDS, Finding, Health
+from metashell.forms import JSON_FORMS
 from metashell.nodes.places import paths_of
 from metashell.options import Argument, Option
 from metashell.options.values import did_you_mean
 from metashell.shell.command import make_command
 from metashell.shell.context import STATUS_FAILED
-from metashell.shell.health_changes import nothing_wrong
 from metashell.shell.output import write_answer
+from metashell.shell.verdict_text import (
+    COLUMNS,
+    Shown,
+    cluster_size,
+    filled,
+    finding_row,
+    in_order,
+    rows_of_names,
+    summary_line,
+    verdict_lines,
+    verdict_row,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from types import SimpleNamespace
 
+    from metashell.checks import Facts, Found, Verdict
     from metashell.shell.context import Context
 
-_NAMES: Final = tuple(kind.name for kind in KINDS)
-_BROKER_KINDS: Final = ("fenced", "shutting_down")
-_SEVERITY_WIDTH: Final = len("unusual")
 _LIMIT: Final = 5
 _LAG_MS: Final = 10_000
 _WIDTH: Final = 120
-_LAGGING: Final = "lagging"
-_NOT_FOLLOWED: Final = "not_followed"
-_RACKS: Final = "racks"
-_RACKS_SHOWN: Final = 5
-_ROOM_MIN: Final = 20
-_UNREGISTERED_VOTER: Final = "unregistered_voter"
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """A finding with the first of its names, their paths where they have one, since when they are so where that is known, and of
-    partitions on few racks those on which they have no replica."""
-
-    finding: Finding
-    names: Sequence[str]
-    paths: Sequence[str]
-    since: dict[str, str]
-    lacks: dict[str, list[str]]
-
-    def words(self) -> Iterator[tuple[str, str]]:
-        """What the text names, each with what is known of it."""
-        for name, word in zip(self.names, self.paths or self.names, strict=True):
-            if name in self.since:
-                yield word, f"(since {self.since[name]})"
-            elif name in self.lacks:
-                racks = self.lacks[name]
-                more = f" and {len(racks) - _RACKS_SHOWN} more" if len(racks) > _RACKS_SHOWN else ""
-                yield word, f"(none on {', '.join(racks[:_RACKS_SHOWN])}{more})"
-            else:
-                yield word, ""
 
 
 def run(ctx: Context, args: SimpleNamespace) -> None:
-    """Print the findings, worst first."""
+    """Print the findings, causes first."""
     allowed = _allowed(args.allow)
-    wanted = list(dict.fromkeys(args.kind))
-    health = _health(ctx, args)
-    unknown = _report_unknown(ctx, health, wanted)
-    if (lagging := _lagging(ctx, _LAG_MS if args.lag_after is None else args.lag_after)) is None:
-        unknown.add(_LAGGING)
-    health = health.with_told({_LAGGING: lagging or (), _NOT_FOLLOWED: _trouble(ctx)})
-    findings = [finding for finding in health.findings() if not wanted or finding.kind.name in wanted]
-    limit = _LIMIT if args.limit is None else args.limit
-    shown = _shown(ctx, health, findings, limit)
-    rows = (row for each in shown for row in ([_row(ctx, each)] if ctx.output in JSON_FORMS else _rows_of_names(ctx, each)))
-    lines = _lines(ctx, health, shown, wanted, unknown)
-    write_answer(ctx, rows, lines, columns=("severity", "kind", "count", "name", "since"))
-    if any(finding.kind.severity == BAD and finding.count > allowed.get(finding.kind.name, 0) for finding in findings):
+    facts = _facts(ctx, args)
+    verdict = judge(facts, set(args.kind) or None)
+    show(ctx, facts, verdict, _LIMIT if args.limit is None else args.limit, wanted=args.kind)
+    for one in verdict.not_run if args.kind else ():
+        ctx.complain(f"{ctx.command}: {one.check.id}: {one.because}", STATUS_FAILED)
+    if facts.holes or any(finding.count > allowed.get(finding.check.id, 0) for finding in verdict.bad):
         ctx.status = max(ctx.status, STATUS_FAILED)
+
+
+def show(ctx: Context, facts: Facts, verdict: Verdict, limit: int, *, wanted: Sequence[str] = ()) -> None:
+    """Print a verdict in the form that was asked for; `wanted` are the kinds that were named, none for all."""
+    shown = list(_shown(ctx, facts, verdict, limit))
+    if ctx.output in JSON_FORMS:
+        marks = {"timestamp": ctx.image.provenance.timestamp_ms, **ctx.certainty()}
+        rows = [*({**finding_row(each), **marks} for each in shown), {**verdict_row(verdict, facts.holes), **marks}]
+    else:
+        rows = [row for each in shown for row in rows_of_names(each)]
+    write_answer(ctx, rows, _lines(ctx, facts, verdict, shown, wanted), columns=COLUMNS)
 
 
 # ---- what is asked
@@ -113,37 +96,21 @@ def _allowed(words: list[str]) -> dict[str, float]:
     allowed: dict[str, float] = {}
     for word in words:
         kind, has_count, count = word.partition("=")
-        if kind not in _NAMES:
-            raise UsageError(f"--allow: {kind!r} is no kind of trouble{did_you_mean(kind, _NAMES)}", word)
+        if kind not in _names():
+            raise UsageError(f"--allow: {kind!r} is no kind of trouble{did_you_mean(kind, _names())}", word)
         if has_count and not (count.isascii() and count.isdigit()):
             raise UsageError(f"--allow: {count!r} is not a number of {kind}", word)
         allowed[kind] = int(count[:18]) if has_count else float("inf")
     return allowed
 
 
-def _health(ctx: Context, args: SimpleNamespace) -> Health:
-    """The health of the image under the thresholds that were given. Errors: UsageError for one that Kafka does not take."""
+def _facts(ctx: Context, args: SimpleNamespace) -> Facts:
+    """The facts under the thresholds that were given. Errors: UsageError for one that Kafka does not take."""
     if args.min_isr is not None and not 1 <= args.min_isr < 1 << 31:
         raise UsageError(f"--min-isr: {args.min_isr} is no min.insync.replicas: a number from 1 to 2147483647", str(args.min_isr))
     health = ctx.health if args.min_isr is None else Health(ctx.image, static_min_isr=args.min_isr, voter_ids=ctx.voter_ids)
-    return health if args.stuck_after is None else _with_slow(ctx, health, args.stuck_after)
-
-
-def _trouble(ctx: Context) -> Sequence[str]:
-    """Why a quorum is not followed."""
-    trouble = "" if ctx.feed is None or ctx.at is not None else ctx.feed.view().trouble
-    return [trouble] if trouble else []
-
-
-def _lagging(ctx: Context, limit_ms: int) -> Sequence[str] | None:
-    """The replicas of the metadata that lag, none where no quorum is live; None where its leader cannot be asked, which is reported."""
-    if ctx.lagging is None or ctx.at is not None:
-        return ()
-    try:
-        return ctx.lagging(limit_ms)
-    except MetashellError as error:
-        ctx.complain(f"{ctx.command}: what lags is not known: {error}", STATUS_FAILED)
-        return None
+    health = health if args.stuck_after is None else _with_slow(ctx, health, args.stuck_after)
+    return ctx.facts(health, _LAG_MS if args.lag_after is None else args.lag_after)
 
 
 def _with_slow(ctx: Context, health: Health, limit_ms: int) -> Health:
@@ -157,47 +124,30 @@ def _with_slow(ctx: Context, health: Health, limit_ms: int) -> Health:
     return health.with_slow(key for key, began_ms in began.items() if began_ms is not None and began_ms <= latest_ms)
 
 
-def _report_unknown(ctx: Context, health: Health, wanted: Sequence[str]) -> set[str]:
-    """What was asked for by name and cannot be known here, which is reported: that nothing was found would be no answer."""
-    unknown = {}
-    if _LAGGING in wanted and (ctx.lagging is None or ctx.at is not None):
-        unknown[_LAGGING] = "only the leader of a live quorum knows; attach with -C"
-    if _UNREGISTERED_VOTER in wanted and not health.voters():
-        unknown[_UNREGISTERED_VOTER] = "neither a record nor quorum-state says who votes"
-    for kind, why in unknown.items():
-        ctx.complain(f"{ctx.command}: {kind}: {why}", STATUS_FAILED)
-    return set(unknown)
-
-
 # ---- what is shown
 
 
-def _shown(ctx: Context, health: Health, findings: Sequence[Finding], limit: int) -> list[_Shown]:
-    names = {finding.kind.name: list(islice(health.names(finding.kind.name), limit)) for finding in findings}
-    since = _since(ctx, health, names, limit)
-    return [
-        _Shown(finding, shown, _paths(health, kind, limit), since.get(kind, {}), _lacks(health, limit) if kind == _RACKS else {})
-        for finding in findings
-        for kind, shown in [(finding.kind.name, names[finding.kind.name])]
-    ]
+def _shown(ctx: Context, facts: Facts, verdict: Verdict, limit: int) -> Iterator[Shown]:
+    found = {finding.check.id: finding.first(limit) for finding in verdict.findings}
+    since = {} if facts.health is None else _since(ctx, facts.health, found, limit)
+    for finding, cause in in_order(verdict):
+        id = finding.check.id
+        yield Shown(finding, found[id], _paths(facts, found[id]), since.get(id, {}), cause)
 
 
-def _paths(health: Health, kind: str, limit: int) -> list[str]:
-    if kind in BITS:
-        found = islice(health.partitions_of(kind), limit)
-        return ["/" + "/".join(paths_of(("partition", topic.id, partition_id), health.image)[0]) for topic, partition_id in found]
-    if kind in _BROKER_KINDS:
-        return [f"/image/cluster/brokers/{id}" for id in islice(health.names(kind), limit)]
-    return []
+def _paths(facts: Facts, found: Sequence[Found]) -> dict[str, str]:
+    """Where in the tree the things are, by name."""
+    paths = {}
+    for one in found:
+        match one.key:
+            case ("partition", _, _) if facts.health is not None:
+                paths[one.name] = "/" + "/".join(paths_of(one.key, facts.image)[0])
+            case ("broker", id) if facts.health is not None and id in facts.image.cluster.brokers and one.name == str(id):
+                paths[one.name] = f"/image/cluster/brokers/{id}"
+    return paths
 
 
-def _lacks(health: Health, limit: int) -> dict[str, list[str]]:
-    """The racks on which the first partitions have no replica, by name."""
-    found = islice(health.partitions_of(_RACKS), limit)
-    return {health.partition_name(topic, partition_id): health.racks_without(topic, partition_id) for topic, partition_id in found}
-
-
-def _since(ctx: Context, health: Health, names: dict[str, list[str]], limit: int) -> dict[str, dict[str, str]]:
+def _since(ctx: Context, health: Health, names: dict[str, list[Found]], limit: int) -> dict[str, dict[str, str]]:
     """Since when what is named is so, by kind and name, as far as it is known."""
     from metashell.shell.lifespan import NOTHING_KNOWN, SINCE_KINDS, fenced_times, partitions_since
 
@@ -219,72 +169,18 @@ def _since(ctx: Context, health: Health, names: dict[str, list[str]], limit: int
         for (kind, key), name in keys.items():
             if (words := since.words((kind, key))) is not None:
                 found.setdefault(kind, {})[name] = words
-    return {kind: {name: times[name] for name in names[kind] if name in times} for kind, times in found.items()}
+    return {kind: {one.name: times[one.name] for one in names[kind] if one.name in times} for kind, times in found.items()}
 
 
-def _row(ctx: Context, shown: _Shown) -> dict[str, Any]:
-    kind = shown.finding.kind
-    return {
-        "path": "/",
-        "type": "health",
-        "severity": kind.severity,
-        "kind": kind.name,
-        "count": shown.finding.count,
-        "description": kind.words,
-        "names": shown.names,
-        **({"paths": shown.paths} if shown.paths else {}),
-        **({"since": shown.since} if shown.since else {}),
-        **({"racks_without": shown.lacks} if shown.lacks else {}),
-        "timestamp": ctx.image.provenance.timestamp_ms,
-        **ctx.certainty(),
-    }
-
-
-def _rows_of_names(ctx: Context, shown: _Shown) -> Iterator[dict[str, Any]]:
-    """A row for each name, as tables are read: the count is that of all there are, also of those that are not named."""
-    kind = shown.finding.kind
-    named = zip(shown.names, shown.paths or shown.names, strict=True) if shown.names else [("", None)]
-    for name, word in named:
-        yield {
-            "path": "/",
-            "type": "health",
-            "severity": kind.severity,
-            "kind": kind.name,
-            "count": shown.finding.count,
-            "name": word,
-            "since": shown.since.get(name),
-            "description": kind.words,
-            "racks_without": ",".join(shown.lacks.get(name, ())) or None,
-            "timestamp": ctx.image.provenance.timestamp_ms,
-            **ctx.certainty(),
-        }
-
-
-def _lines(ctx: Context, health: Health, found: Sequence[_Shown], wanted: Sequence[str], unknown: set[str]) -> Iterator[str]:
-    """The lines of an answer; all kinds are `wanted` where none is named."""
-    known = [kind for kind in wanted if kind not in unknown]
-    if not found and not wanted:
-        yield nothing_wrong(health, what="nothing else" if unknown else "nothing")
-    elif not found and known:
-        yield f"none: {', '.join(known)}"
-    kind_width = max((len(each.finding.kind.name) for each in found), default=0)
-    count_width = max((len(str(each.finding.count)) for each in found), default=0)
-    indent = _SEVERITY_WIDTH + kind_width + count_width + 6
+def _lines(ctx: Context, facts: Facts, verdict: Verdict, shown: Sequence[Shown], wanted: Sequence[str]) -> Iterator[str]:
+    if not shown and wanted and verdict.ran:
+        not_run = {one.check.id for one in verdict.not_run}
+        yield f"none: {', '.join(kind for kind in dict.fromkeys(wanted) if kind not in not_run)}"
+    yield from verdict_lines(ctx.display, shown)
     width = ctx.display.width
-    is_narrow = width is not None and width - indent < _ROOM_MIN
-    room = None if width is None else width - (_SEVERITY_WIDTH + 2 if is_narrow else indent)
-    for each in found:
-        kind, count = each.finding.kind, each.finding.count
-        severity = f"{kind.severity:<{_SEVERITY_WIDTH}}"
-        words = _filled(kind.words.split(), room, " ")
-        if is_narrow:
-            words.insert(0, "")
-        # The words for severities are those for colours.
-        painted = ctx.display.paint(kind.severity, severity)
-        yield ctx.display.joined((painted, f"  {kind.name:<{kind_width}}  {count:>{count_width}}  {words[0]}"))
-        yield from (f"{'':{_SEVERITY_WIDTH + 2 if is_narrow else indent}}{line}" for line in words[1:])
-        yield from _name_lines(each, width)
-    yield from _filled(_as_of(ctx).split(), width, " ")
+    if not wanted:
+        yield from filled(summary_line(verdict, holes=facts.holes, what=cluster_size(facts)).split(), width, " ")
+    yield from filled(_as_of(ctx).split(), width, " ")
 
 
 def _as_of(ctx: Context) -> str:
@@ -301,31 +197,9 @@ def _as_of(ctx: Context) -> str:
     return f"as of {place_words(ctx.image)}{ago}, {certainty}"
 
 
-def _name_lines(shown: _Shown, width: int | None) -> Iterator[str]:
-    """The names, as many as fit on each line; what is known of one may stand below it."""
-    indent = _SEVERITY_WIDTH + 2
-    room = (width or _WIDTH) - indent
-    words = []
-    for name, known in shown.words():
-        text = f"{name} {known}" if known else name
-        if width is None or text_width(text) <= room:
-            words.append(text)
-        else:
-            words += [name, *([f"  {known}"] if known else [])]
-    more = shown.finding.count - len(shown.names)
-    lines = _filled([*words, *([f"and {more} more"] if more and words else [])], room, "  ")
-    return (f"{'':{indent}}{line}" for line in lines)
-
-
-def _filled(words: Iterable[str], room: int | None, between: str) -> list[str]:
-    """Lines of words, as many as there is room for in each; a longer word is a line by itself."""
-    lines: list[str] = []
-    for word in words:
-        if lines and (room is None or text_width(lines[-1]) + len(between) + text_width(word) <= room):
-            lines[-1] += between + word
-        else:
-            lines.append(word)
-    return lines
+@cache
+def _names() -> tuple[str, ...]:
+    return tuple(sorted(one.id for one in all_checks()))
 
 
 COMMAND = make_command(
@@ -340,5 +214,5 @@ COMMAND = make_command(
         Option(names=("--stuck-after",), metavar="TIME", type="duration", help="reassignments that last longer, such as 6h, are bad"),
         Option(names=("--lag-after",), metavar="TIME", type="duration", help="how long a broker or voter may lag, by default 10s"),
     ),
-    arguments=(Argument(name="kind", nargs="*", type="choice", choices=_NAMES, kind="health", help="only these kinds of trouble"),),
+    arguments=(Argument(name="kind", nargs="*", type="choice", choices=_names(), kind="health", help="only these kinds of trouble"),),
 )

@@ -110,13 +110,13 @@ def _record_types(ctx: Context) -> Mapping[str, str]:
 
 
 def _health(ctx: Context) -> Mapping[str, str]:
-    from metashell.health import KINDS
+    from metashell.checks import all_checks
 
-    return {kind.name: f"{kind.severity}: {cut(kind.words)}" for kind in KINDS}
+    return {one.id: f"{one.severity}: {cut(one.words)}" for one in all_checks()}
 
 
 def _count_fields(ctx: Context) -> Mapping[str, str]:
-    from metashell.health import PARTITION_GROUPS
+    from metashell.checks import PARTITION_GROUPS
 
     about = {
         "leader": "partitions by the id of their leader",

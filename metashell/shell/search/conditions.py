@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from metashell.health import BITS
+from metashell.checks import BITS
 from metashell.options.values import did_you_mean
 from metashell.shell.carets import CaretError
 from metashell.shell.context import STATUS_FAILED

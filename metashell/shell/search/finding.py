@@ -12,7 +12,7 @@ from itertools import islice
 from operator import or_
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from metashell.health import EarlyRow, PartitionSurvey
+from metashell.checks import EarlyRow, PartitionSurvey
 from metashell.nodes import Directory
 from metashell.nodes.names import sorted_names
 from metashell.nodes.topics import PartitionNode, TopicNode
@@ -23,8 +23,8 @@ from metashell.shell.search.subjects import PARTITION, TOPIC, Subject
 from metashell.shell.search.walk import children
 
 if TYPE_CHECKING:
-    from metashell.health.partitions import PartitionJudge
-    from metashell.health.runs import Shape
+    from metashell.checks.partitions import PartitionJudge
+    from metashell.checks.runs import Shape
     from metashell.image import TopicImage
     from metashell.nodes import Node
     from metashell.shell.context import Context

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from metashell.health import PartitionSurvey
+from metashell.checks import PartitionSurvey
 from metashell.nodes.names import sorted_names
 from metashell.nodes.topics import PartitionNode, TopicNode, partition_value
 from metashell.shell.carets import CaretError

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
+from metashell.checks import BITS, all_checks
+from metashell.checks.partitions import is_under_replicated
 from metashell.errors import UsageError
-from metashell.health import BITS, KINDS
-from metashell.health.partitions import is_under_replicated
 from metashell.options import Option
 from metashell.shell.search.patterns import fits
 from metashell.shell.search.subjects import BROKER, EARLY_NAMES, PARTITION, PARTITION_NAMES, ROW_FIELDS, TOPIC, Subject, racks_of
@@ -20,7 +20,7 @@ from metashell.shell.search.subjects import BROKER, EARLY_NAMES, PARTITION, PART
 if TYPE_CHECKING:
     import re
 
-    from metashell.health import EarlyRow
+    from metashell.checks import EarlyRow
     from metashell.image import PartitionRegistration
     from metashell.shell.context import Context
     from metashell.shell.search.expressions import Where
@@ -209,7 +209,7 @@ def _option(name: str, help: str, metavar: str = "", **more: Any) -> Option:
     return Option(names=dashed, help=help, metavar=metavar, multiple=True, **more)
 
 
-_WORDS: Final = {kind.name: f"one of the {kind.words}" for kind in KINDS}
+_WORDS: Final = {one.id: f"one of the {one.words}" for one in all_checks()}
 
 
 def _name(ctx: Context, glob: str) -> Predicate:

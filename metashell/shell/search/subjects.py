@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from metashell.health import BITS, PartitionSurvey
+from metashell.checks import BITS, PartitionSurvey
 from metashell.nodes import Directory, Leaf
 from metashell.nodes.configs import safe_config_text
 from metashell.nodes.subjects import resource_of, subject_of
@@ -40,7 +40,7 @@ PARTITION_NAMES: Final = frozenset(
 )
 """All fields of every partition."""
 EARLY_NAMES: Final = frozenset({"leader", "replicas", "isr", "addingReplicas", "removingReplicas"})
-"""Those that need no decoding; see `metashell.health.early`."""
+"""Those that need no decoding; see `metashell.checks.early`."""
 
 _MISSING: Final = object()
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from metashell.health import PARTITION_GROUPS
+from metashell.checks import PARTITION_GROUPS
 from metashell.nodes.topics import partition_value
 from metashell.shell import run_command
 from metashell.shell.search.subjects import PARTITION_NAMES

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metashell.health import BITS, Health
+from metashell.checks import BITS, Health
 from metashell.image import ImageLoader
 from metashell.nodes import Directory, Leaf, Node
 from metashell.nodes.topics import PartitionNode

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metashell.checks import PartitionSurvey
 from metashell.forms import Display
-from metashell.health import PartitionSurvey
 from metashell.nodes import Leaf
 from metashell.nodes.topics import PartitionNode
 from metashell.shell import Context, run_command

@@ -14,13 +14,13 @@ from itertools import chain
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from metashell.health.partitions import RACKS
+from metashell.checks.partitions import RACKS
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from metashell.health.partitions import PartitionJudge
-    from metashell.health.runs import Layout, PartitionSurvey, Shape
+    from metashell.checks.partitions import PartitionJudge
+    from metashell.checks.runs import Layout, PartitionSurvey, Shape
     from metashell.image import TopicImage
 
 _ROWS_MAX: Final = 1 << 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.health import PartitionSurvey
+from metashell.checks import PartitionSurvey
 from metashell.image import ImageLoader, PartitionRegistration
 from tests.image.batches import batch, record
 

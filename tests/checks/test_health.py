@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metashell.checks import KINDS, Health
+from metashell.checks.partitions import PartitionJudge
 from metashell.codec.control import LEADER_CHANGE
 from metashell.codec.registry import message_type
 from metashell.errors import DecodeError
-from metashell.health import KINDS, Health
-from metashell.health.partitions import PartitionJudge
 from metashell.image import ImageLoader, MetadataImage, ReplayError
 from metashell.image.partitions import partition_from_record
 from metashell.image.spans import partition_reader

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.codec.registry import message_type
-from metashell.health.sizes import CONTROL, FRAMING, NO_TYPE, Sizes
+from metashell.image.sizes import CONTROL, FRAMING, NO_TYPE, Sizes
 from tests.image.batches import batch, batch_of_values, control_batch, record, value
 
 TOPIC = bytes(range(16))

@@ -14,7 +14,7 @@ from itertools import chain
 from struct import Struct
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from metashell.health.partitions import is_plain
+from metashell.checks.partitions import is_plain
 from metashell.image.partitions import PartitionRegistration, partition_from_record
 from metashell.image.shapes import run_pattern
 from metashell.image.spans import Span, partition_reader, read_partition, walk_span

@@ -9,11 +9,11 @@ from struct import Struct
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from metashell.health.partitions import BITS
-from metashell.health.runs import PartitionSurvey
+from metashell.checks.partitions import BITS
+from metashell.checks.runs import PartitionSurvey
 
 if TYPE_CHECKING:
-    from metashell.health.health import Health
+    from metashell.checks.health import Health
     from metashell.image import TopicImage
 
 NO_LEADER: Final = -1

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
+from metashell.checks import PARTITION_GROUPS, Health, count_partitions
 from metashell.demo import demo_directory
-from metashell.health import PARTITION_GROUPS, Health, count_partitions
 from metashell.image import MetadataImage, load_image
 from metashell.log.source import open_source
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.health import Health
-from metashell.health import sweep as module
-from metashell.health.sweep import SoundColumns
+from metashell.checks import Health
+from metashell.checks import sweep as module
+from metashell.checks.sweep import SoundColumns
 from metashell.image import ImageLoader, MetadataImage
 from tests.image.batches import batch, record
 

@@ -1,0 +1,164 @@
+"""The health of partitions: one pass over all of an image, and what each of them lacks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Final
+
+from metashell.checks.min_isr import MinIsr
+from metashell.checks.partitions import BITS, REASSIGNING, PartitionJudge
+from metashell.checks.runs import PartitionSurvey
+from metashell.checks.sweep import SoundColumns, Sweep
+from metashell.values import uuid_text
+
+if TYPE_CHECKING:
+    from metashell.image import MetadataImage, TopicImage
+
+PartitionKey = tuple[bytes, int]
+"""A partition by its topic's id and its number."""
+STUCK: Final = "stuck_reassignment"
+
+
+class Health:
+    """What is wrong in one image; everything is worked out when it is asked for, once.
+
+    `static_min_isr` stands for the server.properties of the nodes, which no record names. `voter_ids` gives the voters where no record
+    does.
+    """
+
+    def __init__(
+        self,
+        image: MetadataImage,
+        *,
+        static_min_isr: int = 1,
+        voter_ids: Callable[[], Iterable[int]] = tuple,
+    ) -> None:
+        self.image = image
+        self._voter_ids = voter_ids
+        self._vanished: set[int] = set()
+        self._judges: dict[int | None, PartitionJudge] = {}
+        self._surveys: dict[int | None, PartitionSurvey[int]] = {}
+        self._min_isr = MinIsr(image, static_min_isr)
+        self._counts: dict[str, int] | None = None
+        self._unsound: list[tuple[TopicImage, int]] = []
+        self._slow: frozenset[PartitionKey] = frozenset()
+
+    def with_slow(self, slow: Iterable[PartitionKey]) -> Health:
+        """The same with reassignments that last too long, by topic id and partition; they are stuck too."""
+        self.counts()
+        other = copy(self)
+        other._slow = frozenset(slow)
+        return other
+
+    def counts(self) -> dict[str, int]:
+        """How many partitions each of `BITS` is true of, and `partitions`, all there are; one pass, at the first call."""
+        if self._counts is None:
+            total = 0
+            by_bits: Counter[int] = Counter()
+            unsound: list[tuple[TopicImage, int]] = []
+            for topic, answers in self.sweep(self.image.topics):
+                total += len(answers)
+                if any(answers):
+                    by_bits.update(answers)
+                    union = 0
+                    for bits in set(answers):
+                        union |= bits
+                    unsound.append((topic, union))
+            unsound.sort(key=_name_and_id)
+            # Both at once and at the end: a pass that Ctrl-C ended leaves nothing behind.
+            self._counts, self._unsound = {"partitions": total, **_per_kind(by_bits)}, unsound
+        return self._counts
+
+    def sweep(self, topics: Iterable[TopicImage]) -> Iterator[tuple[TopicImage, Sequence[int]]]:
+        """Many topics, each with the bits of its partitions; neither is in an order that means anything."""
+        return Sweep(self.survey, SoundColumns(self._judge(None))).answers(topics)
+
+    def judge(self, topic: TopicImage) -> list[int]:
+        """The bits of each partition, in no order that means anything."""
+        return self.survey(topic).answers(topic)
+
+    def judge_of(self, topic: TopicImage) -> PartitionJudge:
+        """What says the bits of one partition of a topic; topics with the same min.insync.replicas have the same judge."""
+        return self._judge(self._min_isr.own.get(topic.name))
+
+    def topic_counts(self, topic: TopicImage) -> dict[str, int]:
+        """The same of one topic, without `partitions`."""
+        answers = self.judge(topic)
+        return _per_kind(Counter(answers)) if any(answers) else dict.fromkeys(BITS, 0)
+
+    def count_of(self, kind: str) -> int:
+        """How many partitions are of a kind, one of BITS."""
+        counts = self.counts()
+        return sum(1 for _ in self.partitions_of(kind)) if kind == STUCK and self._slow else counts[kind]
+
+    def partition_name(self, topic: TopicImage, partition_id: int) -> str:
+        """`orders/0`; by the id of a topic whose name another one has taken."""
+        return f"{topic.name if self.image.topics.is_named(topic) else uuid_text(topic.id)}/{partition_id}"
+
+    def partitions_of(self, kind: str) -> Iterator[tuple[TopicImage, int]]:
+        """The partitions of a kind, one of BITS, ordered by topic and id."""
+        if kind != STUCK or not self._slow:
+            return self.partitions(BITS[kind])
+        stuck = {(topic.id, partition_id) for topic, partition_id in self.partitions(BITS[kind])} | self._slow
+        return (found for found in self.partitions(REASSIGNING) if (found[0].id, found[1]) in stuck)
+
+    def partitions(self, bits: int) -> Iterator[tuple[TopicImage, int]]:
+        """Every partition of which one of the bits is true, ordered by topic and id."""
+        self.counts()
+        for topic, union in self._unsound:
+            if not union & bits:
+                continue
+            for partition_id, found in sorted(self.survey(topic).by_id(topic).items()):
+                if found & bits:
+                    yield topic, partition_id
+
+    def racks_without(self, topic: TopicImage, partition_id: int) -> list[str]:
+        """The racks, in order, on which a partition has no replica."""
+        brokers = self.image.cluster.brokers
+        taken = {brokers[id].rack for id in topic.partitions[partition_id].replicas if id in brokers}
+        return sorted({broker.rack for broker in brokers.values() if broker.rack is not None} - taken)
+
+    def survey(self, topic: TopicImage) -> PartitionSurvey[int]:
+        """What judges the partitions of a topic; topics with the same min.insync.replicas share one."""
+        own = self._min_isr.own.get(topic.name)
+        survey = self._surveys.get(own)
+        if survey is None:
+            judge = self._judge(own)
+            survey = self._surveys[own] = PartitionSurvey(judge, judge.sound_row)
+        return survey
+
+    def _judge(self, own_min_isr: int | None) -> PartitionJudge:
+        judge = self._judges.get(own_min_isr)
+        if judge is None:
+            usual = self._min_isr
+            floor, of_leaders = (usual.usual, usual.of_brokers) if own_min_isr is None else (own_min_isr, {})
+            judge = self._judges[own_min_isr] = PartitionJudge(self.image, floor, of_leaders, self._vanished)
+        return judge
+
+    @property
+    def vanished(self) -> list[int]:
+        """The brokers that partitions name and nobody registered."""
+        self.counts()
+        return sorted(self._vanished)
+
+    @property
+    def unreadable_min_isr(self) -> list[str]:
+        return self._min_isr.unreadable
+
+    def voters(self) -> Iterable[int]:
+        """The ids of the voters, none where nobody knows."""
+        image = self.image
+        if image.voters is not None:
+            return [voter.id for voter in image.voters.voters]
+        known = () if image.leader is None else image.leader.voter_ids
+        return known or self._voter_ids()
+
+
+def _name_and_id(found: tuple[TopicImage, int]) -> tuple[str, bytes]:
+    return found[0].name, found[0].id
+
+
+def _per_kind(by_bits: Counter[int]) -> dict[str, int]:
+    return {name: sum(count for bits, count in by_bits.items() if bits & bit) for name, bit in BITS.items()}

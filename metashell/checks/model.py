@@ -1,0 +1,131 @@
+"""What a check is, what it finds, and the verdict of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from metashell.checks.facts import Facts
+
+BAD: Final = "bad"
+UNUSUAL: Final = "unusual"
+
+
+class Evidence(NamedTuple):
+    """Where a fact was read: a path or an address, an offset of the log (-1 for none), a time in Unix ms (-1 for none)."""
+
+    path: str
+    offset: int = -1
+    timestamp_ms: int = -1
+
+
+class Found(NamedTuple):
+    """One thing that a check found: its name (`orders/0`, `controller 3`), the cause in a few words with the values, and what to do.
+
+    `steps` are exact commands or actions for this very thing, `key` its subject for paths and joins: ("partition", topic id, id),
+    ("broker", id), ("controller", id), ("voter", id), ("directory", path), ("topic", id), or () for the cluster.
+    """
+
+    name: str
+    cause: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    steps: tuple[str, ...] = ()
+    key: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One rule. `find` is a pure function of the facts; it is called only where none of `needs` is missing.
+
+    Shape: `words` say what is counted; `follows` are the ids of checks whose findings explain this one; `endangers` and `step` (what to do,
+    where a Found says nothing nearer) are sentences; `source` is Kafka's class or KIP; `example` what a finding looks like. With
+    `of_a_part` it also holds of an image that lacks the beginning of the log.
+    """
+
+    id: str
+    severity: str
+    words: str
+    needs: tuple[str, ...]
+    find: Callable[[Facts], Iterable[Found] | Many]
+    subject: str
+    follows: tuple[str, ...] = ()
+    endangers: str = ""
+    step: str = ""
+    source: str = ""
+    example: str = ""
+    of_a_part: bool = False
+
+
+class Many:
+    """Things that are counted at once, and named only as far as somebody looks: partitions."""
+
+    def __init__(self, count: int, names: Callable[[], Iterator[Found]]) -> None:
+        self.count = count
+        self._names = names
+
+    def __iter__(self) -> Iterator[Found]:
+        return self._names()
+
+
+class Finding:
+    """What one check found: how many things, and the things themselves, in order."""
+
+    __slots__ = ("_found", "check", "count")
+
+    def __init__(self, check: Check, found: Sequence[Found] | Many) -> None:
+        self.check = check
+        self.count = found.count if isinstance(found, Many) else len(found)
+        self._found = found
+
+    def first(self, limit: int) -> list[Found]:
+        return list(islice(self._found, limit))
+
+    def __iter__(self) -> Iterator[Found]:
+        return iter(self._found)
+
+
+class NotRun(NamedTuple):
+    """A check that could not look, and what it lacked."""
+
+    check: Check
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What all checks said: `findings` in the order of the registry, worst first; `ran` counts those that looked."""
+
+    findings: tuple[Finding, ...]
+    ran: int
+    not_run: tuple[NotRun, ...]
+
+    @property
+    def bad(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.check.severity == BAD)
+
+    def causes(self) -> list[tuple[Finding, list[Finding]]]:
+        """Each finding that has no cause among the others, with those that follow from it; those with consequences come first."""
+        present = {finding.check.id: finding for finding in self.findings}
+        followers: dict[str, list[Finding]] = {id: [] for id in present}
+        roots = []
+        for finding in self.findings:
+            cause = next((id for id in finding.check.follows if id in present), None)
+            if cause is None:
+                roots.append(finding)
+            else:
+                followers[cause].append(finding)
+        return sorted(
+            ((root, _below(root, followers)) for root in roots),
+            key=lambda found: (found[0].check.severity != BAD, not found[1]),
+        )
+
+
+def _below(root: Finding, followers: dict[str, list[Finding]]) -> list[Finding]:
+    """All that follows from a finding, near and far. A circle of checks cannot be registered."""
+    found = []
+    for follower in followers[root.check.id]:
+        found += [follower, *_below(follower, followers)]
+    return found

@@ -1,0 +1,12 @@
+"""The rules, one file a subject. Importing this package registers them; the order here is that of findings."""
+
+from metashell.checks.rules import (
+    acls,
+    brokers,
+    features,
+    metadata,
+    partitions,
+    quorum,
+)
+
+__all__ = ["acls", "brokers", "features", "metadata", "partitions", "quorum"]

@@ -1,0 +1,63 @@
+"""Features: the finalized levels against what the registered nodes support."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from metashell.checks.facts import IMAGE
+from metashell.checks.model import BAD, UNUSUAL, Found
+from metashell.checks.registry import check
+from metashell.codec.metadata_version import level_name
+
+if TYPE_CHECKING:
+    from metashell.checks.facts import Facts
+
+Supported = Mapping[str, tuple[int, int]]
+
+
+def nodes_of(facts: Facts) -> list[tuple[str, Supported]]:
+    """Every registered node and the lowest and highest level of each feature that it supports, brokers first."""
+    cluster = facts.image.cluster
+    nodes: list[tuple[str, Supported]] = [(f"broker {id}", one.supported_features) for id, one in sorted(cluster.brokers.items())]
+    return nodes + [(f"controller {id}", one.supported_features) for id, one in sorted(cluster.controllers.items())]
+
+
+@check(
+    "unsupported_feature",
+    BAD,
+    "nodes that do not support a finalized feature level",
+    IMAGE,
+    endangers="such a node does not start again, or stops at the next record it does not know",
+    step="upgrade the node, or unregister it where it is gone",
+    source="org.apache.kafka.controller.ClusterControlManager",
+)
+def unsupported_feature(facts: Facts) -> Iterator[Found]:
+    """Of a feature that a node does not know, it supports level 0."""
+    levels = sorted(facts.image.features.finalized.items())
+    for node, supported in nodes_of(facts):
+        for name, level in levels:
+            low, high = supported.get(name, (0, 0))
+            if not low <= level <= high:
+                yield Found(f"{node}: {level_name(name, level)}, supports {low}-{high}")
+
+
+@check(
+    "holds_upgrade",
+    UNUSUAL,
+    "nodes that do not support a feature level that others do, and so hold back an upgrade to it",
+    IMAGE,
+    step="upgrade these nodes first, or unregister those that are gone",
+    source="org.apache.kafka.controller.QuorumFeatures",
+)
+def holds_upgrade(facts: Facts) -> Iterator[Found]:
+    """The nodes that support less of a feature than another one, where that is more than what is finalized."""
+    finalized, nodes = facts.image.features.finalized, nodes_of(facts)
+    for feature in sorted({name for _, supported in nodes for name in supported}):
+        highest = [(node, supported.get(feature, (0, 0))[1]) for node, supported in nodes]
+        best = max(level for _, level in highest)
+        if best > finalized.get(feature, 0):
+            words = level_name(feature, best).partition(" ")[2]
+            for node, level in highest:
+                if level < best:
+                    yield Found(f"{node}: {level_name(feature, level)} at most, others {words}")

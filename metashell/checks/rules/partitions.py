@@ -1,0 +1,111 @@
+"""Partitions: what `metashell.checks.partitions` says of each, counted over all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from metashell.checks.facts import IMAGE
+from metashell.checks.model import BAD, UNUSUAL, Found, Many
+from metashell.checks.registry import check
+
+if TYPE_CHECKING:
+    from metashell.checks.facts import Facts
+
+_GONE: Final = ("vanished", "fenced")
+_RACKS: Final = "racks"
+_RACKS_SHOWN: Final = 5
+
+
+def _partitions(facts: Facts, *, kind: str) -> Many:
+    health = facts.health
+    assert health is not None
+
+    def names() -> Iterator[Found]:
+        for topic, partition_id in health.partitions_of(kind):
+            cause = ""
+            if kind == _RACKS:
+                racks = health.racks_without(topic, partition_id)
+                more = f" and {len(racks) - _RACKS_SHOWN} more" if len(racks) > _RACKS_SHOWN else ""
+                cause = f"none on {', '.join(islice(racks, _RACKS_SHOWN))}{more}"
+            yield Found(health.partition_name(topic, partition_id), cause, key=("partition", topic.id, partition_id))
+
+    return Many(health.count_of(kind), names)
+
+
+def _rule(id: str, severity: str, words: str, *, follows: tuple[str, ...] = (), endangers: str = "", step: str = "") -> None:
+    check(id, severity, words, IMAGE, follows=follows, endangers=endangers, step=step)(partial(_partitions, kind=id))
+
+
+_START: Final = "start the brokers that hold its replicas"
+_rule(
+    "leaderless",
+    BAD,
+    "partitions without a leader",
+    follows=_GONE,
+    endangers="nobody can read or write them",
+    step=f"{_START}; where they are lost for good: metashell elect --unclean, which loses what only they had",
+)
+_rule(
+    "offline",
+    BAD,
+    "partitions whose leader is fenced or not registered",
+    follows=_GONE,
+    endangers="nobody can read or write them",
+    step=_START,
+)
+_rule(
+    "under_min_isr",
+    BAD,
+    "partitions with fewer replicas in sync than min.insync.replicas: writes with acks=all fail",
+    follows=_GONE,
+    endangers="producers with acks=all are refused",
+    step="start the brokers whose replicas are not in sync",
+)
+_rule(
+    "under_replicated",
+    BAD,
+    "partitions with fewer replicas in sync than replicas",
+    follows=_GONE,
+    endangers="fewer copies than configured are there when the next broker fails",
+    step="start the brokers whose replicas are not in sync, or look for what keeps them behind (disk, network, throttles)",
+)
+_rule(
+    "unclean",
+    BAD,
+    "partitions whose leader was elected uncleanly and has not recovered",
+    endangers="records that only the former leader had are lost",
+    step="keep the former replicas' disks until the topic's owners know what is missing",
+)
+_rule(
+    "stuck_reassignment",
+    BAD,
+    "reassignments to a broker that is fenced or not registered, or that last too long",
+    follows=_GONE,
+    endangers="the move never ends, and the next ones wait",
+    step="start the broker it moves to, or end it: metashell reassign cancel",
+)
+_rule(
+    "unregistered_replica",
+    BAD,
+    "partitions with a replica on a broker that is not registered",
+    follows=("vanished",),
+    endangers="that replica never comes back by itself",
+    step="start the broker again under its id, or move its replicas: metashell reassign plan --remove-broker ID",
+)
+_rule(
+    "offline_directory",
+    BAD,
+    "partitions with a replica in a directory that its broker does not have online",
+    endangers="that replica is not served until the disk is back",
+    step="metashell brokers describe ID shows its directories; mend the disk and restart the broker",
+)
+_rule("at_min_isr", UNUSUAL, "partitions that lack replicas and have just min.insync.replicas in sync", follows=_GONE)
+_rule("elr", UNUSUAL, "partitions with eligible or last known leader replicas", follows=_GONE)
+_rule("not_preferred", UNUSUAL, "partitions not led by their preferred replica", follows=_GONE, step="metashell elect preferred")
+_rule("reassigning", UNUSUAL, "partitions that are being reassigned")
+_rule("unassigned_directory", UNUSUAL, "partitions with a replica that has no directory yet")
+_rule("cordoned_directory", UNUSUAL, "partitions with a replica in a cordoned directory")
+_rule(_RACKS, UNUSUAL, "partitions on fewer racks than they could be on")

@@ -1,0 +1,50 @@
+"""The quorum: its voters against registrations, and what its leader says of each replica."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from metashell.amounts import duration_text
+from metashell.checks.facts import IMAGE, QUORUM
+from metashell.checks.model import BAD, Found
+from metashell.checks.registry import check
+from metashell.codec.metadata_version import REGISTER_CONTROLLER_LEVEL
+from metashell.forms import counted
+
+if TYPE_CHECKING:
+    from metashell.checks.facts import Facts
+
+
+@check(
+    "unregistered_voter",
+    BAD,
+    "voters without a registration as controller",
+    IMAGE,
+    endangers="features cannot be upgraded, and the voter may not run",
+    step="start the controller; one that is gone for good: metashell quorum remove-controller",
+)
+def unregistered_voter(facts: Facts) -> Iterator[Found]:
+    assert facts.health is not None
+    image = facts.image
+    if (image.features.metadata_version or 0) >= REGISTER_CONTROLLER_LEVEL:
+        missing = (id for id in sorted(facts.health.voters()) if id not in image.cluster.controllers)
+        yield from (Found(str(id), key=("voter", id)) for id in missing)
+
+
+@check("lagging", BAD, "replicas of the metadata that have not had all of it for too long", QUORUM, of_a_part=True)
+def lagging(facts: Facts) -> Iterator[Found]:
+    quorum = facts.quorum
+    assert quorum is not None
+    leader = next((voter for voter in quorum.voters if voter.id == quorum.leader_id), None)
+    if leader is None:
+        return
+    for role, replicas in (("voter", quorum.voters), ("observer", quorum.observers)):
+        for replica in sorted(replicas):
+            caught_up, now = replica.last_caught_up_ms, leader.last_fetch_ms
+            behind_ms = None if caught_up is None or now is None else max(0, now - caught_up)
+            if replica.id == leader.id or (behind_ms is not None and behind_ms <= quorum.lag_after_ms):
+                continue
+            ago = "never had everything" if behind_ms is None else f"had everything {duration_text(behind_ms)} ago"
+            lag = counted(leader.log_end_offset - replica.log_end_offset, "record")
+            yield Found(f"{role} {replica.id}: it is {lag} behind, {ago}", key=(role, replica.id))

@@ -1,0 +1,208 @@
+"""A verdict for people and programs: causes first, then what follows from them, each with its evidence and the next step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from metashell.amounts import moment_text
+from metashell.forms import counted, text_width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from metashell.checks import Evidence, Facts, Finding, Found, Verdict
+    from metashell.forms import Display
+
+_SEVERITY_WIDTH: Final = len("unusual")
+_ROOM_MIN: Final = 20
+_WIDTH: Final = 120
+COLUMNS: Final = ("severity", "kind", "count", "name", "since")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A finding with the first things that it names; `paths` are their places in the tree, and `since` the times that are known, by name.
+
+    `cause` is the id of the check whose finding explains this one, empty for none.
+    """
+
+    finding: Finding
+    found: Sequence[Found]
+    paths: Mapping[str, str]
+    since: Mapping[str, str]
+    cause: str = ""
+
+    def words(self) -> Iterator[tuple[str, str]]:
+        """What the text names, each with what is known of it."""
+        for one in self.found:
+            known = f"since {self.since[one.name]}" if one.name in self.since else ""
+            places = ", ".join(map(evidence_text, one.evidence))
+            parts = [part for part in (one.cause, known, places) if part]
+            yield self.paths.get(one.name, one.name), f"({'; '.join(parts)})" if parts else ""
+
+    @property
+    def steps(self) -> list[str]:
+        """What to do, each once: that of the things themselves, else the rule's."""
+        own = dict.fromkeys(step for one in self.found for step in one.steps)
+        return list(own) or ([self.finding.check.step] if self.finding.check.step else [])
+
+
+def evidence_text(evidence: Evidence) -> str:
+    """`DIR offset 120, 2026-11-27T00:27:20Z`."""
+    offset = f" offset {evidence.offset}" if evidence.offset >= 0 else ""
+    time = f", {moment_text(evidence.timestamp_ms)}" if evidence.timestamp_ms >= 0 else ""
+    return f"{evidence.path}{offset}{time}".strip(" ,")
+
+
+def in_order(verdict: Verdict) -> Iterator[tuple[Finding, str]]:
+    """The findings as they are told: each cause, then what follows from it, with the cause's id."""
+    for root, followers in verdict.causes():
+        yield root, ""
+        for follower in followers:
+            yield follower, root.check.id
+
+
+def verdict_lines(display: Display, shown: Sequence[Shown]) -> Iterator[str]:
+    """The findings as text: a line for each with its count, then its things, what it endangers, and the next step."""
+    kind_width = max((len(each.finding.check.id) for each in shown), default=0)
+    count_width = max((len(str(each.finding.count)) for each in shown), default=0)
+    indent = _SEVERITY_WIDTH + kind_width + count_width + 6
+    width = display.width
+    is_narrow = width is not None and width - indent < _ROOM_MIN
+    room = None if width is None else width - (_SEVERITY_WIDTH + 2 if is_narrow else indent)
+    for each in shown:
+        check, count = each.finding.check, each.finding.count
+        severity = f"{check.severity:<{_SEVERITY_WIDTH}}"
+        follows = f" (follows from {each.cause})" if each.cause else ""
+        words = filled(f"{check.words}{follows}".split(), room, " ")
+        if is_narrow:
+            words.insert(0, "")
+        # The words for severities are those for colours.
+        painted = display.paint(check.severity, severity)
+        yield display.joined((painted, f"  {check.id:<{kind_width}}  {count:>{count_width}}  {words[0]}"))
+        yield from (f"{'':{_SEVERITY_WIDTH + 2 if is_narrow else indent}}{line}" for line in words[1:])
+        yield from _name_lines(each, width)
+        if not each.cause:
+            yield from _hanging("endangers: ", each.finding.check.endangers, width)
+        for step in each.steps if not each.cause else ():
+            yield from _hanging("next: ", step, width)
+
+
+def summary_line(verdict: Verdict, *, holes: Sequence[str] = (), what: str) -> str:
+    """How many checks ran and what they found, and which could not run: nothing is green for want of looking."""
+    ran = f"{counted(verdict.ran, 'check')} of {what}"
+    found = f"{len(verdict.findings)} found something" if verdict.findings else "found nothing"
+    lacking = Counter(one.because for one in verdict.not_run)
+    missing = ", ".join(f"{count} ({because})" for because, count in lacking.items())
+    seen = f"; not seen: {', '.join(holes)}" if holes else ""
+    return f"{ran}: {found}{f'; not run: {missing}' if missing else ''}{seen}"
+
+
+def cluster_size(facts: Facts) -> str:
+    """`36 partitions and 3 brokers`."""
+    if facts.health is None:
+        return counted(len(facts.directories), "directory", "directories")
+    partitions, brokers = facts.health.counts()["partitions"], len(facts.image.cluster.brokers)
+    return f"{counted(partitions, 'partition')} and {counted(brokers, 'broker')}"
+
+
+def finding_row(shown: Shown) -> dict[str, Any]:
+    """A finding as a JSON object."""
+    check = shown.finding.check
+    paths = [shown.paths[one.name] for one in shown.found if one.name in shown.paths]
+    return {
+        "path": "/",
+        "type": "health",
+        "severity": check.severity,
+        "kind": check.id,
+        "count": shown.finding.count,
+        "description": check.words,
+        "names": [one.name for one in shown.found],
+        **({"paths": paths} if paths else {}),
+        **({"since": dict(shown.since)} if shown.since else {}),
+        "found": [_found_object(one) for one in shown.found],
+        "follows_from": shown.cause or None,
+        "endangers": check.endangers or None,
+        "next": shown.steps,
+    }
+
+
+def _found_object(found: Found) -> dict[str, Any]:
+    evidence = [
+        {
+            "path": one.path,
+            "offset": None if one.offset < 0 else one.offset,
+            "timestamp": None if one.timestamp_ms < 0 else one.timestamp_ms,
+        }
+        for one in found.evidence
+    ]
+    return {"name": found.name, "cause": found.cause or None, "evidence": evidence, "next": list(found.steps)}
+
+
+def verdict_row(verdict: Verdict, holes: Sequence[str] = ()) -> dict[str, Any]:
+    """The verdict as a whole as a JSON object, which comes last."""
+    return {
+        "path": "/",
+        "type": "verdict",
+        "ran": verdict.ran,
+        "found": [finding.check.id for finding in verdict.findings],
+        "not_run": [{"kind": one.check.id, "because": one.because} for one in verdict.not_run],
+        "complete": not holes,
+        "missing": list(holes),
+    }
+
+
+def rows_of_names(shown: Shown) -> Iterator[dict[str, Any]]:
+    """A row for each name, as tables are read: the count is that of all there are, also of those that are not named."""
+    check = shown.finding.check
+    for one in shown.found:
+        yield {
+            "path": "/",
+            "type": "health",
+            "severity": check.severity,
+            "kind": check.id,
+            "count": shown.finding.count,
+            "name": shown.paths.get(one.name, one.name),
+            "since": shown.since.get(one.name),
+            "cause": one.cause or None,
+            "description": check.words,
+        }
+
+
+def _name_lines(shown: Shown, width: int | None) -> Iterator[str]:
+    """The names, as many as fit on each line; what is known of one may stand below it."""
+    indent = _SEVERITY_WIDTH + 2
+    room = (width or _WIDTH) - indent
+    words = []
+    for name, known in shown.words():
+        text = f"{name} {known}" if known else name
+        if width is None or text_width(text) <= room:
+            words.append(text)
+        else:
+            words += [name, *(f"  {line}" for line in filled(known.split(), room - 2, " "))]
+    more = shown.finding.count - len(shown.found)
+    lines = filled([*words, *([f"and {more} more"] if more and words else [])], room, "  ")
+    return (f"{'':{indent}}{line}" for line in lines)
+
+
+def _hanging(label: str, text: str, width: int | None) -> Iterator[str]:
+    """Text below a finding; further lines hang below its first word."""
+    if not text:
+        return
+    indent = _SEVERITY_WIDTH + 2
+    lines = filled(text.split(), None if width is None else width - indent - len(label), " ")
+    for number, line in enumerate(lines):
+        yield f"{'':{indent}}{label if not number else ' ' * len(label)}{line}"
+
+
+def filled(words: Iterable[str], room: int | None, between: str) -> list[str]:
+    """Lines of words, as many as there is room for in each; a longer word is a line by itself."""
+    lines: list[str] = []
+    for word in words:
+        if lines and (room is None or text_width(lines[-1]) + len(between) + text_width(word) <= room):
+            lines[-1] += between + word
+        else:
+            lines.append(word)
+    return lines
