@@ -3,10 +3,27 @@
 from metashell.checks.rules import (
     acls,
     brokers,
+    checkpoints,
+    configuration,
+    election,
     features,
+    identity,
     metadata,
     partitions,
     quorum,
+    strays,
 )
 
-__all__ = ["acls", "brokers", "features", "metadata", "partitions", "quorum"]
+__all__ = [
+    "acls",
+    "brokers",
+    "checkpoints",
+    "configuration",
+    "election",
+    "features",
+    "identity",
+    "metadata",
+    "partitions",
+    "quorum",
+    "strays",
+]
