@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -64,6 +63,11 @@ def in_order(verdict: Verdict) -> Iterator[tuple[Finding, str]]:
             yield follower, root.check.id
 
 
+def shown_findings(verdict: Verdict, limit: int = 100) -> list[Shown]:
+    """The findings of a verdict for a command that knows no paths of a tree and no times."""
+    return [Shown(finding, finding.first(limit), {}, {}, cause) for finding, cause in in_order(verdict)]
+
+
 def verdict_lines(display: Display, shown: Sequence[Shown]) -> Iterator[str]:
     """The findings as text: a line for each with its count, then its things, what it endangers, and the next step."""
     kind_width = max((len(each.finding.check.id) for each in shown), default=0)
@@ -92,12 +96,7 @@ def verdict_lines(display: Display, shown: Sequence[Shown]) -> Iterator[str]:
 
 def summary_line(verdict: Verdict, *, holes: Sequence[str] = (), what: str) -> str:
     """How many checks ran and what they found, and which could not run: nothing is green for want of looking."""
-    ran = f"{counted(verdict.ran, 'check')} of {what}"
-    found = f"{len(verdict.findings)} found something" if verdict.findings else "found nothing"
-    lacking = Counter(one.because for one in verdict.not_run)
-    missing = ", ".join(f"{count} ({because})" for because, count in lacking.items())
-    seen = f"; not seen: {', '.join(holes)}" if holes else ""
-    return f"{ran}: {found}{f'; not run: {missing}' if missing else ''}{seen}"
+    return verdict.summary(what, holes=holes)
 
 
 def cluster_size(facts: Facts) -> str:
