@@ -36,7 +36,7 @@ from metashell.live.discovery import describe_quorum_request
 from metashell.net.addresses import PORT_MAX, Address
 from metashell.net.client_connection import ClientConnection
 from metashell.net.transport import connect
-from metashell.raft.messages import FetchRequest
+from metashell.raft.messages import FetchRequest, FetchResponse
 from metashell.raft.wire import UnsupportedVersionError, ask
 from metashell.values import ZERO_UUID
 
@@ -233,7 +233,8 @@ class _Survey:
             answer = await ask(link, request, self._limit_s)
         except UnsupportedVersionError:
             return
-        if answer.top_error == NONE and getattr(answer, "epoch", -1) >= 0 and told.quorum is None:
+        assert isinstance(answer, FetchResponse)
+        if answer.top_error == NONE and answer.epoch >= 0 and told.quorum is None:
             told.epoch = answer.epoch
             if answer.leader_id >= 0:
                 told.leader_id = answer.leader_id
@@ -273,8 +274,9 @@ class _Survey:
                 one.outcome, one.words = "wrong_cluster", f"it is of cluster {one.cluster_id}, not of {cluster_id}"
         ours = [one for one in told if one.outcome != "wrong_cluster"]
         leads = max((one for one in ours if one.quorum is not None), key=lambda one: one.epoch or 0, default=None)
+        epochs = [one.epoch for one in ours if one.epoch is not None]
         return QuorumAnswers(
-            **({} if leads is None else described(leads.quorum)),
+            **({"epoch": max(epochs, default=None)} if leads is None else described(leads.quorum)),
             probes=tuple(_probes(told, self._voters(ours, leads), self._sources)),
         )
 
@@ -292,7 +294,7 @@ class _Survey:
 def _probes(told: Iterable[_Told], voters: Mapping[int, tuple[Address, str]], sources: Mapping[Address, str]) -> Iterable[Probe]:
     """A probe for each voter at an address, and one for each address that no voter has."""
     for one in told:
-        owners = [(id, source) for id, (at, source) in sorted(voters.items()) if at == one.address]
+        owners: list[tuple[int | None, str]] = [(id, source) for id, (at, source) in sorted(voters.items()) if at == one.address]
         for id, source in owners or [(None, sources[one.address])]:
             yield Probe(
                 str(one.address),

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from metashell.amounts import duration_text
 from metashell.checks.facts import QUORUM
-from metashell.checks.model import BAD, UNUSUAL, Evidence, Found
+from metashell.checks.model import BAD, UNUSUAL, Found
 from metashell.checks.registry import check
 from metashell.forms import counted
 
 if TYPE_CHECKING:
     from metashell.checks.facts import Facts, Probe, QuorumAnswers, Replica
 
-FETCHES_MS: Final = 2_000
-"""A voter that runs fetches at least twice a second."""
+FETCHES_MS: Final = 1_000
+"""A voter that runs fetches at least twice a second; whoever gathers looks twice before it is said that one does not."""
 _REACHED: Final = frozenset({"answers", "not_loaded", "forbidden"})
 _STEPS: Final = {
     "broker": "name a broker with -b (--bootstrap-server), and with -C the controllers' own port",
@@ -96,8 +96,12 @@ def voters_of(quorum: QuorumAnswers) -> list[int]:
     return sorted({voter.id for voter in quorum.voters} or probes_of_voters(quorum))
 
 
-def _evidence(probe: Probe) -> tuple[Evidence, ...]:
-    return (Evidence(probe.address),)
+def is_settled(quorum: QuorumAnswers) -> bool:
+    """Whether a second look would see the same: nobody elects a leader now, none has just been elected, and no voter has just gone."""
+    answering = [probe for probe in quorum.probes if probe.outcome == "answers"]
+    if quorum.leader_id is None:
+        return not answering
+    return not unreached(quorum) and all(probe.leader_id == quorum.leader_id for probe in answering if probe.epoch is not None)
 
 
 def _told(probe: Probe) -> str:
@@ -151,7 +155,7 @@ def unreachable_voter(facts: Facts) -> Iterator[Found]:
             since_ms = ago_ms(quorum, replicas[id].last_fetch_ms) if id in replicas else None
             cause += "" if since_ms is None else f"; it has not fetched for {duration_text(since_ms)}"
             steps = (f"start controller {id}; if it runs, {mend}",)
-        yield Found(f"voter {id}", cause, _evidence(probe), steps, ("voter", id))
+        yield Found(f"voter {id}", cause, steps=steps, key=("voter", id))
 
 
 @check(
@@ -166,7 +170,7 @@ def voter_out_of_sight(facts: Facts) -> Iterator[Found]:
     assert quorum is not None
     if not sees_as_they_do(quorum):
         for id, probe in unreached(quorum).items():
-            yield Found(f"voter {id}", f"{probe.address}: {probe.words}", _evidence(probe), key=("voter", id))
+            yield Found(f"voter {id}", f"{probe.address}: {probe.words}", key=("voter", id))
 
 
 @check(
@@ -189,7 +193,7 @@ def no_leader(facts: Facts) -> Iterator[Found]:
     reached = len(voters) - len(unreached(quorum))
     of_all = f"{reached} of {counted(len(voters), 'voter')} reached where the others look for them, {majority(len(voters))} have to agree; "
     each = "; ".join(f"{_name(probe)} {_told(probe)}" for probe in answering)
-    yield Found("quorum", f"{of_all if voters else ''}{each}", tuple(Evidence(probe.address) for probe in answering))
+    yield Found("quorum", f"{of_all if voters else ''}{each}")
 
 
 @check(
@@ -204,10 +208,8 @@ def no_answer(facts: Facts) -> Iterator[Found]:
     assert quorum is not None
     if quorum.leader_id is not None or any(probe.outcome in ("answers", "not_loaded") for probe in quorum.probes):
         return
-    if not quorum.probes:
-        yield Found("quorum", quorum.trouble)
     for probe in quorum.probes:
-        yield Found(_name(probe), probe.words, _evidence(probe), tuple(filter(None, (_STEPS.get(probe.outcome, ""),))))
+        yield Found(_name(probe), probe.words, steps=tuple(filter(None, (_STEPS.get(probe.outcome, ""),))))
 
 
 @check(
@@ -244,7 +246,7 @@ def other_leader(facts: Facts) -> Iterator[Found]:
         is_sure = probe.outcome == "answers" and probe.epoch is not None
         if is_sure and probe.leader_id != quorum.leader_id:
             leads = f"controller {quorum.leader_id} leads in epoch {quorum.epoch}"
-            yield Found(_name(probe), f"{_told(probe)}; {leads}", _evidence(probe), key=() if probe.id is None else ("voter", probe.id))
+            yield Found(_name(probe), f"{_told(probe)}; {leads}", key=() if probe.id is None else ("voter", probe.id))
 
 
 @check(
@@ -260,7 +262,7 @@ def mixed_clusters(facts: Facts) -> Iterator[Found]:
     assert quorum is not None
     for probe in quorum.probes:
         if probe.outcome == "wrong_cluster":
-            yield Found(_name(probe), probe.words, _evidence(probe))
+            yield Found(_name(probe), probe.words)
 
 
 @check(
@@ -282,10 +284,10 @@ def other_node(facts: Facts) -> Iterator[Found]:
         if probe.voter_id is None:
             continue
         if probe.id is not None and probe.id != probe.voter_id:
-            yield Found(f"voter {probe.voter_id}", f"controller {probe.id} answers at {probe.address}", _evidence(probe))
+            yield Found(f"voter {probe.voter_id}", f"controller {probe.id} answers at {probe.address}")
         elif probe.id is None and len(owners[probe.address]) > 1:
             others = ", ".join(map(str, sorted(owners[probe.address] - {probe.voter_id})))
-            yield Found(f"voter {probe.voter_id}", f"{probe.address} is the address of voter {others} too", _evidence(probe))
+            yield Found(f"voter {probe.voter_id}", f"{probe.address} is the address of voter {others} too")
 
 
 @check(
@@ -303,7 +305,7 @@ def wrong_address(facts: Facts) -> Iterator[Found]:
         return
     for probe in quorum.probes:
         if probe.voter_id is None and probe.source == "typed" and probe.outcome not in (*_REACHED, "wrong_cluster"):
-            yield Found(probe.address, probe.words, _evidence(probe), tuple(filter(None, (_STEPS.get(probe.outcome, ""),))))
+            yield Found(probe.address, probe.words, steps=tuple(filter(None, (_STEPS.get(probe.outcome, ""),))))
 
 
 @check(
@@ -316,4 +318,4 @@ def wrong_address(facts: Facts) -> Iterator[Found]:
 def not_loaded(facts: Facts) -> Iterator[Found]:
     quorum = facts.quorum
     assert quorum is not None
-    return (Found(_name(probe), probe.words, _evidence(probe)) for probe in quorum.probes if probe.outcome == "not_loaded")
+    return (Found(_name(probe), probe.words) for probe in quorum.probes if probe.outcome == "not_loaded")
