@@ -83,6 +83,10 @@ class Health:
         """What says the bits of one partition of a topic; topics with the same min.insync.replicas have the same judge."""
         return self._judge(self._min_isr.own.get(topic.name))
 
+    def min_isr_of(self, topic: TopicImage) -> int:
+        """min.insync.replicas of a topic, as far as the metadata says, for a leader without one of its own."""
+        return self._min_isr.own.get(topic.name, self._min_isr.usual)
+
     def topic_counts(self, topic: TopicImage) -> dict[str, int]:
         """The same of one topic, without `partitions`."""
         answers = self.judge(topic)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from metashell.values import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
@@ -54,6 +54,24 @@ def is_under_replicated(isr: Sequence[int], replicas: Sequence[int], adding: Seq
     Source: org.apache.kafka.tools.TopicCommand, kafka.cluster.Partition.
     """
     return len(isr) < len(replicas) - len(adding)
+
+
+TOPIC_COMMAND_FILTERS: Final = ("under-replicated", "unavailable", "under-min-isr", "at-min-isr")
+
+
+def topic_command_filters(partition: PartitionRegistration, min_isr: int, active: Collection[int]) -> list[str]:
+    """Which filters of kafka-topics.sh show a partition. They take min.insync.replicas as it is set, also above the number of replicas.
+
+    Source: org.apache.kafka.tools.TopicCommand.PartitionDescription.
+    """
+    isr = len(partition.isr)
+    is_true = (
+        is_under_replicated(partition.isr, partition.replicas, partition.adding_replicas),
+        partition.leader not in active,
+        partition.leader < 0 or isr < min_isr,
+        isr == min_isr,
+    )
+    return [name for name, holds in zip(TOPIC_COMMAND_FILTERS, is_true, strict=True) if holds]
 
 
 def is_plain(first: bytes, second: bytes) -> bool:
