@@ -33,11 +33,11 @@ _MISSING: Final = {
     LOG: "no metadata log was read",
     DIRECTORIES: "no log directory was given",
     TOPIC_DIRECTORIES: "no directory of a partition lies here",
-    CONFIG: "no server.properties was given (-c)",
-    QUORUM: "no live quorum was asked (-C)",
-    BROKERS: "no broker was asked (-b)",
-    DISKS: "no broker told of its log directories (-b)",
-    TRANSACTIONS: "no broker told of its transactions (-b)",
+    CONFIG: "no server.properties given, -c",
+    QUORUM: "no live quorum asked, -C",
+    BROKERS: "no broker asked, -b",
+    DISKS: "no broker told of its log directories, -b",
+    TRANSACTIONS: "no broker told of its transactions, -b",
 }
 
 

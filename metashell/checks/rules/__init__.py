@@ -1,4 +1,4 @@
-"""The rules, one file a subject. Importing this package registers them; the order here is that of findings."""
+"""The rules, one file a subject. Importing this package registers them."""
 
 from metashell.checks.rules import (
     acls,
