@@ -217,7 +217,8 @@ class Replica(NamedTuple):
 class QuorumAnswers:
     """What a live quorum said: the leader's description where one answered, and the probes of each address.
 
-    `leader_id` is None where nobody leads, as far as the survivors say; `trouble` is why nobody could be asked. `lag_after_ms` is how long a replica may lag.
+    `leader_id` is None where nobody leads, as far as the survivors say; `trouble` is why nobody could be asked. `lag_after_ms` is how long
+    a replica may lag.
     """
 
     leader_id: int | None = None
