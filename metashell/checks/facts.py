@@ -273,7 +273,8 @@ class Facts:
     """All that is known of one cluster. `health` holds the newest image and judges its partitions.
 
     Shape: `holes` are what the asker could not see and why (`topics: no right DESCRIBE`): counts are then at least what was seen. `now_ms`
-    is the time to compare with: of files that of the newest record, of live answers that of the leader.
+    is the time to compare with: of files that of the newest record, of live answers that of the leader. `told` are the checks for which
+    the image is whole enough, None for all: brokers tell of partitions and of one another, and of nothing else that is in it.
     """
 
     health: Health | None = None
@@ -284,9 +285,11 @@ class Facts:
     events: tuple[LogEvent, ...] = ()
     release: Release = NEWEST_RELEASE
     holes: tuple[str, ...] = ()
+    told: frozenset[str] | None = None
     not_followed: str = ""
     now_ms: int = -1
     label: str = ""
+    cluster_id: str = ""
 
     @property
     def image(self) -> MetadataImage:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from metashell.checks import Facts
     from metashell.checks.facts import QuorumAnswers
+    from metashell.cli.live_facts import LeaderlessError
     from metashell.cli.loading import Loaded
     from metashell.errors import UsageError
     from metashell.image.voters import Leader
@@ -162,15 +163,20 @@ def _gathered(path: str, max_decompressed: int) -> Facts:
 def _run_on_quorum(values: SimpleNamespace) -> int:
     from metashell.cli.attaching import target_of
     from metashell.cli.earlier import KeptQuorum, other_past
+    from metashell.cli.live_facts import LeaderlessError, attached
     from metashell.cli.loading import Loaded, report_faults, run_commands
     from metashell.errors import UsageError
     from metashell.image.newer import lacks_some
-    from metashell.live.attach import attach
     from metashell.progress import shown_while
 
-    with shown_while("reading the metadata of the quorum"):
-        attached = attach(target_of(values))
-    with attached as source, closing(KeptQuorum(values, lambda: source.view().image.provenance.end_offset)) as past:
+    try:
+        with shown_while("reading the metadata of the quorum"):
+            followed = attached(target_of(values))
+    except LeaderlessError as error:
+        if values.command[:1] != ("health",):
+            raise
+        return _health_without_leader(values, error)
+    with followed as source, closing(KeptQuorum(values, lambda: source.view().image.provenance.end_offset)) as past:
         view = source.view()
         loaded = Loaded(path=source.label, kind=view.image.provenance.source_kind, image=view.image)
         report_faults(NAME, loaded, verbose=values.verbose)
@@ -199,15 +205,29 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
 
 def _ask_quorum(values: SimpleNamespace, lag_after_ms: int) -> QuorumAnswers:
     """What a live quorum answers now; why it does not, where it does not."""
-    from metashell.checks.facts import QuorumAnswers
-    from metashell.cli.quorum_health import answers_of
-    from metashell.cli.shell_changes import quorum_as_told
+    from metashell.cli.live_facts import ask_quorum
+
+    return ask_quorum(_named(values), lag_after_ms)
+
+
+def _named(values: SimpleNamespace) -> SimpleNamespace:
+    """The quorum of the command line: what the environment says is for others."""
+    from types import SimpleNamespace
+
     from metashell.options.administering import TIMEOUT_S
 
-    try:
-        return answers_of(quorum_as_told(values, values.timeout or TIMEOUT_S), lag_after_ms)
-    except MetashellError as error:
-        return QuorumAnswers(trouble=str(error), lag_after_ms=lag_after_ms)
+    return SimpleNamespace(**{**vars(values), "command_config": values.command_config or "", "timeout": values.timeout or TIMEOUT_S})
+
+
+def _health_without_leader(values: SimpleNamespace, error: LeaderlessError) -> int:
+    """Run `health` on what the controllers said instead of their metadata."""
+    from metashell.checks import Facts
+    from metashell.cli.loading import Loaded, run_commands
+    from metashell.image import EMPTY_IMAGE
+
+    context = _context(Loaded(path=values.bootstrap_controller, kind="quorum", image=EMPTY_IMAGE), values)
+    context.gathered = lambda: Facts(quorum=error.answers, label=values.bootstrap_controller)
+    return run_commands(context, values.command)
 
 
 def _path(values: SimpleNamespace) -> str:

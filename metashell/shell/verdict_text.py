@@ -65,6 +65,11 @@ def in_order(verdict: Verdict) -> Iterator[tuple[Finding, str]]:
             yield follower, root.check.id
 
 
+def shown_of(verdict: Verdict, limit: int = 5) -> list[Shown]:
+    """The findings with the first things of each, where nobody knows of a tree or of the past."""
+    return [Shown(finding, finding.first(limit), {}, {}, cause) for finding, cause in in_order(verdict)]
+
+
 def verdict_lines(display: Display, shown: Sequence[Shown]) -> Iterator[str]:
     """The findings as text: a line for each with its count, then its things, what it endangers, and the next step."""
     kind_width = max((len(each.finding.check.id) for each in shown), default=0)
@@ -104,6 +109,8 @@ def summary_line(verdict: Verdict, *, holes: Sequence[str] = (), what: str) -> s
 def cluster_size(facts: Facts) -> str:
     """`36 partitions and 3 brokers`."""
     if facts.health is None:
+        if facts.quorum is not None and not facts.directories:
+            return "the quorum alone"
         return counted(len(facts.directories), "directory", "directories")
     partitions, brokers = facts.health.counts()["partitions"], len(facts.image.cluster.brokers)
     return f"{counted(partitions, 'partition')} and {counted(brokers, 'broker')}"

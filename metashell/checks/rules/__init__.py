@@ -6,7 +6,8 @@ from metashell.checks.rules import (
     features,
     metadata,
     partitions,
+    probes,
     quorum,
 )
 
-__all__ = ["acls", "brokers", "features", "metadata", "partitions", "quorum"]
+__all__ = ["acls", "brokers", "features", "metadata", "partitions", "probes", "quorum"]
