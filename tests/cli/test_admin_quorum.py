@@ -241,9 +241,8 @@ def test_a_leader_that_changes_while_it_is_looked_at_is_asked_anew(monkeypatch: 
     monkeypatch.setattr("metashell.cli.quorum_gate.describe_quorum", lambda admin: next(answers))
     fresh = fresh_quorum(None)  # type: ignore[arg-type]
     assert fresh.quorum is after and all(map(fresh.is_present, after.voters))
-    monkeypatch.setattr(
-        "metashell.cli.quorum_gate.describe_quorum", lambda admin, epochs=iter(range(99)): replace(first, leader_epoch=next(epochs))
-    )
+    epochs = iter(range(99))
+    monkeypatch.setattr("metashell.cli.quorum_gate.describe_quorum", lambda admin: replace(first, leader_epoch=next(epochs)))
     with pytest.raises(MetashellError, match="changes all the time"):
         fresh_quorum(None)  # type: ignore[arg-type]
 
