@@ -18,7 +18,8 @@ import pytest
 
 from metashell.admin.acls import AclEntry, create_acls, delete_acls, exactly
 from metashell.admin.admin import Admin, Kind
-from metashell.cli.attaching import addresses_of
+from metashell.cli.attaching import addresses_of, client_config_of
+from metashell.codec import messages
 from metashell.options.subcommands import SUBCOMMANDS
 from tests.administering import AUTHORIZER
 from tests.administering import command as controller_command
@@ -57,6 +58,9 @@ READS: Final = (
     ("features", "describe"),
     ("quorum", "describe"),
     ("groups", "list"),
+    ("groups", "describe", "readers"),
+    ("groups", "offsets", "readers", "--lag"),
+    ("features", "apis"),
     ("acls", "list", "--topic", "orders"),
     ("quotas", "list"),
     ("scram", "list"),
@@ -96,10 +100,32 @@ def login(folders: pytest.TempPathFactory, user: str) -> str:
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory, root: str) -> Iterator[OneBroker]:
     with one_broker(tmp_path_factory.mktemp("rights"), properties=AUTHORIZER, settings=SETTINGS, fake_brokers=3) as broker:
-        for name, assignment in (("orders", f"{BROKER_ID}:101"), ("hidden", f"103,{BROKER_ID}")):
+        places = (("orders", f"{BROKER_ID}:101"), ("hidden", f"103,{BROKER_ID}"), ("__consumer_offsets", str(BROKER_ID)))
+        for name, assignment in places:
             controller_lines(broker.quorum, "topics", "create", name, "--assignment", assignment)
+        commit(broker, root)
         grant(broker, root, "add", RIGHTS)
         yield broker
+
+
+def commit(broker: OneBroker, root: str) -> None:
+    """A group that has read both topics."""
+    made = messages.OffsetCommitRequest
+    part = made.OffsetCommitRequestPartition
+    topics = (("orders", 0), ("hidden", 1))
+    request = made(
+        group_id="readers",
+        topics=tuple(
+            made.OffsetCommitRequestTopic(name=name, partitions=(part(partition_index=id, committed_offset=0),)) for name, id in topics
+        ),
+    )
+    options = client_config_of(root).options()
+    del options["deadline_ms"]
+    until = time.monotonic() + 20
+    with Admin(Kind.BROKERS, addresses_of(broker.bootstrap), **options) as admin:
+        while any(one.error_code for topic in admin.ask(request, version=8).topics for one in topic.partitions):
+            assert time.monotonic() < until
+            time.sleep(0.05)
 
 
 def grant(broker: OneBroker, root: str, verb: str, rights: Sequence[Right], how: str = "ALLOW") -> None:
