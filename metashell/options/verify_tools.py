@@ -75,7 +75,8 @@ VERIFY = CommandSpec(
         (
             "EXIT STATUS",
             "0  nothing was found; with --start-safe: Kafka would start and lose nothing\n"
-            "1  there are findings, errors or warnings; Kafka would not start, or would lose something, or this cannot be determined\n"
+            "1  there are findings, errors or warnings; with --digest: errors, or digests that differ; Kafka would not start, or would lose\n"
+            "   something, or this cannot be determined\n"
             "2  the command line is wrong",
         ),
     ),
