@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from metashell.image import MetadataImage
     from metashell.shell.context import Context
 
-Counts = dict[Check, int]
+Counts = dict["Check", int]
 
 
 class HealthChange(NamedTuple):
