@@ -195,7 +195,7 @@ def named_paths(spec: CommandSpec, values: SimpleNamespace) -> None:
             continue
         paths = []
         for word in (found,) if isinstance(found, str) else found:
-            named = None if word[:1] != "@" else _named(word)
+            named = None if word[:1] != "@" else _named(word, getattr(values, "settings", None))
             if named is None or named.snapshot is not None:
                 paths.append(word if named is None else named.snapshot)
             elif "bootstrap_controller" in vars(values) and not isinstance(found, str):
@@ -211,16 +211,16 @@ def path_of(word: str) -> str:
     """The path that a word names: itself, or what the settings have for `@NAME`. Errors: UsageError for a quorum."""
     if word[:1] != "@":
         return word
-    named = _named(word)
+    named = _named(word, None)
     if named.snapshot is None:
         raise _live_only(word)
     return str(named.snapshot)
 
 
-def _named(word: str) -> SimpleNamespace:
+def _named(word: str, settings: str | None) -> SimpleNamespace:
     from metashell.cli.common import chosen_settings
 
-    named = source_of(word, chosen_settings("metashell"), "")
+    named = source_of(word, chosen_settings("metashell", settings), "")
     if named.demo:
         from metashell.demo import demo_directory
 

@@ -5,6 +5,7 @@ A module has its command as `main`, or one named behind a colon.
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "shell": ("kafka_shell", "look at the metadata of a Kafka cluster as a tree of files"),
+    "health": ("health", "say what is wrong with a cluster, why, and what to do next"),
     "status": ("shell_commands:status", "show what was read from a directory, a file or a quorum, and what is wrong in it"),
     "ls": ("shell_commands:ls", "list directories of the metadata tree of a source"),
     "cat": ("shell_commands:cat", "print values of the metadata tree of a source"),

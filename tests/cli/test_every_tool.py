@@ -27,6 +27,7 @@ CHECKPOINT = os.path.join(DEMO, "__cluster_metadata-0", "00000000000000000329-00
 ANSWERS = {
     "metashell": [["--help"], ["--version"], ["shell", "--version"]],
     "kafka-shell": [["--demo", "ls", "/"], ["--demo", "ls", "/", "-o", "json"], ["--demo", "find", "/"], ["--version"]],
+    "metashell-health": [[DEMO], ["--demo", "-o", "json"], ["--list"], ["--help"]],
     "metashell-status": [[DEMO], [DEMO, "-o", "json"], ["--help"]],
     "metashell-ls": [[DEMO, "-l", "/image"], ["--help"]],
     "metashell-cat": [["--demo", "/image/cluster/brokers/4"], ["--help"]],
@@ -88,6 +89,7 @@ ANSWERS = {
 MISSING = {
     "metashell": [["shell", "-s", "{path}"], ["sql", "select 1 from topic", "{path}"]],
     "kafka-shell": [["-s", "{path}", "ls"], ["{path}", "ls"], ["{path}"], ["-C", "127.0.0.1:1", "-c", "{path}"]],
+    "metashell-health": [["{path}"]],
     "metashell-status": [["{path}"], ["-s", "{path}"]],
     "metashell-ls": [["{path}", "/image"]],
     "metashell-cat": [["{path}", "/image/cluster/brokers/4"]],
