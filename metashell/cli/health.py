@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from metashell.cli.common import STATUS_OK, chosen_settings, declared_tool
+from metashell.cli.common import STATUS_OK, declared_tool
 from metashell.errors import PathError, UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ def _health(values: SimpleNamespace) -> int:
 
     if values.list:
         return _list(values)
-    _take_named_sources(values)
     if not (values.sources or values.config or values.bootstrap_controller or values.bootstrap_server):
         raise UsageError("name a directory, a server.properties (-c), controllers (-C) or brokers (-b), or try --demo")
     with shown_while("gathering facts"):
@@ -33,29 +32,6 @@ def _health(values: SimpleNamespace) -> int:
     run(context, values)
     context.out.flush()
     return context.status
-
-
-def _take_named_sources(values: SimpleNamespace) -> None:
-    """Put what `@NAME` and --demo stand for in the place of the words."""
-    from metashell.cli.lifting import source_of
-
-    sources = []
-    if any(source[:1] == "@" for source in values.sources):
-        settings = chosen_settings(NAME, values.settings)
-        for source in values.sources:
-            if source[:1] != "@":
-                sources.append(source)
-                continue
-            named = source_of(source, settings, "SOURCE")
-            sources += [named.snapshot] if named.snapshot else []
-            values.demo = values.demo or named.demo
-            for name in ("bootstrap_controller", "bootstrap_server", "command_config", "address_map", "timeout"):
-                setattr(values, name, getattr(values, name) or getattr(named, name))
-        values.sources = sources
-    if values.demo:
-        from metashell.demo import demo_directory
-
-        values.sources = [*values.sources, demo_directory()]
 
 
 def gather_facts(values: SimpleNamespace) -> Facts:
