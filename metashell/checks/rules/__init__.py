@@ -3,10 +3,35 @@
 from metashell.checks.rules import (
     acls,
     brokers,
+    disks,
+    elections,
     features,
+    incarnations,
+    lint,
     metadata,
+    migration,
     partitions,
     quorum,
+    registrations,
+    throttles,
+    transactions,
+    voters,
 )
 
-__all__ = ["acls", "brokers", "features", "metadata", "partitions", "quorum"]
+__all__ = [
+    "acls",
+    "brokers",
+    "disks",
+    "elections",
+    "features",
+    "incarnations",
+    "lint",
+    "metadata",
+    "migration",
+    "partitions",
+    "quorum",
+    "registrations",
+    "throttles",
+    "transactions",
+    "voters",
+]
