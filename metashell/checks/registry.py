@@ -34,6 +34,12 @@ def all_checks() -> tuple[Check, ...]:
     return tuple(sorted(_CHECKS.values(), key=lambda one: one.severity != BAD))
 
 
+def check_of(id: str) -> Check:
+    """The check with an id. Errors: KeyError."""
+    all_checks()
+    return _CHECKS[id]
+
+
 def judge(facts: Facts, ids: Collection[str] | None = None) -> Verdict:
     """Run all checks, or those with these ids, on the facts."""
     findings, not_run, ran = [], [], 0

@@ -11,12 +11,11 @@ from metashell.checks.facts import IMAGE
 from metashell.checks.model import UNUSUAL, Evidence, Found
 from metashell.checks.past import evidence_of, settings_since
 from metashell.checks.registry import check
-from metashell.codec.config_types import BROKER_RESOURCE, TOPIC_RESOURCE
+from metashell.codec.config_types import BROKER_RESOURCE, THROTTLE_RATES, THROTTLED_REPLICAS, TOPIC_RESOURCE
 
 if TYPE_CHECKING:
     from metashell.checks.facts import Facts
 
-SIDES: Final = ("leader", "follower")
 ALTER_DIRS: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
 _GB: Final = 10**9
 _TINY_RATE: Final = 1024
@@ -28,21 +27,14 @@ Configs = Mapping[tuple[int, str], Mapping[str, str]]
 """What commands have set, by resource type and name."""
 
 
-def rate_key(side: str) -> str:
-    return f"{side}.replication.throttled.rate"
-
-
-def replicas_key(side: str) -> str:
-    return f"{side}.replication.throttled.replicas"
-
-
 class Throttled(NamedTuple):
-    """What holds back the copies of one side (`leader`, `follower`): topics with throttled replicas, and rates by broker, B/s.
+    """What holds back the copies that leaders send, or that followers take: topics with throttled replicas, and rates by broker, B/s.
 
-    The broker with the empty name stands for all that have no rate of their own.
+    Shape: `rate_key` and `replicas_key` are the settings; the broker with the empty name stands for all that have no rate of their own.
     """
 
-    side: str
+    rate_key: str
+    replicas_key: str
     topics: tuple[str, ...]
     rates: dict[str, int]
 
@@ -50,24 +42,20 @@ class Throttled(NamedTuple):
 def throttled(configs: Configs) -> list[Throttled]:
     """The throttles that are in force: a rate without throttled replicas holds nothing back, nor the reverse."""
     found = []
-    for side in SIDES:
-        lists = {
-            name: config[key]
-            for (type, name), config in configs.items()
-            if type == TOPIC_RESOURCE and (key := replicas_key(side)) in config
-        }
+    for rate_key, replicas_key in zip(THROTTLE_RATES, THROTTLED_REPLICAS, strict=True):
         rates = {
             name: int(text)
             for (type, name), config in configs.items()
-            if type == BROKER_RESOURCE and (text := config.get(rate_key(side), "").strip()).isascii() and text.isdigit()
+            if type == BROKER_RESOURCE and (text := config.get(rate_key, "").strip()).isascii() and text.isdigit()
         }
-        topics = {name: _brokers_of(text) for name, text in lists.items() if text.strip()}
+        lists = {name: config.get(replicas_key, "") for (type, name), config in configs.items() if type == TOPIC_RESOURCE}
+        topics = {name: ids for name, text in lists.items() if (ids := _brokers_of(text))}
         if "" not in rates:
             topics = {name: ids for name, ids in topics.items() if rates and ("*" in ids or ids & rates.keys())}
             named = set().union(*topics.values()) if topics else set()
             rates = {name: rate for name, rate in rates.items() if "*" in named or name in named}
         if topics and rates:
-            found.append(Throttled(side, tuple(sorted(topics)), rates))
+            found.append(Throttled(rate_key, replicas_key, tuple(sorted(topics)), rates))
     return found
 
 
@@ -123,8 +111,8 @@ def left_throttles(facts: Facts) -> Iterator[Found]:
 def _since(facts: Facts, found: list[Throttled]) -> tuple[Evidence, ...]:
     """The first of the settings that are in force."""
     since = settings_since(facts.events)
-    keys = [(BROKER_RESOURCE, name, rate_key(one.side)) for one in found for name in one.rates]
-    keys += [(TOPIC_RESOURCE, name, replicas_key(one.side)) for one in found for name in one.topics]
+    keys = [(BROKER_RESOURCE, name, one.rate_key) for one in found for name in one.rates]
+    keys += [(TOPIC_RESOURCE, name, one.replicas_key) for one in found for name in one.topics]
     known = [since[key] for key in keys if key in since]
     return evidence_of(min(known, key=lambda event: event.offset)) if known else ()
 
