@@ -231,7 +231,8 @@ class Replica(NamedTuple):
 class QuorumAnswers:
     """What a live quorum said: the leader's description where one answered, and the probes of each address.
 
-    `leader_id` is None where nobody leads, as far as the survivors say. `lag_after_ms` is how long a replica may lag.
+    `leader_id` is None where nobody leads, as far as the survivors say; `trouble` is why nobody could be asked. `lag_after_ms` is how long
+    a replica may lag.
     """
 
     leader_id: int | None = None
@@ -325,4 +326,6 @@ class Facts:
             DISKS: any(broker.directories is not None for broker in self.brokers),
             TRANSACTIONS: any(broker.transactions is not None for broker in self.brokers),
         }
+        if need == QUORUM and self.quorum is not None:
+            return self.quorum.trouble
         return "" if there[need] else _MISSING[need]

@@ -102,7 +102,7 @@ def clear_all_throttles(work: Work) -> None:
 
 def left_throttle_lines(work: Work) -> list[str]:
     """What the rulebook says of throttles where no partition is being moved; nothing where there are none."""
-    from metashell.checks.registry import check_of
+    from metashell.checks.registry import CHECKS
     from metashell.checks.rules.throttles import throttle_words, throttled
 
     try:
@@ -112,7 +112,7 @@ def left_throttle_lines(work: Work) -> list[str]:
     found = throttled({(one.kind, one.name): values for one, values in present.items()})
     if not found:
         return [f"whether replication is throttled is not known of {', '.join(map(str, unread))}"] if unread else []
-    check = check_of("left_throttles")
+    check = CHECKS["left_throttles"]
     what, time = throttle_words(found)
     return [f"{check.severity}: {check.words}: {what}; {time}", f"next: {check.step}"]
 

@@ -11,6 +11,7 @@ from metashell.options.completion_tools import COMPLETION
 from metashell.options.dictionary_tools import TABLES
 from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
 from metashell.options.group_tools import GROUPS
+from metashell.options.health_tools import HEALTH
 from metashell.options.kafka_admin_tools import KAFKA_CLUSTER, KAFKA_FEATURES, KAFKA_METADATA_QUORUM
 from metashell.options.lake_tools import LAKE
 from metashell.options.quota_tools import QUOTAS
@@ -49,6 +50,7 @@ TOOLS: dict[str, CommandSpec] = {
     for spec in (
         METASHELL,
         KAFKA_SHELL,
+        HEALTH,
         DUMP_LOG,
         KAFKA_METADATA_SHELL,
         KAFKA_DUMP_LOG,

@@ -2,6 +2,7 @@
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "shell": ("kafka_shell", "look at the metadata of a Kafka cluster as a tree of files"),
+    "health": ("health", "say what is wrong with a cluster, why, and what to do next"),
     "dump-log": ("dump_log", "print the batches and records of Kafka's logs and checkpoints as JSON lines"),
     "verify": ("verify", "check what Kafka left on disk: checksums, offsets, epochs, indexes, checkpoints"),
     "bundle": ("bundle", "pack a metadata log for a colleague or a ticket, without its secrets"),

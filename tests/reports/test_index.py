@@ -61,7 +61,7 @@ def test_what_is_wrong_is_what_health_says_and_as_of_when() -> None:
 
 def test_the_reports_and_health_agree_on_what_is_open() -> None:
     (cluster,) = judged().clusters
-    counts = {finding.kind.name: finding.count for finding, _ in cluster.findings}
+    counts = {finding.check.id: finding.count for finding, _ in cluster.findings}
     opened = [row for row in answers()["under_replicated"].to_pylist() if row["ended_by"] == "open"]
     leaderless = [row for row in answers()["unclean_elections"].to_pylist() if row["is_open"]]
     fenced = [row["subject"] for row in answers()["timeline"].to_pylist() if row["is_open"] and row["event"] == "fenced"]
