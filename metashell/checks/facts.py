@@ -76,6 +76,20 @@ class LogEvent(NamedTuple):
     record: Any
 
 
+class ReplacedDisk(NamedTuple):
+    """A broker that registered without log directories that it had, and with new ones. Units: Unix ms.
+
+    Shape: `offset` is that of the registration; `alone` are the partitions (topic id, id) of which its replica in such a directory was
+    the only one in sync just before: nobody else has all that they held.
+    """
+
+    broker: int
+    offset: int
+    timestamp_ms: int
+    gone: frozenset[bytes]
+    alone: tuple[tuple[bytes, int], ...]
+
+
 class CheckpointFacts(NamedTuple):
     """A snapshot file; `trouble` says why it is not whole, empty where it is."""
 
@@ -283,6 +297,7 @@ class Facts:
     quorum: QuorumAnswers | None = None
     brokers: tuple[BrokerAnswers, ...] = ()
     events: tuple[LogEvent, ...] = ()
+    replaced: tuple[ReplacedDisk, ...] = ()
     release: Release = NEWEST_RELEASE
     holes: tuple[str, ...] = ()
     told: frozenset[str] | None = None

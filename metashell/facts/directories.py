@@ -11,6 +11,7 @@ from metashell.checks.health import Health
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.errors import MetashellError
 from metashell.facts.events import read_events
+from metashell.facts.replaced import replaced_disks
 from metashell.image import load_image
 from metashell.log.directory import MetadataDirectory
 from metashell.log.directory_source import DirectorySource
@@ -48,6 +49,7 @@ def gather_directories(paths: Iterable[str], *, max_decompressed: int = MAX_DECO
         health=health,
         directories=directories,
         events=() if newest is None else newest.events,
+        replaced=() if newest is None else replaced_disks(newest.path, newest.events),
         now_ms=-1 if newest is None else newest.last_timestamp_ms,
     )
 
