@@ -100,6 +100,16 @@ class CheckpointFacts(NamedTuple):
     trouble: str = ""
 
 
+class TopicNote(NamedTuple):
+    """What the log says of one topic id: its name, where it was created (-1 where only a checkpoint has it) and removed. Units: Unix ms."""
+
+    name: str
+    offset: int = -1
+    timestamp_ms: int = -1
+    removed_offset: int = -1
+    removed_ms: int = -1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataLog:
     """The metadata log of one directory: where it begins and ends, who led, and the small files beside it.
@@ -107,7 +117,7 @@ class MetadataLog:
     Shape: `start_offset` is that of the first segment, `end_offset` exclusive; both 0 where there is none. `image` is None where it could
     not be made, which `trouble` explains. `quorum_note` and `epochs` are None where the file is missing, a reason where it cannot be read.
     `last_leader` is (id, epoch) of the last LeaderChange. `voter_sets` are those that the log (not a checkpoint) names, each with
-    offset and time. Units: Unix ms.
+    offset and time. `topics` has the topics of which a directory lies on the same node, by id, and others of their names. Units: Unix ms.
     """
 
     path: str
@@ -123,6 +133,7 @@ class MetadataLog:
     checkpoints: tuple[CheckpointFacts, ...] = ()
     voter_sets: tuple[tuple[int, int, VoterSet], ...] = ()
     events: tuple[LogEvent, ...] = ()
+    topics: Mapping[bytes, TopicNote] = field(default_factory=dict)
 
 
 class PartitionDirectory(NamedTuple):
@@ -144,6 +155,7 @@ class LogDirectory:
 
     Shape: `identity` is None where there is no meta.properties (an empty or missing directory), a reason where it cannot be read;
     `state` is `present`, `missing` or `not_a_directory`. `node` groups the directories of one node: a number the gatherer gives them.
+    With `is_alone` only its metadata log was named and nothing else of it was looked at.
     """
 
     path: str
@@ -152,6 +164,7 @@ class LogDirectory:
     metadata: MetadataLog | None = None
     partitions: tuple[PartitionDirectory, ...] = ()
     is_empty: bool = False
+    is_alone: bool = False
     node: int = 0
     free_bytes: int | None = None
     total_bytes: int | None = None

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.admin.admin import Admin
-    from metashell.admin.errors import AdminError
-    from metashell.client.errors import ConnectError
     from metashell.cli.advice import Advice
+    from metashell.client.errors import ConnectError
     from metashell.errors import MetashellError
     from metashell.image import MetadataImage
     from metashell.live.attach import LiveSource

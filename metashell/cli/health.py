@@ -38,19 +38,19 @@ def gather_facts(values: SimpleNamespace) -> Facts:
     """The facts of every source of the command line. Errors: PathError for one that is not there."""
     from dataclasses import replace
 
-    from metashell.codec.releases import RELEASES
-    from metashell.facts import gather_directories
+    from metashell.codec.releases import NEWEST_RELEASE, RELEASES
+    from metashell.facts import gather
 
     for path in values.sources:
         if not os.path.exists(path):
             raise PathError(f"{path}: No such file or directory", path)
     directories = [path for path in values.sources if os.path.isdir(path)]
-    facts = gather_directories(directories, max_decompressed=values.max_decompressed)
+    release = next((one for one in RELEASES if one.name == values.release), NEWEST_RELEASE)
+    facts = gather(directories, values.config or (), release=release, max_decompressed=values.max_decompressed)
     for path in values.sources:
         if not os.path.isdir(path):
             facts = _with_image(facts, _image_of_file(path, values.max_decompressed))
-    release = next((one for one in RELEASES if one.name == values.release), facts.release)
-    return replace(facts, release=release, label=", ".join(values.sources))
+    return replace(facts, label=", ".join(values.sources))
 
 
 def _image_of_file(path: str, max_decompressed: int) -> MetadataImage:

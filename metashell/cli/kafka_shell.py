@@ -157,9 +157,9 @@ def _noted_election(path: str) -> Leader | None:
 
 def _gathered(path: str, max_decompressed: int) -> Facts:
     """The facts of the node's directories beside the image, which commands have."""
-    from metashell.facts import gather_directories
+    from metashell.facts import gather
 
-    return gather_directories([path], max_decompressed=max_decompressed)
+    return gather([path], max_decompressed=max_decompressed)
 
 
 def _run_on_quorum(values: SimpleNamespace) -> int:

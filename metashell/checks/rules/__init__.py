@@ -1,13 +1,16 @@
 """The rules, one file a subject. Importing this package registers them."""
 
 # ruff: noqa: F401
-
 from metashell.checks.rules import (
     acls,
     brokers,
+    checkpoints,
+    configuration,
     disks,
+    election,
     elections,
     features,
+    identity,
     incarnations,
     lint,
     metadata,
@@ -16,6 +19,7 @@ from metashell.checks.rules import (
     probes,
     quorum,
     registrations,
+    strays,
     throttles,
     transactions,
     voters,
