@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from metashell.checks.facts import QuorumAnswers
     from metashell.checks.facts import Replica as ReplicaFacts
     from metashell.cli.new_controller import NewController
+    from metashell.cli.quorum_gate import FreshQuorum
     from metashell.values import ReplicaKey
 
 COLUMNS = ("id", "role", "log_end_offset", "lag", "fetched_ms_ago", "caught_up_ms_ago", "reached", "directory_id", "endpoints")
@@ -120,22 +121,30 @@ def _probes(quorum: QuorumAnswers) -> Iterator[dict[str, object]]:
 def add_controller(work: Work) -> None:
     """Make a controller that follows a voter."""
     from metashell.admin.quorum import add_voter, describe_quorum
-    from metashell.cli.quorum_health import majority
+    from metashell.cli.quorum_gate import fresh_quorum, majority
     from metashell.errors import MetashellError
 
     key, endpoints, cluster_id = _new_controller(work)
-    quorum = describe_quorum(work.admin)
+    fresh = fresh_quorum(work.admin)
+    quorum = fresh.quorum
     if cluster_id not in (None, work.admin.cluster_id):
         raise MetashellError(f"{_text(key)}: it was formatted for another cluster, {cluster_id}; this one is {work.admin.cluster_id}")
     _refuse_static(work, quorum)
     _refuse_known(quorum, key)
     follower = next((observer for observer in quorum.observers if _is(observer, key)), None)
     count = len(quorum.voters) + 1
-    if follower is None and not work.values.force:
+    is_following = follower is not None and fresh.is_present(follower)
+    if not is_following and not work.values.force:
+        how = "it does not follow the quorum yet" if follower is None else "it has stopped to fetch"
         raise MetashellError(
-            f"{_text(key)}: it does not follow the quorum yet, so with its vote {majority(count)} of {count} would have to be there: "
+            f"{_text(key)}: {how}, so with its vote {majority(count)} of {count} would have to be there: "
             "start it first, with controller.quorum.bootstrap.servers. --force adds it all the same"
         )
+    if (there := is_following + sum(map(fresh.counts, quorum.voters))) < majority(count):
+        text = f"{_text(key)}: of the {count} voters that there would be, {there} fetch and have everything, which is no majority"
+        if not work.values.force:
+            raise MetashellError(f"{text}: the quorum would stop. Bring the others back first; --force adds it all the same")
+        work.note(f"--force: {text}")
     fields: dict[str, object] = {
         "type": "controller",
         "id": key.id,
@@ -239,32 +248,34 @@ def _endpoint(text: str) -> Endpoint:
 
 def remove_controller(work: Work) -> None:
     """Take a voter's vote away."""
-    from metashell.admin.quorum import describe_quorum, remove_voter
-    from metashell.cli.quorum_health import is_silent, majority, spare_of
+    from metashell.admin.quorum import remove_voter
+    from metashell.cli.quorum_gate import fresh_quorum, majority
     from metashell.errors import MetashellError
     from metashell.values import ReplicaKey
 
     values = work.values
-    quorum = describe_quorum(work.admin)
+    fresh = fresh_quorum(work.admin)
+    quorum = fresh.quorum
     _refuse_static(work, quorum)
     if values.unregister:
         _refuse_old_level(work)
     directory_id = None if values.directory_id is None else _uuid(values.directory_id)
-    voter, left = _without(quorum, values.id, directory_id, is_forced=values.force)
-    spare = spare_of(quorum, left)
+    voter, left = _without(fresh, values.id, directory_id, is_forced=values.force)
+    spare = fresh.spare(left)
     warnings = [f"{len(left)} voters remain, of which {max(spare, 0)} may fail"]
     if spare < 0:
         warnings.append("those that are caught up are no majority: the quorum will stop")
+    warnings += [f"{_named(other)} does not fetch" for other in left if not fresh.is_present(other)]
     if voter.id == quorum.leader_id:
         warnings.append("it is the active controller: another one takes over")
-    if values.unregister and not is_silent(quorum, voter):
+    if values.unregister and fresh.is_present(voter):
         warnings.append(_REGISTERS_AGAIN)
     work.confirm(*warnings, question=f"Remove {_named(voter)} from the voters?")
     result = "would be removed" if work.is_dry else "removed"
     if not work.is_dry:
         # A voter may have failed, or gone, while the question was open.
-        now = describe_quorum(work.admin)
-        if spare_of(now, _without(now, voter.id, voter.directory_id, is_forced=values.force)[1]) < spare and not values.force:
+        now = fresh if values.yes else fresh_quorum(work.admin)
+        if now.spare(_without(now, voter.id, voter.directory_id, is_forced=values.force)[1]) < spare and not values.force:
             raise MetashellError("nothing was changed: fewer voters are caught up than when you were asked; look again")
         assert voter.directory_id is not None, "voters of a dynamic quorum have one"
         with work.looking_after(lambda: _voters_now(work)):
@@ -281,13 +292,13 @@ def remove_controller(work: Work) -> None:
 
 def unregister_controller(work: Work) -> None:
     """Remove a controller's registration."""
-    from metashell.admin.quorum import describe_quorum
-    from metashell.cli.quorum_health import is_silent
+    from metashell.cli.quorum_gate import fresh_quorum
     from metashell.errors import MetashellError
 
     values = work.values
     name = f"controller {values.id}"
-    quorum = describe_quorum(work.admin)
+    fresh = fresh_quorum(work.admin)
+    quorum = fresh.quorum
     _refuse_old_level(work)
     if values.id == quorum.leader_id:
         raise MetashellError(f"{name}: it is the active controller, which cannot be unregistered: stop it, so that another one leads")
@@ -295,7 +306,7 @@ def unregister_controller(work: Work) -> None:
     warnings = []
     if any(voter.id == values.id for voter in quorum.voters):
         warnings.append(f"it votes until it is removed (metashell quorum remove-controller {values.id})")
-    if any(replica.id == values.id and not is_silent(quorum, replica) for replica in (*quorum.voters, *quorum.observers)):
+    if any(replica.id == values.id and fresh.is_present(replica) for replica in (*quorum.voters, *quorum.observers)):
         warnings.append(_REGISTERS_AGAIN)
     if warnings and not values.force:
         raise MetashellError(f"{name}: {'; '.join(warnings)}. --force unregisters it all the same")
@@ -352,19 +363,21 @@ def _registered_now(work: Work, id: int) -> str:
     return f"controller {id} {'is' if any(node.id == id for node in work.admin.nodes()) else 'is not'} registered"
 
 
-def _without(quorum: QuorumDescription, id: int, directory_id: bytes | None, *, is_forced: bool) -> tuple[Replica, list[Replica]]:
+def _without(fresh: FreshQuorum, id: int, directory_id: bytes | None, *, is_forced: bool) -> tuple[Replica, list[Replica]]:
     """The voter that is meant, and those that remain. Errors: MetashellError where these could not go on."""
-    from metashell.cli.quorum_health import majority, spare_of
+    from metashell.cli.quorum_gate import majority
     from metashell.errors import MetashellError
 
-    voter = _voter(quorum, id, directory_id)
-    left = [other for other in quorum.voters if other is not voter]
+    voter = _voter(fresh.quorum, id, directory_id)
+    left = [other for other in fresh.quorum.voters if other is not voter]
     if not left:
         raise MetashellError(f"{_named(voter)}: it is the only voter: a quorum has at least one")
-    spare = spare_of(quorum, left)
+    spare = fresh.spare(left)
     if spare < 0 and not is_forced:
+        silent = ", ".join(str(other.id) for other in left if not fresh.is_present(other))
         raise MetashellError(
-            f"{_named(voter)}: of the {len(left)} voters that remain {spare + majority(len(left))} are caught up, which is no majority: "
+            f"{_named(voter)}: of the {len(left)} voters that remain {spare + majority(len(left))} fetch and are caught up, which is no "
+            f"majority{f' ({silent} did not fetch while this was looked at)' if silent else ''}: "
             "the quorum would stop. Bring the others back first; --force removes it all the same"
         )
     return voter, left

@@ -24,8 +24,7 @@ def _list(work: Work) -> None:
 
     patterns, filters = work.values.patterns, _filters(work)
     health, errors = health_of(work, whole=bool(filters))
-    for error in errors:
-        work.fail(f"not seen: {error}")
+    work.miss(*map(str, errors))
     topics = [
         topic
         for topic in sorted(health.image.topics, key=lambda topic: topic.name)
@@ -57,7 +56,7 @@ def _shown_by(health: Health, topic: TopicImage, partition: PartitionRegistratio
     from metashell.checks.partitions import topic_command_filters
 
     active = health.judge_of(topic).active
-    return not filters or not set(filters).isdisjoint(topic_command_filters(partition, health.min_isr_of(topic), active))
+    return not filters or not set(filters).isdisjoint(topic_command_filters(partition, health.min_isr_of(topic.name), active))
 
 
 def _row(topic: TopicImage, health: Health) -> dict[str, object]:
@@ -121,7 +120,7 @@ def _partition_row(health: Health, topic: TopicImage, id: int, partition: Partit
         "elr": list(partition.elr),
         "last_known_elr": list(partition.last_known_elr),
         "offline_replicas": [replica for replica in partition.replicas if replica not in judge.active],
-        "min_isr": health.min_isr_of(topic),
+        "min_isr": health.min_isr_of(topic.name),
         "problems": [name for name in _PROBLEMS if bits & BITS[name]],
     }
 

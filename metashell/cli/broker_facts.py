@@ -101,16 +101,17 @@ def view_of(
     from metashell.admin.reassign import list_reassignments
     from metashell.admin.session import FENCED_FROM
     from metashell.admin.topics import describe_topics, list_topics
+    from metashell.admin.view import unseen_topics
     from metashell.checks import Health
     from metashell.codec.api_keys import DESCRIBE_CLUSTER
 
     names_fenced = admin.ranges().get(DESCRIBE_CLUSTER, (0, 0))[1] >= FENCED_FROM
     nodes = describe_cluster(admin, fenced=names_fenced).nodes
     topics, errors = list_topics(admin) if names is None else describe_topics(admin, sorted(set(names)))
-    holes = []
+    holes = unseen_topics(admin, {topic.name for topic in topics}) if names is None else []
     moves: Mapping[Place, Moving] = {}
-    if quorum is not None and quorum.trouble:
-        holes.append("reassignments: no controller answers")
+    if quorum is not None and quorum.leader_id is None:
+        holes.append("reassignments: brokers ask a controller for them, and none answers")
     else:
         try:
             moves = list_reassignments(quick)
@@ -154,17 +155,23 @@ def ask_through_brokers(named: SimpleNamespace, lag_after_ms: int) -> QuorumAnsw
     from dataclasses import replace
     from types import SimpleNamespace
 
+    from metashell.admin.errors import AdminError
     from metashell.admin.quorum import describe_quorum_answer
-    from metashell.checks.facts import QuorumAnswers
+    from metashell.checks.facts import Probe, QuorumAnswers
     from metashell.cli.named_cluster import open_admin
+    from metashell.client.errors import ConnectError
     from metashell.live.probes import described
 
     timed = SimpleNamespace(**{**vars(named), "timeout": _quick_s(named)})
     try:
         with open_admin(timed) as admin:
             return replace(QuorumAnswers(**described(describe_quorum_answer(admin))), lag_after_ms=lag_after_ms)
-    except MetashellError as error:
-        return QuorumAnswers(trouble=f"the brokers do not tell of the quorum: {error}", lag_after_ms=lag_after_ms)
+    except AdminError as error:
+        return QuorumAnswers(trouble=f"the quorum: {error}", lag_after_ms=lag_after_ms)
+    except ConnectError as error:
+        # A broker that has lost the controllers waits for them; that it answers itself is found out by what else it is asked.
+        probes = tuple(Probe(str(address), "no_controller", f"broker: {reason}", source="typed") for address, reason in error.attempts)
+        return QuorumAnswers(probes=probes, lag_after_ms=lag_after_ms)
 
 
 def _quick_s(named: SimpleNamespace) -> int:

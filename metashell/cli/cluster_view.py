@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from metashell.admin.brokers import Broker
 from metashell.admin.errors import AdminError
 from metashell.admin.topics import Partition, Topic, describe_topics, list_topics
+from metashell.admin.view import unseen_topics
 from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__sha
 def all_topics(work: Work) -> list[Topic]:
     """Every topic, ordered by name. Errors: MetashellError."""
     if not work.asks_controllers:
-        return list_topics(work.admin)[0]
+        topics = list_topics(work.admin)[0]
+        work.miss(*unseen_topics(work.admin, {topic.name for topic in topics}))
+        return topics
     image = work.image()
     up = _up(image)
     return sorted((_topic(topic, up) for topic in image.topics), key=lambda topic: topic.name)
@@ -105,8 +108,7 @@ def health_of(work: Work, names: Iterable[str] | None = None, *, whole: bool = F
         return health, [AdminError(UNKNOWN_TOPIC_OR_PARTITION, None, name) for name in missing]
     with open_admin(SimpleNamespace(**{**vars(cluster_of(work.values)), "timeout": QUICK_S})) as quick:
         view = view_of(work.admin, quick, names=names, whole=whole)
-    for hole in view.holes:
-        work.fail(f"not seen: {hole}")
+    work.miss(*view.holes)
     return view.health, view.errors
 
 

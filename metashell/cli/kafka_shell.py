@@ -26,10 +26,11 @@ NAME = "kafka-shell"
 GROUP_LOGS = "__consumer_offsets-"
 
 
-def run(words: list[str]) -> int:
-    """Open the source and run the commands that the command line asks for."""
-    from metashell.cli.lifting import choose_source, lift_options, name_source, needs_settings
+def run(words: list[str], name: str = NAME) -> int:
+    """Open the source and run the commands that the command line asks for; `name` is what messages begin with."""
+    from metashell.cli.lifting import lift_options
     from metashell.cli.loading import is_prompt
+    from metashell.cli.sources import choose_source, name_source, needs_settings
     from metashell.options.shell_tools import KAFKA_SHELL
 
     values = parsed(KAFKA_SHELL, words)
@@ -39,7 +40,8 @@ def run(words: list[str]) -> int:
     if values is None:
         return STATUS_OK
     if values.settings or is_prompt(values.command) or needs_settings(values):
-        values.settings = chosen_settings(NAME, values.settings)
+        values.settings = chosen_settings(name, values.settings)
+    values.name = name
     choose_source(values, values.settings, os.environ)
     return _run_on_source(values)
 
@@ -74,7 +76,7 @@ def _run_on_source(values: SimpleNamespace) -> int:
             loaded = load(_path(values), certain_only=values.certain_only, max_decompressed=values.max_decompressed)
     except MetashellError as error:
         raise _with_groups(error, _path(values)) from None
-    report_faults(NAME, loaded, verbose=values.verbose)
+    report_faults(values.name, loaded, verbose=values.verbose)
     groups = _groups_beside(loaded, values) if loaded.kind == "directory" else None
     context = _context(loaded, values, groups)
     context.past = past_of_path(loaded.path, values.max_decompressed)
@@ -104,7 +106,7 @@ def _run_on_past(values: SimpleNamespace) -> int:
     past = past_of_path(path, values.max_decompressed)
     image = EMPTY_IMAGE if values.at is None else image_of_moment(past(), values.at)
     loaded = Loaded(path=path, kind="directory" if os.path.isdir(path) else image.provenance.source_kind, image=image)
-    report_faults(NAME, loaded, verbose=values.verbose and values.at is not None)
+    report_faults(values.name, loaded, verbose=values.verbose and values.at is not None)
     context = _context(loaded, values)
     context.past = past
     context.other_past = other_past(values)
@@ -155,9 +157,9 @@ def _noted_election(path: str) -> Leader | None:
 
 def _gathered(path: str, max_decompressed: int) -> Facts:
     """The facts of the node's directories beside the image, which commands have."""
-    from metashell.facts import gather_directories
+    from metashell.facts import gather
 
-    return gather_directories([path], max_decompressed=max_decompressed)
+    return gather([path], max_decompressed=max_decompressed)
 
 
 def _run_on_quorum(values: SimpleNamespace) -> int:
@@ -179,7 +181,7 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
     with followed as source, closing(KeptQuorum(values, lambda: source.view().image.provenance.end_offset)) as past:
         view = source.view()
         loaded = Loaded(path=source.label, kind=view.image.provenance.source_kind, image=view.image)
-        report_faults(NAME, loaded, verbose=values.verbose)
+        report_faults(values.name, loaded, verbose=values.verbose)
         from metashell.cli.groups_tree import LiveGroups
 
         groups = LiveGroups(values, lambda: source.view().image)
@@ -280,7 +282,7 @@ def _groups_beside(loaded: Loaded, values: SimpleNamespace) -> Groups | None:
         return None
     from metashell.cli.groups_tree import LoggedGroups
 
-    return LoggedGroups(sorted(logs), lambda: loaded.image, NAME, values.max_decompressed)
+    return LoggedGroups(sorted(logs), lambda: loaded.image, values.name, values.max_decompressed)
 
 
 def _context(loaded: Loaded, values: SimpleNamespace, groups: Groups | None = None) -> Context:

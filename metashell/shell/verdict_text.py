@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.amounts import moment_text
+from metashell.checks.model import Found
 from metashell.forms import counted, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from metashell.checks import Evidence, Facts, Finding, Found, Verdict
+    from metashell.checks import Evidence, Facts, Finding, Verdict
     from metashell.forms import Display
 
 _SEVERITY_WIDTH: Final = len("unusual")
@@ -164,14 +165,14 @@ def verdict_row(verdict: Verdict, holes: Sequence[str] = ()) -> dict[str, Any]:
 def rows_of_names(shown: Shown) -> Iterator[dict[str, Any]]:
     """A row for each name, as tables are read: the count is that of all there are, also of those that are not named."""
     check = shown.finding.check
-    for one in shown.found:
+    for one in shown.found or (Found(""),):
         yield {
             "path": "/",
             "type": "health",
             "severity": check.severity,
             "kind": check.id,
             "count": shown.finding.count,
-            "name": shown.paths.get(one.name, one.name),
+            "name": shown.paths.get(one.name, one.name) or None,
             "since": shown.since.get(one.name),
             "cause": one.cause or None,
             "description": check.words,
