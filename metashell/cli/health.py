@@ -50,7 +50,30 @@ def gather_facts(values: SimpleNamespace) -> Facts:
     for path in values.sources:
         if not os.path.isdir(path):
             facts = _with_image(facts, _image_of_file(path, values.max_decompressed))
-    return replace(facts, label=", ".join(values.sources))
+    facts = replace(facts, label=", ".join(values.sources))
+    if values.bootstrap_controller or values.bootstrap_server:
+        facts = _with_live(facts, values)
+    return facts
+
+
+def _with_live(facts: Facts, values: SimpleNamespace) -> Facts:
+    """The facts of disks joined with what a live cluster answers now: its image is the newest."""
+    from dataclasses import replace
+
+    from metashell.cli.live_facts import LAG_MS, gather_live
+
+    live = gather_live(values, LAG_MS if values.lag_after is None else values.lag_after)
+    return replace(
+        facts,
+        health=live.health or facts.health,
+        quorum=live.quorum,
+        brokers=live.brokers,
+        holes=(*facts.holes, *live.holes),
+        not_followed=live.not_followed,
+        now_ms=max(facts.now_ms, live.now_ms),
+        cluster_id=live.cluster_id,
+        label=", ".join(filter(None, (facts.label, live.label))),
+    )
 
 
 def _image_of_file(path: str, max_decompressed: int) -> MetadataImage:
