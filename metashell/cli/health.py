@@ -63,9 +63,13 @@ def _with_live(facts: Facts, values: SimpleNamespace) -> Facts:
     from metashell.cli.live_facts import LAG_MS, gather_live
 
     live = gather_live(values, LAG_MS if values.lag_after is None else values.lag_after)
+    # What brokers tell is a part of what is in the log.
+    is_newest = live.health is not None and (live.told is None or facts.health is None)
     return replace(
         facts,
-        health=live.health or facts.health,
+        health=live.health if is_newest else facts.health,
+        told=live.told if is_newest else None,
+        events=live.events or facts.events,
         quorum=live.quorum,
         brokers=live.brokers,
         holes=(*facts.holes, *live.holes),
@@ -112,6 +116,8 @@ def _context(values: SimpleNamespace, facts: Facts) -> Context:
     )
     context.command = "health"
     context.gathered = lambda: facts
+    if facts.health is not None:
+        context.use_health(facts.health)
     if facts.health is not None and os.path.exists(source):
         context.past = past_of_path(source, values.max_decompressed)
     return context

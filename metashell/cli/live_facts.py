@@ -30,7 +30,8 @@ def named_target(named: SimpleNamespace) -> Target:
     from metashell.cli.attaching import target_of
     from metashell.codec.compression import MAX_DECOMPRESSED
 
-    return target_of(SimpleNamespace(**{"max_decompressed": MAX_DECOMPRESSED, **vars(named)}))
+    given = {"max_decompressed": MAX_DECOMPRESSED, **vars(named)}
+    return target_of(SimpleNamespace(**given | ({"bootstrap_server": None} if named.bootstrap_controller else {})))
 
 
 def ask_quorum(named: SimpleNamespace, lag_after_ms: int = LAG_MS, *, looks_twice: bool = True) -> QuorumAnswers:
@@ -92,13 +93,31 @@ def attached(target: Target) -> LiveSource:
     return attach(target)
 
 
-def gather_live(named: SimpleNamespace, lag_after_ms: int = LAG_MS) -> Facts:
-    """All that controllers (-C) or brokers (-b) tell: the quorum, the image, what brokers say of their disks. Errors: UsageError."""
-    if named.bootstrap_controller:
-        return _of_controllers(named, lag_after_ms)
-    from metashell.cli.broker_facts import of_brokers
+def gather_live(values: SimpleNamespace, lag_after_ms: int = LAG_MS) -> Facts:
+    """All that controllers (-C) and brokers (-b) tell: the quorum, the image, what brokers say of their disks.
 
-    return of_brokers(named, lag_after_ms)
+    Errors: UsageError; MetashellError where brokers were named and none answers.
+    """
+    from dataclasses import replace
+    from types import SimpleNamespace
+
+    from metashell.cli.broker_facts import of_brokers
+    from metashell.cli.named_cluster import cluster_of
+    from metashell.options.administering import TIMEOUT_S
+
+    named = cluster_of(values)
+    named.timeout = named.timeout or TIMEOUT_S
+    told = of_brokers(SimpleNamespace(**{**vars(named), "bootstrap_controller": None}), lag_after_ms) if named.bootstrap_server else None
+    if not named.bootstrap_controller:
+        assert told is not None
+        return told
+    facts = _of_controllers(named, lag_after_ms)
+    if told is None:
+        return facts
+    if facts.health is None:
+        # Who leads nothing still answers what brokers know.
+        facts = replace(facts, health=told.health, told=told.told)
+    return replace(facts, brokers=told.brokers, holes=tuple(dict.fromkeys((*facts.holes, *told.holes))))
 
 
 def _of_controllers(named: SimpleNamespace, lag_after_ms: int) -> Facts:

@@ -158,6 +158,10 @@ class Context:
             self._health = Health(self.image, static_min_isr=usual, voter_ids=self.voter_ids)
         return self._health
 
+    def use_health(self, health: Health) -> None:
+        """Take what was worked out already, by whoever gathered facts of this image."""
+        self._health = health
+
     def facts(self, health: Health | None = None, lag_after_ms: int = 10_000) -> Facts:
         """All that is known of the cluster whose image commands see now."""
         from dataclasses import replace
