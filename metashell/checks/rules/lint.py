@@ -92,7 +92,7 @@ def even_quorum(facts: Facts) -> Iterator[Found]:
 def one_rack(facts: Facts) -> Iterator[Found]:
     brokers = sorted(facts.image.cluster.brokers.items())
     racks = {broker.rack for _, broker in brokers}
-    if len(brokers) > 1 and len(racks) == 1 and None not in racks:
+    if len(brokers) > 1 and len(racks) == 1 and all(racks):
         yield Found(f"{racks.pop()}", f"brokers {', '.join(str(id) for id, _ in brokers)}")
 
 
