@@ -41,7 +41,7 @@ def unsupported_feature(facts: Facts) -> Iterator[Found]:
         for name, level in levels:
             low, high = supported.get(name, (0, 0))
             if not low <= level <= high:
-                yield Found(f"{node}: {level_name(name, level)}, supports {low}-{high}")
+                yield Found(f"{node}: {level_name(name, level)}, supports {low}-{high}", key=("feature", name))
 
 
 @check(
@@ -71,7 +71,7 @@ def holds_upgrade(facts: Facts) -> Iterator[Found]:
                     is_down = node in fenced
                     cause = f"{level_name(feature, level)} at most, others {words}{'; it is fenced' if is_down else ''}"
                     steps = (f"where {node} is gone for good: metashell brokers unregister {fenced[node]}",) if is_down else ()
-                    yield Found(f"{node}: {cause}", steps=steps)
+                    yield Found(f"{node}: {cause}", steps=steps, key=("feature", feature))
 
 
 class LowestMaximum(NamedTuple):
