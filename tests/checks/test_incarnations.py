@@ -62,5 +62,5 @@ def test_a_replaced_disk_is_told_until_its_replicas_are_in_sync() -> None:
     places = (bytes([1] * 16), bytes([33] * 16))
     behind, healed = partition(0, (1, 3), isr=(1,), directories=places), partition(0, (1, 3), directories=places)
     disk = (LOST._replace(alone=()),)
-    assert [name for name, _ in told(facts_of(*records, behind, replaced=disk), "replaced_disk")] == ["broker 3"]
-    assert found(facts_of(*records, healed, replaced=disk), "replaced_disk") == []
+    assert [name for name, _ in told(facts_of(*records, behind, replaced=disk), "other_disk")] == ["broker 3"]
+    assert found(facts_of(*records, healed, replaced=disk), "other_disk") == []

@@ -26,7 +26,7 @@ def test_a_registration_that_nobody_runs_and_that_refuses_an_upgrade_is_bad() ->
     assert [(place.offset, place.timestamp_ms) for place in one.evidence] == [(6, 1_760_000_006_000)]
     assert "start controller 3 once with Kafka 4.3 or later" in one.steps[0]
     assert "metashell quorum unregister-controller 3" in one.steps[1] and "4.4-IV2" in one.steps[1]
-    assert found(facts, "holds_upgrade") == [] and found(facts, "controller_without_vote") == []
+    assert found(facts, "holds_upgrade") == [] and found(facts, "registered_without_vote") == []
 
 
 def test_where_the_level_knows_it_the_registration_can_be_taken_away() -> None:
@@ -38,13 +38,13 @@ def test_where_the_level_knows_it_the_registration_can_be_taken_away() -> None:
 def test_one_that_holds_nothing_back_is_told_and_not_bad() -> None:
     facts = facts_of(*BASE, controller(3))
     assert found(facts, "stale_controller") == []
-    assert [name for name, _ in told(facts, "controller_without_vote")] == ["controller 3"]
+    assert [name for name, _ in told(facts, "registered_without_vote")] == ["controller 3"]
 
 
 def test_one_that_fetches_or_serves_as_broker_is_an_observer_and_quiet() -> None:
     for spare in (controller(3), controller(3, 25)):
         for facts in (facts_of(*BASE, spare, quorum=fetching(3, 11)), facts_of(*BASE, spare, broker(3))):
-            assert found(facts, "stale_controller") == found(facts, "controller_without_vote") == []
+            assert found(facts, "stale_controller") == found(facts, "registered_without_vote") == []
 
 
 def test_a_live_quorum_says_that_it_does_not_fetch() -> None:
@@ -55,7 +55,7 @@ def test_a_live_quorum_says_that_it_does_not_fetch() -> None:
 def test_without_known_voters_nobody_is_accused_and_voters_never_are() -> None:
     nobody = facts_of(level("metadata.version", 25), controller(1), controller(3, 25), broker(11))
     for facts in (nobody, facts_of(*BASE)):
-        assert found(facts, "stale_controller") == found(facts, "controller_without_vote") == []
+        assert found(facts, "stale_controller") == found(facts, "registered_without_vote") == []
 
 
 def test_a_fenced_broker_that_holds_back_an_upgrade_may_be_unregistered() -> None:

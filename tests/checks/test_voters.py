@@ -9,7 +9,7 @@ from tests.checks.situations import controller, facts_of, found, leader, told, v
 
 SOUND = {"n1": "node-1:9093", "n2": "node-2:9093", "n3": "node-3:9093"}
 LOCAL = {"n1": "localhost:9093", "n2": "localhost:9094", "n3": "127.0.0.1:9095"}
-IDS = ("voter_address", "moved_voter", "same_voter_address", "voter_without_listener", "voter_registered_elsewhere")
+IDS = ("unusable_voter_address", "moved_voter", "same_voter_address", "voter_without_listener", "voter_registered_elsewhere")
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_sound_quorums_are_quiet(places: dict[str, str]) -> None:
 )
 def test_an_address_that_nobody_can_connect_to_is_bad(place: str, cause: str) -> None:
     facts = facts_of(voters(**SOUND), voters(**{**SOUND, "n3": place}))
-    (one,) = found(facts, "voter_address")
+    (one,) = found(facts, "unusable_voter_address")
     assert (one.name, one.cause) == (f"voter 3 at {place}", cause)
     assert [at.offset for at in one.evidence] == [1] and "controller 3" in one.steps[0]
 
