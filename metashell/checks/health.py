@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Final
 
@@ -44,7 +44,7 @@ class Health:
         self._counts: dict[str, int] | None = None
         self._unsound: list[tuple[TopicImage, int]] = []
         self._slow: frozenset[PartitionKey] = frozenset()
-        self._factors: list[tuple[TopicImage, int]] | None = None
+        self._by_factor: dict[int, list[TopicImage]] | None = None
 
     def with_slow(self, slow: Iterable[PartitionKey]) -> Health:
         """The same with reassignments that last too long, by topic id and partition; they are stuck too."""
@@ -148,12 +148,23 @@ class Health:
         self.counts()
         return sorted(self._vanished)
 
-    def factors(self) -> list[tuple[TopicImage, int]]:
-        """The topics, ordered by name, each with how many replicas its first partition has; those that a move adds do not count."""
-        if self._factors is None:
-            found = ((topic, first_factor(topic)) for topic in self.image.topics)
-            self._factors = sorted(((topic, factor) for topic, factor in found if factor), key=_name_and_id)
-        return self._factors
+    def by_factor(self) -> Mapping[int, list[TopicImage]]:
+        """The topics by how many replicas their first partition has, in no order; those that a move adds do not count."""
+        if self._by_factor is None:
+            found: dict[int, list[TopicImage]] = {}
+            for topic in self.image.topics:
+                found.setdefault(first_factor(topic), []).append(topic)
+            self._by_factor = found
+        return self._by_factor
+
+    def needing_all(self) -> list[tuple[TopicImage, int]]:
+        """The topics whose min.insync.replicas is not less than their replicas, of which there are several, with how many there are."""
+        own, usual = self._min_isr.own, self._min_isr.usual
+        found = []
+        for factor, topics in self.by_factor().items():
+            if factor > 1 and (own or factor <= usual):
+                found += [(topic, factor) for topic in topics if factor <= own.get(topic.name, usual)]
+        return sorted(found, key=lambda one: _name_and_id((one[0], 0)))
 
     def min_isr_of(self, topic: str) -> int:
         """min.insync.replicas of a topic, without what single brokers have of their own."""

@@ -50,7 +50,6 @@ def unclean_allowed(facts: Facts) -> Iterator[Found]:
 def min_isr_at_factor(facts: Facts) -> Iterator[Found]:
     """One replica alone is told by `one_replica`."""
     assert facts.health is not None
-    for topic, factor in facts.health.factors():
+    for topic, factor in facts.health.needing_all():
         min_isr = facts.health.min_isr_of(topic.name)
-        if 2 <= factor <= min_isr:
-            yield Found(topic.name, f"min.insync.replicas {min_isr}, {factor} replicas", key=("topic", topic.id))
+        yield Found(topic.name, f"min.insync.replicas {min_isr}, {factor} replicas", key=("topic", topic.id))

@@ -10,6 +10,7 @@ from metashell.checks.hosts import address_text, flaw_of, is_loopback
 from metashell.checks.model import BAD, UNUSUAL, Found
 from metashell.checks.registry import check
 from metashell.checks.rules.registrations import voters_of
+from metashell.checks.runs import first_factor
 
 if TYPE_CHECKING:
     from metashell.checks.facts import Facts
@@ -42,8 +43,8 @@ def one_replica(facts: Facts) -> Iterator[Found]:
     assert facts.health is not None
     if len(facts.image.cluster.brokers) < 2:
         return
-    for topic, factor in facts.health.factors():
-        if factor == 1 and topic.name not in STATE_TOPICS:
+    for topic in sorted(facts.health.by_factor().get(1, ()), key=lambda one: (one.name, one.id)):
+        if topic.name not in STATE_TOPICS:
             yield Found(topic.name, key=("topic", topic.id))
 
 
@@ -56,12 +57,12 @@ def one_replica(facts: Facts) -> Iterator[Found]:
     example="__consumer_offsets (1 replica)",
 )
 def few_state_replicas(facts: Facts) -> Iterator[Found]:
-    assert facts.health is not None
-    brokers = len(facts.image.cluster.brokers)
-    for topic, factor in facts.health.factors():
-        if topic.name in STATE_TOPICS and factor < min(_WANTED, brokers):
-            step = f"set {STATE_TOPICS[topic.name]} for what is to come, and give it more replicas: metashell reassign apply"
-            yield Found(topic.name, f"{factor} replica{'s' if factor > 1 else ''}", steps=(step,), key=("topic", topic.id))
+    brokers, by_name = len(facts.image.cluster.brokers), facts.image.topics.by_name
+    for name, setting in STATE_TOPICS.items():
+        factor = first_factor(by_name[name]) if name in by_name else _WANTED
+        if 0 < factor < min(_WANTED, brokers):
+            step = f"set {setting} for what is to come, and give it more replicas: metashell reassign apply"
+            yield Found(name, f"{factor} replica{'s' if factor > 1 else ''}", steps=(step,), key=("topic", by_name[name].id))
 
 
 @check(
