@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from metashell.checks.min_isr import MinIsr
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 PartitionKey = tuple[bytes, int]
 """A partition by its topic's id and its number."""
 STUCK: Final = "stuck_reassignment"
+_COUNTED_MAX: Final = 100_000
 
 
 class Health:
@@ -157,6 +159,17 @@ class Health:
             self._by_factor = found
         return self._by_factor
 
+    def preferred_leaders(self) -> tuple[Counter[int], bool]:
+        """How many partitions each broker should lead, and whether that is of a part of the topics: of large clusters every n-th counts."""
+        topics = self.image.topics
+        step = 1 + self.counts()["partitions"] // _COUNTED_MAX
+        survey = PartitionSurvey(lambda partition: next(iter(partition.replicas), -1), _first_replica)
+        counts: Counter[int] = Counter()
+        for topic in islice(topics, 0, None, step):
+            counts.update(survey.answers(topic))
+        counts.pop(-1, None)
+        return counts, step > 1
+
     def needing_all(self) -> list[tuple[TopicImage, int]]:
         """The topics whose min.insync.replicas is not less than their replicas, of which there are several, with how many there are."""
         own, usual = self._min_isr.own, self._min_isr.usual
@@ -185,6 +198,11 @@ class Health:
 
 def _name_and_id(found: tuple[TopicImage, int]) -> tuple[str, bytes]:
     return found[0].name, found[0].id
+
+
+def _first_replica(row: tuple[bytes, bytes]) -> int:
+    first = row[0]
+    return int.from_bytes(first[1:5], "big", signed=True) if 1 < first[0] < 128 else -1
 
 
 def _per_kind(by_bits: Counter[int]) -> dict[str, int]:

@@ -96,3 +96,21 @@ def test_unclean_elections_are_told_where_they_are_allowed_and_since_when() -> N
 def test_voters_of_a_static_quorum_count_too() -> None:
     facts = facts_of(*THREE)
     assert facts.image.leader == Leader(1, 1, ()) and found(facts, "even_quorum") == []
+
+
+def test_preferred_leaders_that_lie_unevenly_are_told() -> None:
+    skewed = [partition(id, (1, 2)) for id in range(60)] + [partition(id, (2 + id % 2, 1)) for id in range(60, 80)]
+    facts = facts_of(*THREE, broker(4), topic("orders"), *skewed)
+    assert told(facts, "uneven_leaders") == [("broker 1", "the first replica of 60 of 80 partitions, its share is 20")]
+    even = [partition(id, (1 + id % 3, 1 + (id + 1) % 3)) for id in range(120)]
+    few = [partition(id, (1, 2)) for id in range(30)]
+    for bodies in (even, few):
+        # A broker that was just added has none yet.
+        assert found(facts_of(*THREE, broker(4), topic("orders"), *bodies), "uneven_leaders") == []
+
+
+def test_of_a_large_cluster_some_topics_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metashell.checks.health._COUNTED_MAX", 10)
+    bodies = [body for number in range(5) for body in (topic(f"t{number}", number), *(partition(id, (1, 2), number) for id in range(80)))]
+    ((name, cause),) = told(facts_of(*THREE, *bodies), "uneven_leaders")
+    assert name == "broker 1" and "partitions that were counted" in cause

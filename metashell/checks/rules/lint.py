@@ -22,6 +22,8 @@ STATE_TOPICS: Final = {
     "__share_group_state": "share.coordinator.state.topic.replication.factor",
 }
 _WANTED: Final = 3
+_SHARES: Final = 2
+_SHARE_MIN: Final = 20
 _STAND_IN: Final = ("localhost", 1)
 """Where brokers say they are that are none, as `metashell quorum start --fake-brokers` registers them."""
 
@@ -79,6 +81,32 @@ def even_quorum(facts: Facts) -> Iterator[Found]:
     if voters and len(voters) % 2 == 0:
         may_fail = (len(voters) - 1) // 2
         yield Found(f"{len(voters)} voters: {', '.join(map(str, voters))}", f"{may_fail} of them may fail, as with {len(voters) - 1}")
+
+
+@check(
+    "uneven_leaders",
+    UNUSUAL,
+    "brokers that should lead more than twice their share of partitions",
+    IMAGE,
+    endangers="they work for the others, and a preferred election brings that back each time",
+    step="metashell reassign plan --even leaders",
+    source="auto.leader.rebalance.enable",
+    example="broker 3 (the first replica of 60 of 100 partitions, its share is 25)",
+)
+def uneven_leaders(facts: Facts) -> Iterator[Found]:
+    """Few partitions are never even."""
+    assert facts.health is not None
+    brokers = _active(facts)
+    if len(brokers) < 2:
+        return
+    counts, is_part = facts.health.preferred_leaders()
+    total = sum(counts.values())
+    share = total // len(brokers)
+    for broker in brokers:
+        own = counts[broker.id]
+        if share >= _SHARE_MIN and own > _SHARES * share:
+            of = f"{total} partitions{' that were counted' if is_part else ''}"
+            yield Found(f"broker {broker.id}", f"the first replica of {own} of {of}, its share is {share}", key=("broker", broker.id))
 
 
 @check(
