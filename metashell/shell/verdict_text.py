@@ -83,12 +83,12 @@ def verdict_lines(display: Display, shown: Sequence[Shown]) -> Iterator[str]:
         severity = f"{check.severity:<{_SEVERITY_WIDTH}}"
         follows = f" (follows from {each.cause})" if each.cause else ""
         words = filled(f"{check.words}{follows}".split(), room, " ")
-        if is_narrow:
-            words.insert(0, "")
+        # On a narrow screen what a check is called has a line for itself, and nothing stands below one another.
+        head = f"  {check.id}  {count}" if is_narrow else f"  {check.id:<{kind_width}}  {count:>{count_width}}  {words.pop(0)}"
         # The words for severities are those for colours.
         painted = display.paint(check.severity, severity)
-        yield display.joined((painted, f"  {check.id:<{kind_width}}  {count:>{count_width}}  {words[0]}"))
-        yield from (f"{'':{_SEVERITY_WIDTH + 2 if is_narrow else indent}}{line}" for line in words[1:])
+        yield display.joined((painted, head))
+        yield from (f"{'':{_SEVERITY_WIDTH + 2 if is_narrow else indent}}{line}" for line in words)
         yield from _name_lines(each, width)
         if not each.cause:
             yield from _hanging("endangers: ", each.finding.check.endangers, width)

@@ -126,7 +126,7 @@ def test_without_a_past_the_age_of_reassignments_is_an_error(tmp_path):
 def test_partitions_are_as_they_are_since_the_record_that_made_them_so(tmp_path):
     ctx = context(tmp_path, *TOPICS[2:5], TOPICS[4])
     assert run_line(ctx, "health leaderless") == 1
-    assert "orders/0 (since 1970-01-01T02:00:00Z)" in ctx.display.out.getvalue()
+    assert "orders/0 (in sync: 1; since 1970-01-01T02:00:00Z)" in ctx.display.out.getvalue()
 
 
 TOPICS = (
