@@ -264,7 +264,7 @@ class Work:
     def failed(self, error: MetashellError, **fields: object) -> None:
         """One thing that was refused or could not be done: a line on stderr, and the status is 1."""
         from metashell.admin.errors import AdminError
-        from metashell.cli.advice import advice_on, lines_of, with_remark
+        from metashell.cli.advice import advice_on, gather, lines_of, with_remark
 
         self._status = STATUS_FAILED
         self._end_progress()
@@ -273,7 +273,8 @@ class Work:
         if isinstance(error, AdminError):
             error.right = error.right or (self._opened.right_refused if self._opened is not None else "")
             error.was_asked_again = self._opened is not None and self._opened.again > 0
-            advice = advice_on(error, self.image if self._followed or (self._opened and self.asks_controllers) else None)
+            is_known = self._followed is not None or (self._opened is not None and self.asks_controllers)
+            advice = advice_on(error, (lambda: gather(self.image, self.admin)) if is_known else None)
             reason = {"error": error.name, "message": error.words, "advice": error.remark}
         for text in (with_remark(error), *lines_of(advice)):
             self.note(text)

@@ -14,24 +14,20 @@ from metashell.errors import MetashellError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from metashell.admin.admin import Admin
     from metashell.admin.errors import AdminError
     from metashell.checks import Facts
     from metashell.checks.model import Found
     from metashell.image import MetadataImage
 
-FEATURE: Final = "feature"
-BROKER: Final = "broker"
-PARTITION: Final = "partition"
-_ABOUT: Final = {
-    codes.INVALID_UPDATE_VERSION: FEATURE,
-    codes.FEATURE_UPDATE_FAILED: FEATURE,
-    codes.INVALID_REPLICATION_FACTOR: BROKER,
-    codes.INVALID_REPLICA_ASSIGNMENT: BROKER,
-    codes.PREFERRED_LEADER_NOT_AVAILABLE: PARTITION,
-    codes.ELIGIBLE_LEADERS_NOT_AVAILABLE: PARTITION,
-}
+_FEATURE: Final = frozenset({codes.INVALID_UPDATE_VERSION, codes.FEATURE_UPDATE_FAILED})
+_BROKERS: Final = frozenset({codes.INVALID_REPLICATION_FACTOR})
+_PARTITION: Final = frozenset({codes.PREFERRED_LEADER_NOT_AVAILABLE, codes.ELIGIBLE_LEADERS_NOT_AVAILABLE})
 """What a refusal is about. All other codes are about what was typed, or say themselves what they mean."""
+_ON_FEATURES: Final = frozenset({"stale_controller", "holds_upgrade", "unsupported_feature"})
+"""The checks of what the registered nodes support."""
 SHOWN: Final = 5
+LAG_MS: Final = 10_000
 _SEARCHED: Final = 100_000
 """Things of one finding that are compared with what was refused."""
 
@@ -44,39 +40,43 @@ class Advice(NamedTuple):
     steps: tuple[str, ...]
 
 
-def advice_on(error: AdminError, image: Callable[[], MetadataImage] | None) -> list[Advice]:
-    """What the checks find about what was refused, the worst first; nothing where the metadata cannot be had (`image` gives it)."""
-    from metashell.checks import Facts, Health, judge
+def advice_on(error: AdminError, facts_of: Callable[[], Facts] | None) -> list[Advice]:
+    """What the checks find about what was refused, the worst first; nothing where the facts cannot be had."""
+    from metashell.checks import judge
 
-    if image is None or error.code not in _ABOUT:
+    if facts_of is None or error.code not in _FEATURE | _BROKERS | _PARTITION:
         return []
     try:
-        facts = Facts(health=Health(image()))
+        facts = facts_of()
     except MetashellError:
         return []
-    subject = _subject(error, facts)
     found = []
-    for finding in judge(facts).findings if subject else ():
-        for one in islice(_matching(islice(finding, _SEARCHED), subject), SHOWN):
+    for finding in judge(facts).findings:
+        about = (one for one in islice(finding, _SEARCHED) if _is_about(error, facts, finding.check.id, one))
+        for one in islice(about, SHOWN):
             words = f"{one.name}: {one.cause}" if one.cause else f"{one.name} ({finding.check.words})"
             found.append(Advice(finding.check.id, words, one.steps or tuple(filter(None, [finding.check.step]))))
     return found
 
 
-def _matching(found: Iterable[Found], subject: tuple[object, ...]) -> Iterator[Found]:
-    return (one for one in found if one.key[: len(subject)] == subject)
+def _is_about(error: AdminError, facts: Facts, check_id: str, one: Found) -> bool:
+    if error.code in _FEATURE:
+        return check_id in _ON_FEATURES and error.thing in f"{one.name} {one.cause}"
+    if error.code in _BROKERS:
+        # Where the factor is above what is registered, it is the factor that is wrong.
+        return check_id in ("fenced", "shutting_down") and "fenced" in error.words
+    name, _, number = error.thing.rpartition(":")
+    topic = facts.image.topics.by_name.get(name)
+    return topic is not None and one.key == ("partition", topic.id, int(number))
 
 
-def _subject(error: AdminError, facts: Facts) -> tuple[object, ...]:
-    """The beginning of the keys of findings that are about what was refused; empty where nothing can be."""
-    kind = _ABOUT.get(error.code, "")
-    if kind == FEATURE:
-        return (FEATURE, error.thing) if error.thing else (FEATURE,)
-    if kind == PARTITION:
-        name, colon, number = error.thing.rpartition(":")
-        topic = facts.image.topics.by_name.get(name)
-        return (PARTITION, topic.id, int(number)) if topic is not None and colon and number.isdigit() else ()
-    return (kind,) if kind else ()
+def gather(image: Callable[[], MetadataImage], admin: Admin) -> Facts:
+    """What controllers have: the newest metadata, and what their leader says of the quorum. Errors: MetashellError."""
+    from metashell.admin.quorum import describe_quorum
+    from metashell.checks import Facts, Health
+    from metashell.cli.quorum_health import answers_of
+
+    return Facts(health=Health(image()), quorum=answers_of(describe_quorum(admin), LAG_MS))
 
 
 def lines_of(advice: Iterable[Advice]) -> Iterator[str]:

@@ -39,7 +39,7 @@ def unsupported_feature(facts: Facts) -> Iterator[Found]:
         for name, level in levels:
             low, high = supported.get(name, (0, 0))
             if not low <= level <= high:
-                yield Found(f"{node}: {level_name(name, level)}, supports {low}-{high}", key=("feature", name))
+                yield Found(f"{node}: {level_name(name, level)}, supports {low}-{high}")
 
 
 @check(
@@ -60,4 +60,4 @@ def holds_upgrade(facts: Facts) -> Iterator[Found]:
             words = level_name(feature, best).partition(" ")[2]
             for node, level in highest:
                 if level < best:
-                    yield Found(f"{node}: {level_name(feature, level)} at most, others {words}", key=("feature", feature))
+                    yield Found(f"{node}: {level_name(feature, level)} at most, others {words}")
