@@ -10,11 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from metashell.admin.quorum import Endpoint, QuorumDescription, Replica
+    from metashell.checks.facts import QuorumAnswers
+    from metashell.checks.facts import Replica as ReplicaFacts
     from metashell.cli.new_controller import NewController
     from metashell.cli.quorum_gate import FreshQuorum
     from metashell.values import ReplicaKey
 
-COLUMNS = ("id", "role", "log_end_offset", "lag", "fetched_ms_ago", "caught_up_ms_ago", "directory_id", "endpoints")
+COLUMNS = ("id", "role", "log_end_offset", "lag", "fetched_ms_ago", "caught_up_ms_ago", "reached", "directory_id", "endpoints")
+PROBE_COLUMNS = ("id", "address", "reached", "leader", "epoch", "words")
 
 
 def describe(work: Work) -> None:
@@ -23,61 +26,93 @@ def describe(work: Work) -> None:
 
 
 def _show(work: Work) -> bool:
-    from metashell.cli.quorum_health import problems_of_quorum, quorum_of, spare_of
+    from metashell.checks.rules.probes import may_fail, voters_of
+    from metashell.cli.administering import cluster_of
+    from metashell.cli.live_facts import ask_quorum, judge_quorum
+    from metashell.errors import MetashellError
     from metashell.forms import counted
+    from metashell.shell.verdict_text import finding_row, shown_of, verdict_lines
 
-    quorum = quorum_of(work.admin, work.controllers)
-    work.note_newer(work.admin.features().finalized)
-    problems = problems_of_quorum(quorum)
-    rows = list(_replicas(quorum))
+    quorum = ask_quorum(cluster_of(work.values))
+    if quorum.trouble:
+        raise MetashellError(quorum.trouble)
+    leads = quorum.leader_id is not None
+    if leads:
+        work.note_newer(work.admin.features().finalized)
+    verdict = judge_quorum(quorum)
+    shown = shown_of(verdict)
+    replicas, probes, spare = list(_replicas(quorum)), list(_probes(quorum)), may_fail(quorum)
     if work.form in ("json", "jsonl"):
         answer: dict[str, object] = {
             "type": "quorum",
-            "leader": quorum.leader_id if quorum.leader_id >= 0 else None,
-            "epoch": quorum.leader_epoch,
+            "leader": quorum.leader_id,
+            "epoch": quorum.epoch,
             "high_watermark": quorum.high_watermark,
-            "voters_that_may_fail": max(spare_of(quorum), 0),
-            "replicas": rows,
-            "problems": problems,
+            "voters_that_may_fail": spare,
+            "replicas": replicas,
+            "probes": probes,
+            "findings": [finding_row(each) for each in shown],
         }
         work.one(answer, ())
     else:
         if work.form == "text":
-            leader = f"controller {quorum.leader_id} leads" if quorum.leader_id >= 0 else "nobody leads"
-            may_fail = f"{max(spare_of(quorum), 0)} more may fail"
-            voters = counted(len(quorum.voters), "voter")
-            work.display.line(f"{leader}, epoch {quorum.leader_epoch}, high watermark {quorum.high_watermark}; {voters}, {may_fail}")
-        work.rows(rows, COLUMNS)
-        for problem in problems:
-            work.note(problem)
-    if problems:
+            leader = f"controller {quorum.leader_id} leads" if leads else "no leader known"
+            epoch = "" if quorum.epoch is None else f", epoch {quorum.epoch}"
+            mark = "" if quorum.high_watermark is None else f", high watermark {quorum.high_watermark}"
+            voters = counted(len(voters_of(quorum)), "voter")
+            work.display.line(f"{leader}{epoch}{mark}; {voters}{'' if spare is None else f', {spare} more may fail'}")
+        work.rows(*((replicas, COLUMNS) if leads else (probes, PROBE_COLUMNS)))
+        for line in verdict_lines(work.display, shown):
+            work.display.line(line)
+    if verdict.bad:
         work.fail()
     return True
 
 
-def _replicas(quorum: QuorumDescription) -> Iterator[dict[str, object]]:
+def _replicas(quorum: QuorumAnswers) -> Iterator[dict[str, object]]:
     for replica in sorted(quorum.voters, key=lambda voter: (voter.id != quorum.leader_id, voter.id)):
         yield _row(quorum, replica, "leader" if replica.id == quorum.leader_id else "voter")
     for replica in sorted(quorum.observers, key=lambda observer: observer.id):
         yield _row(quorum, replica, "leader" if replica.id == quorum.leader_id else "observer")
 
 
-def _row(quorum: QuorumDescription, replica: Replica, role: str) -> dict[str, object]:
-    from metashell.cli.quorum_health import is_caught_up, since_ms
+def _row(quorum: QuorumAnswers, replica: ReplicaFacts, role: str) -> dict[str, object]:
+    from metashell.checks.rules.probes import ago_ms, is_caught_up, probes_of_voters
+    from metashell.net.addresses import Address
     from metashell.values import uuid_text
 
+    leader = next((voter for voter in quorum.voters if voter.id == quorum.leader_id), None)
+    probe = probes_of_voters(quorum).get(replica.id)
     return {
         "type": "replica",
         "id": replica.id,
         "role": role,
         "directory_id": None if replica.directory_id is None else uuid_text(replica.directory_id),
         "log_end_offset": replica.log_end_offset,
-        "lag": quorum.lag_of(replica),
-        "fetched_ms_ago": since_ms(quorum, replica.last_fetch_ms),
-        "caught_up_ms_ago": since_ms(quorum, replica.last_caught_up_ms),
+        "lag": None if leader is None else leader.log_end_offset - replica.log_end_offset,
+        "fetched_ms_ago": ago_ms(quorum, replica.last_fetch_ms),
+        "caught_up_ms_ago": ago_ms(quorum, replica.last_caught_up_ms),
         "caught_up": is_caught_up(quorum, replica),
-        "endpoints": [str(endpoint) for endpoint in replica.endpoints],
+        "reached": None if probe is None else probe.outcome,
+        "endpoints": [f"{one.name}://{Address(one.host, one.port)}" for one in replica.endpoints],
     }
+
+
+def _probes(quorum: QuorumAnswers) -> Iterator[dict[str, object]]:
+    """What each address answered."""
+    for probe in quorum.probes:
+        yield {
+            "type": "probe",
+            "id": probe.voter_id if probe.id is None else probe.id,
+            "voter": probe.voter_id,
+            "address": probe.address,
+            "reached": probe.outcome,
+            "words": probe.words or None,
+            "leader": probe.leader_id,
+            "epoch": probe.epoch,
+            "cluster_id": probe.cluster_id,
+            "elapsed_ms": probe.elapsed_ms,
+        }
 
 
 # ---- voters come and go

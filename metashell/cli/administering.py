@@ -30,12 +30,15 @@ if TYPE_CHECKING:
 
     from metashell.admin.admin import Admin
     from metashell.cli.advice import Advice
+    from metashell.client.errors import ConnectError
     from metashell.errors import MetashellError
     from metashell.image import MetadataImage
     from metashell.live.attach import LiveSource
     from metashell.net.addresses import Address
     from metashell.options import CommandSpec
 
+LEADERLESS_MS = 4000
+"""For so long a leader is looked for."""
 POLL_S = 0.1
 POLL_MAX_S = 1.0
 _CLEAR_SCREEN = "\x1b[H\x1b[J"
@@ -107,6 +110,7 @@ class Work:
     def run(self, act: Callable[[Work], None]) -> int:
         """Do it, and print the rest of the answer; its status. Errors: MetashellError, for which nothing was to be told."""
         from metashell.admin.errors import AdminError
+        from metashell.client.errors import ConnectError
 
         is_whole = False
         try:
@@ -115,6 +119,8 @@ class Work:
                 is_whole = True
             except AdminError as error:
                 self.failed(error)
+            except ConnectError as error:
+                raise self._explained(error) from None
         finally:
             self._end_progress()
             self._close_admin()
@@ -123,6 +129,17 @@ class Work:
             if is_whole or self._objects:
                 self._finish()
         return self._status
+
+    def _explained(self, error: ConnectError) -> MetashellError:
+        """Why controllers do not answer, as the checks find it; the error itself where a leader is there."""
+        from metashell.cli.live_facts import ask_quorum, troubles_of
+        from metashell.errors import MetashellError
+
+        if self.asks_controllers:
+            answers = ask_quorum(cluster_of(self.values))
+            if answers.leader_id is None and (text := troubles_of(answers)):
+                return MetashellError(text)
+        return error
 
     def _finish(self) -> None:
         try:
@@ -172,27 +189,9 @@ class Work:
     def image(self) -> MetadataImage:
         """The newest committed metadata, read from the quorum by an observer that stays attached. Errors: MetashellError."""
         if self._followed is None:
-            from dataclasses import replace
+            from metashell.cli.live_facts import attached, named_target
 
-            from metashell.cli.attaching import target_of
-            from metashell.codec.compression import MAX_DECOMPRESSED
-            from metashell.errors import MetashellError
-            from metashell.live.attach import attach
-            from metashell.live.failures import AttachError
-            from metashell.live.target import ABSENT_TIMEOUT_S
-
-            named = cluster_of(self.values)
-            named.max_decompressed = MAX_DECOMPRESSED
-            target = target_of(named)
-            # The timeout is for a cluster that is there: nobody waits half a minute for the line that says the port is wrong.
-            try:
-                self._followed = attach(replace(target, absent_s=min(ABSENT_TIMEOUT_S, target.timeout_s)))
-            except AttachError:
-                from metashell.cli.quorum_health import leaderless
-
-                if (text := leaderless(self.admin, self.controllers)) is None:
-                    raise
-                raise MetashellError(text) from None
+            self._followed = attached(named_target(cluster_of(self.values)))
         from metashell.cli.loading import said_of
 
         image = self._followed.view().image
@@ -487,12 +486,14 @@ def open_admin(values: SimpleNamespace) -> Admin:
     named = cluster_of(values)
     kind = Kind.CONTROLLERS if named.bootstrap_controller else Kind.BROKERS
     options = client_config_of(named.command_config).options()
-    # The time that a person waits for an answer is the command line's.
+    # The time that a person waits for an answer is the command line's; nobody waits as long for who does not come.
     del options["deadline_ms"]
+    options["connect_timeout_ms"] = min(options.get("connect_timeout_ms", LEADERLESS_MS), LEADERLESS_MS)
     return Admin(
         kind,
         addresses_of(named.bootstrap_controller or named.bootstrap_server),
         timeout_ms=named.timeout * 1000,
+        leaderless_ms=LEADERLESS_MS,
         address_map=AddressMap.parse(",".join(named.address_map)),
         **options,
     )

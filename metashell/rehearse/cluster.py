@@ -8,13 +8,12 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
+from metashell.checks.partitions import is_leaderless, is_reassigning
 from metashell.codec.config_types import TOPIC_RESOURCE
 from metashell.codec.error_codes import NOT_CONTROLLER
 from metashell.controller.partitions.change import RECOVERING
-from metashell.controller.partitions.reassignment import is_reassigning
 from metashell.controller.records import MIN_ISR, UNCLEAN_ELECTION
 from metashell.controller.state import partition_of
-from metashell.ids import NO_LEADER
 from metashell.image import BrokerRegistration, MetadataImage, PartitionRegistration, TopicImage
 from metashell.rehearse.brokers import Fleet
 from metashell.rehearse.checks import check_steps
@@ -38,6 +37,7 @@ from metashell.rehearse.steps import (
     RollBrokers,
     Step,
     Unregister,
+    static_min_isr,
 )
 from metashell.rehearse.survey import Counts, survey
 from metashell.rehearse.telling import Journal, broker_loads, notes_of, rack_loads, verdict_of
@@ -86,7 +86,7 @@ class Rehearsal:
         self._clock = Clock(-_BEFORE_MS)
         self._quorum = Quorum(image, assumed, self._clock, self._on_written)
         self._fleet = Fleet(self._quorum, assumed, self._clock, chance)
-        self._watch = Watch(self._quorum.controller.state, self._fleet.living, self._clock, INTERVALS_KEPT)
+        self._watch = Watch(self._quorum.controller.state, self._fleet.living, self._clock, INTERVALS_KEPT, static_min_isr(assumed))
         self._replication = Replication(self._quorum, self._fleet, self._clock, assumed, self._sizes)
         self._fleet.on_death = self._on_death
         self._fleet.on_serving = self._on_serving
@@ -232,12 +232,10 @@ class Rehearsal:
 
     def _on_rule(self, resource_type: int, resource_name: str) -> None:
         """What is asked of partitions changed."""
-        if resource_type == TOPIC_RESOURCE:
-            topic = self._last_image.topics.by_name.get(resource_name)
-            if topic is not None:
-                self._watch.look_at_topic(topic)
-        else:
+        if resource_type != TOPIC_RESOURCE:
             self._watch.look_at_all()
+        elif (topic := self._last_image.topics.by_name.get(resource_name)) is not None:
+            self._watch.look_at_topic(topic)
 
     def _on_death(self, id: int, is_unknown: bool) -> None:
         self._replication.forget(id)
@@ -398,11 +396,11 @@ class Rehearsal:
             if found is not None:
                 topic, partition_id, partition = found
                 last = {*partition.isr, *partition.elr}
-                if partition.leader != NO_LEADER or step.broker not in last or any(id in registered for id in last):
+                if not is_leaderless(partition) or step.broker not in last or any(id in registered for id in last):
                     continue
                 was = self._image.topics.by_id.get(topic.id)
                 old = None if was is None else partition_of(was, partition_id)
-                if old is not None and old.leader == NO_LEADER:
+                if old is not None and is_leaderless(old):
                     why = f"nobody may lead any more: its last replica in sync is on broker {step.broker}, which is unregistered"
                     yield Unfinished(f"{topic.name}-{partition_id}", why)
 

@@ -203,3 +203,9 @@ class Assumptions:
     seed: int = 0
     voters: tuple[int, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
+
+
+def static_min_isr(assumptions: Assumptions) -> int:
+    """min.insync.replicas of server.properties; Kafka's default where it is not known, or no number."""
+    value = dict(assumptions.settings).get("min.insync.replicas", "")
+    return int(value) if value.isascii() and value.isdigit() and int(value) else 1

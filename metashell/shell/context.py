@@ -160,6 +160,7 @@ class Context:
         from dataclasses import replace
 
         from metashell.checks import Facts
+        from metashell.image import EMPTY_IMAGE
 
         facts = Facts() if self.gathered is None or self.at is not None else self.gathered()
         is_live = self.feed is not None and self.at is None
@@ -167,6 +168,9 @@ class Context:
         quorum = None
         if self.ask_quorum is not None and self.at is None:
             quorum = self.ask_quorum(lag_after_ms)
+        if self.gathered is not None and facts.health is None and self.image is EMPTY_IMAGE:
+            return facts  # No metadata was found anywhere.
+        quorum = facts.quorum if self.ask_quorum is None else quorum
         return replace(facts, health=health or self.health, quorum=quorum, not_followed=trouble, label=self.source_label)
 
     def voter_ids(self) -> Sequence[int]:
