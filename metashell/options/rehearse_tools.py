@@ -16,8 +16,10 @@ STEPS = (
         "restart-broker",
         "roll-brokers",
         "lose-rack",
+        "lose-directory",
         "unregister",
         "unregister-controller",
+        "remove-controller",
         "reassign",
         "add-broker",
         "elect",
@@ -30,16 +32,21 @@ STEPS = (
 _STEPS = """\
 kill-broker ID
     the broker dies at once, as by kill -9, and stays away
-restart-broker ID [--down TIME]
-    it shuts down in order, is off for TIME, and comes back; a dead one starts
+restart-broker ID [--down TIME] [--empty all|DIRECTORY,...]
+    it shuts down in order, is off for TIME, and comes back; a dead one starts;
+    --empty: with new disks in place of all log directories, or these
 roll-brokers [ID,...] [--max-offline N] [--down TIME]
     restart all brokers, or these, N at a time
 lose-rack RACK
     all brokers of a rack die at once
+lose-directory ID [DIRECTORY]
+    a log directory of a broker fails; a broker without another one dies
 unregister ID
     remove the registration of a broker, dead or alive
 unregister-controller ID
     remove that of a controller; one that runs registers again at once
+remove-controller ID
+    take a voter out of the voter set, alive or dead
 reassign FILE [--throttle SIZE]
     move partitions as Kafka's JSON says; each broker SIZE bytes a second
 add-broker ID [--rack RACK]

@@ -26,10 +26,14 @@ class KillBroker(Timed):
 
 @dataclass(frozen=True, slots=True)
 class RestartBroker(Timed):
-    """A live broker shuts down in a controlled way and starts again `down_ms` after that (None: the assumed time); a dead one starts."""
+    """A live broker shuts down in a controlled way and starts again `down_ms` after that (None: the assumed time); a dead one starts.
+
+    With `empty` these log directories, by their ids as texts, are empty then, as on a new disk: all of them where it names none.
+    """
 
     broker: int
     down_ms: int | None = None
+    empty: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,14 @@ class LoseRack(Timed):
 
 
 @dataclass(frozen=True, slots=True)
+class LoseDirectory(Timed):
+    """A log directory of a broker fails, the only one without an id (as a text). A broker without another one dies."""
+
+    broker: int
+    directory: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Unregister(Timed):
     """A broker's registration is removed, dead or alive."""
 
@@ -61,6 +73,13 @@ class Unregister(Timed):
 @dataclass(frozen=True, slots=True)
 class UnregisterController(Timed):
     """A controller's registration is removed, of a voter or of another; one that runs registers again at once."""
+
+    controller: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveController(Timed):
+    """A voter is taken out of the voter set, alive or dead; it stays registered."""
 
     controller: int
 
@@ -148,8 +167,10 @@ Step: TypeAlias = (
     | RestartBroker
     | RollBrokers
     | LoseRack
+    | LoseDirectory
     | Unregister
     | UnregisterController
+    | RemoveController
     | Reassign
     | AddBroker
     | Elect
