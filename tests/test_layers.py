@@ -161,6 +161,7 @@ LATE_MODULES = {
     "metashell.server.snapshot_maker": {"asyncio"},
     "metashell.server.replica_server": {"asyncio"},
     "metashell.live.follow_loop": {"asyncio"},
+    "metashell.live.probes": {"asyncio"},
     "metashell.controller_server.server": {"asyncio"},
     "metashell.controller_server.machine": {"asyncio"},
     "metashell.controller_server.queue": {"asyncio"},

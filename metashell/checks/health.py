@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from metashell.checks.min_isr import MinIsr
 from metashell.checks.partitions import BITS, REASSIGNING, PartitionJudge
-from metashell.checks.runs import PartitionSurvey
+from metashell.checks.runs import PartitionSurvey, first_factor
 from metashell.checks.sweep import SoundColumns, Sweep
 from metashell.values import uuid_text
 
@@ -44,6 +44,7 @@ class Health:
         self._counts: dict[str, int] | None = None
         self._unsound: list[tuple[TopicImage, int]] = []
         self._slow: frozenset[PartitionKey] = frozenset()
+        self._factors: list[tuple[TopicImage, int]] | None = None
 
     def with_slow(self, slow: Iterable[PartitionKey]) -> Health:
         """The same with reassignments that last too long, by topic id and partition; they are stuck too."""
@@ -120,6 +121,10 @@ class Health:
         taken = {brokers[id].rack for id in topic.partitions[partition_id].replicas if id in brokers}
         return sorted({broker.rack for broker in brokers.values() if broker.rack is not None} - taken)
 
+    def waits_for(self, topic: TopicImage, partition_id: int) -> list[str]:
+        """What the move of a partition does not end without."""
+        return list(self.judge_of(topic).waits_for(topic.partitions[partition_id]))
+
     def survey(self, topic: TopicImage) -> PartitionSurvey[int]:
         """What judges the partitions of a topic; topics with the same min.insync.replicas share one."""
         own = self._min_isr.own.get(topic.name)
@@ -142,6 +147,17 @@ class Health:
         """The brokers that partitions name and nobody registered."""
         self.counts()
         return sorted(self._vanished)
+
+    def factors(self) -> list[tuple[TopicImage, int]]:
+        """The topics, ordered by name, each with how many replicas its first partition has; those that a move adds do not count."""
+        if self._factors is None:
+            found = ((topic, first_factor(topic)) for topic in self.image.topics)
+            self._factors = sorted(((topic, factor) for topic, factor in found if factor), key=_name_and_id)
+        return self._factors
+
+    def min_isr_of(self, topic: str) -> int:
+        """min.insync.replicas of a topic, without what single brokers have of their own."""
+        return self._min_isr.own.get(topic, self._min_isr.usual)
 
     @property
     def unreadable_min_isr(self) -> list[str]:

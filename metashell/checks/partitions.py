@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from metashell.ids import NO_LEADER
@@ -213,9 +213,24 @@ class PartitionJudge:
             bits |= ELR
         if is_reassigning(partition):
             bits |= REASSIGNING
-            if not self._active.issuperset(partition.adding_replicas):
+            if next(self.waits_for(partition), None) is not None:
                 bits |= STUCK
         return bits | self._judge_places(partition)
+
+    def waits_for(self, partition: PartitionRegistration) -> Iterator[str]:
+        """What a move does not end without: brokers that serve nobody, directories that failed."""
+        where = dict(zip(partition.replicas, partition.directories, strict=False))
+        for id in partition.adding_replicas:
+            broker = self._brokers.get(id)
+            directory = where.get(id)
+            if broker is None:
+                yield f"broker {id}, which is not registered"
+            elif broker.fenced:
+                yield f"broker {id}, which is fenced"
+            elif directory is not None and not is_online(directory, broker):
+                yield f"broker {id}, whose directory failed"
+            elif broker.is_cordoned and id not in partition.isr:
+                yield f"broker {id}, whose directories are all cordoned"
 
     def _judge_places(self, partition: PartitionRegistration) -> int:
         """The bits about brokers, directories and racks."""
@@ -229,8 +244,6 @@ class PartitionJudge:
                 bits |= UNREGISTERED
                 continue
             racks.add(broker.rack)
-            if directory == MIGRATING_DIRECTORY:
-                continue
             if directory == UNASSIGNED_DIRECTORY:
                 bits |= UNASSIGNED
             elif not is_online(directory, broker):
@@ -240,6 +253,23 @@ class PartitionJudge:
         if self._is_rack_aware and not bits & UNREGISTERED and len(racks) < min(len(partition.replicas), self._rack_count):
             bits |= RACKS
         return bits
+
+
+def topic_command_states(partition: PartitionRegistration, min_isr: int, live: Collection[int]) -> frozenset[str]:
+    """The filters of kafka-topics that a partition passes: `unavailable`, `under_replicated`, `under_min_isr`, `at_min_isr`.
+
+    They differ from what a leader does: min.insync.replicas counts as it is set, also where there are fewer replicas, and `at_min_isr`
+    is true of a partition that lacks nothing. `live` are the brokers that are not fenced.
+    Source: org.apache.kafka.tools.TopicCommand.PartitionDescription (4.4).
+    """
+    has_leader, count = partition.leader >= 0, len(partition.isr)
+    states = {
+        "unavailable": not has_leader or partition.leader not in live,
+        "under_replicated": is_under_replicated(partition.isr, partition.replicas, partition.adding_replicas),
+        "under_min_isr": not has_leader or count < min_isr,
+        "at_min_isr": count == min_isr,
+    }
+    return frozenset(name for name, is_so in states.items() if is_so)
 
 
 def _id_bytes(id: int) -> bytes:

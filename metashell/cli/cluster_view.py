@@ -11,6 +11,7 @@ from metashell.admin.brokers import Broker
 from metashell.admin.configs import Resource, describe_configs
 from metashell.admin.errors import AdminError
 from metashell.admin.topics import Partition, Topic, describe_topics, list_topics
+from metashell.admin.view import unseen_topics
 from metashell.codec.config_types import TOPIC_RESOURCE
 from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from metashell.errors import MetashellError
@@ -31,7 +32,9 @@ _CHUNK: Final = 1000
 def all_topics(work: Work) -> list[Topic]:
     """Every topic, ordered by name. Errors: MetashellError."""
     if not work.asks_controllers:
-        return list_topics(work.admin)[0]
+        topics = list_topics(work.admin)[0]
+        work.miss(*unseen_topics(work.admin, {topic.name for topic in topics}))
+        return topics
     image = work.image()
     up = _up(image)
     return sorted((_topic(topic, up) for topic in image.topics), key=lambda topic: topic.name)
@@ -96,6 +99,7 @@ def min_isr_of(work: Work, topics: Sequence[Topic]) -> dict[str, int]:
     for start in range(0, len(resources), _CHUNK):
         for resource, settings in describe_configs(work.admin, resources[start : start + _CHUNK], (MIN_ISR,)).items():
             if isinstance(settings, MetashellError):
+                work.miss(f"{MIN_ISR} of {resource.name}: {settings}")
                 continue
             found.update((resource.name, int(one.value)) for one in settings if one.name == MIN_ISR and one.value is not None)
     return found

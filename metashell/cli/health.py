@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from metashell.cli.common import STATUS_OK, chosen_settings, declared_tool
+from metashell.cli.common import STATUS_OK, declared_tool
 from metashell.errors import PathError, UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ def _health(values: SimpleNamespace) -> int:
 
     if values.list:
         return _list(values)
-    _take_named_sources(values)
     if not (values.sources or values.config or values.bootstrap_controller or values.bootstrap_server):
         raise UsageError("name a directory, a server.properties (-c), controllers (-C) or brokers (-b), or try --demo")
     with shown_while("gathering facts"):
@@ -35,46 +34,23 @@ def _health(values: SimpleNamespace) -> int:
     return context.status
 
 
-def _take_named_sources(values: SimpleNamespace) -> None:
-    """Put what `@NAME` and --demo stand for in the place of the words."""
-    from metashell.cli.lifting import source_of
-
-    sources = []
-    if any(source[:1] == "@" for source in values.sources):
-        settings = chosen_settings(NAME, values.settings)
-        for source in values.sources:
-            if source[:1] != "@":
-                sources.append(source)
-                continue
-            named = source_of(source, settings, "SOURCE")
-            sources += [named.snapshot] if named.snapshot else []
-            values.demo = values.demo or named.demo
-            for name in ("bootstrap_controller", "bootstrap_server", "command_config", "address_map", "timeout"):
-                setattr(values, name, getattr(values, name) or getattr(named, name))
-        values.sources = sources
-    if values.demo:
-        from metashell.demo import demo_directory
-
-        values.sources = [*values.sources, demo_directory()]
-
-
 def gather_facts(values: SimpleNamespace) -> Facts:
     """The facts of every source of the command line. Errors: PathError for one that is not there."""
     from dataclasses import replace
 
-    from metashell.codec.releases import RELEASES
-    from metashell.facts import gather_directories
+    from metashell.codec.releases import NEWEST_RELEASE, RELEASES
+    from metashell.facts import gather
 
     for path in values.sources:
         if not os.path.exists(path):
             raise PathError(f"{path}: No such file or directory", path)
     directories = [path for path in values.sources if os.path.isdir(path)]
-    facts = gather_directories(directories, max_decompressed=values.max_decompressed)
+    release = next((one for one in RELEASES if one.name == values.release), NEWEST_RELEASE)
+    facts = gather(directories, values.config or (), release=release, max_decompressed=values.max_decompressed)
     for path in values.sources:
         if not os.path.isdir(path):
             facts = _with_image(facts, _image_of_file(path, values.max_decompressed))
-    release = next((one for one in RELEASES if one.name == values.release), facts.release)
-    return replace(facts, release=release, label=", ".join(values.sources))
+    return replace(facts, label=", ".join(values.sources))
 
 
 def _image_of_file(path: str, max_decompressed: int) -> MetadataImage:

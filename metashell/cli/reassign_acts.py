@@ -301,7 +301,8 @@ def status(work: Work) -> None:
         raise UsageError("--throttle goes with --clear-throttle", "--throttle")
     if path is None:
         if is_cleared:
-            raise UsageError("--clear-throttle needs the plan", "--clear-throttle")
+            _clear_without_plan(work)
+            return
         work.watch(work.values.watch, partial(_show_moves, work))
         return
     if path == STDIN and work.values.watch is not None:
@@ -313,8 +314,18 @@ def status(work: Work) -> None:
     work.watch(work.values.watch, partial(_show_plan, work, plan))
 
 
+def _clear_without_plan(work: Work) -> None:
+    from metashell.cli.reassign_throttle import clear_all_throttles
+
+    if work.values.throttle is not None or work.values.watch is not None:
+        option = "--watch" if work.values.throttle is None else "--throttle"
+        raise UsageError(f"{option} needs a plan beside --clear-throttle", option)
+    clear_all_throttles(work)
+
+
 def _show_moves(work: Work) -> bool:
     from metashell.admin.reassign import list_reassignments
+    from metashell.cli.reassign_throttle import left_throttle_lines
 
     rows = [
         {
@@ -329,6 +340,8 @@ def _show_moves(work: Work) -> bool:
         for _, one in sorted(list_reassignments(work.admin).items())
     ]
     work.rows(rows, MOVING_COLUMNS, none="no move is under way")
+    for line in left_throttle_lines(work) if not rows else ():
+        work.note(line)
     return True
 
 

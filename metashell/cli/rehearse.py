@@ -25,12 +25,16 @@ NAME = "metashell rehearse"
 def run(words: list[str]) -> int:
     """Rehearse what the command line asks for."""
     from metashell.cli.lifting import split_options
+    from metashell.cli.sources import choose_named, is_path
     from metashell.options.rehearse_tools import REHEARSE
 
     own, rest = split_options(REHEARSE.options, words)
+    if rest and is_path(rest[0]):
+        own += ["--snapshot", rest.pop(0)]
     values = parsed(REHEARSE._replace(name=NAME), [*own, "--", *rest])
     if values is None:
         return STATUS_OK
+    choose_named(values)
     return _rehearse(values)
 
 
@@ -69,8 +73,6 @@ def _asked(words: Sequence[str]) -> tuple[Plan | None, tuple[ParsedStep, ...]]:
     if not (first.endswith(".toml") or "/" in first or os.path.exists(first)):
         hint = did_you_mean(first, FIRST_WORDS) or f" (steps are {', '.join(FIRST_WORDS)})"
         raise UsageError(f"{first!r} is no step, and no plan has this name{hint}", first)
-    if os.path.isdir(first):
-        raise UsageError(f"{first} is a directory: name the metadata to rehearse on with --snapshot {first}", first)
     if len(words) > 1:
         raise UsageError(f"unexpected argument {words[1]!r} after the plan", words[1])
     plan = _read_plan(first)

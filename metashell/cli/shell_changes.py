@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metashell.cli.administering import NounTool, agreed, can_ask
+from metashell.cli.administering import NounTool
+from metashell.cli.questions import agreed, can_ask
 from metashell.errors import MetashellError, UsageError
 
 if TYPE_CHECKING:

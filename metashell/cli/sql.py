@@ -83,9 +83,10 @@ def _question_and_paths(values: SimpleNamespace) -> tuple[str | None, list[str]]
 
     Errors: UsageError where there is no path.
     """
+    from metashell.cli.sources import path_of
     from metashell.errors import UsageError
 
-    words = [word for word in (values.query, *values.paths) if word is not None]
+    words = [path_of(word) for word in (values.query, *values.paths) if word is not None]
     has_question = values.file is None and len(words) > 1 and words[0] != _STDIN and not os.path.exists(words[0])
     paths = words[1:] if has_question else words
     if not paths:

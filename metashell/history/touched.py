@@ -31,12 +31,13 @@ if TYPE_CHECKING:
 
 
 class Touch(NamedTuple):
-    """A record, what it touched, and the images on both sides."""
+    """A record, what it touched, and the images on both sides; `batch` is the offset of the first record of its batch."""
 
     origin: Origin
     places: tuple[Place, ...]
     before: MetadataImage
     after: MetadataImage
+    batch: int = -1
 
     @property
     def step(self) -> Step:
@@ -130,6 +131,7 @@ class _Replayer:
         self._max_decompressed = max_decompressed
         self._held: list[Touch] | None = None
         self._before = EMPTY_IMAGE
+        self._batch = -1
         self.snapshot_id: OffsetAndEpoch | None = None
         """The snapshot whose batches come, None for those of the log."""
         self.faults: list[str] = []
@@ -150,6 +152,7 @@ class _Replayer:
             for index, value, stop, later_ms in self._records(buf, start, end, header.count):
                 if header.base_offset + index >= from_offset:
                     origin = Origin(header.base_offset + index, header.leader_epoch, header.base_timestamp + later_ms, "")
+                    self._batch = header.base_offset
                     yield from self._record(buf, value, stop, origin)
         except DecodeError as error:
             self.faults.append(f"{batch.file}: offset {header.base_offset}: {error}")
@@ -196,7 +199,7 @@ class _Replayer:
                 return None
         self.image = after = delta.apply()
         places = tuple(places_of(record, Step(before, after, None)))
-        return Touch(origin, places, before, after) if places else None
+        return Touch(origin, places, before, after, self._batch) if places else None
 
     def _transaction(self, kind: int) -> Iterator[Touch]:
         if kind == BEGIN:
@@ -228,7 +231,7 @@ class _Replayer:
                 features = before.features._replace(kraft_version=image.features.kraft_version)
                 self.image = before._replace(voters=image.voters, leader=image.leader, features=features)
                 origin = Origin(record.offset, batch.header.leader_epoch, record.timestamp, control.type_name)
-                yield Touch(origin, (CONTROL_PLACES.get(control.type, ("leader",)),), before, self.image)
+                yield Touch(origin, (CONTROL_PLACES.get(control.type, ("leader",)),), before, self.image, batch.header.base_offset)
 
 
 __all__ = ["Story", "Target", "Touch"]

@@ -20,6 +20,7 @@ from metashell.options.rehearse_tools import REHEARSE
 from metashell.options.report_tools import REPORT, SPARK_REPORTS
 from metashell.options.scram_tools import SCRAM
 from metashell.options.server_tools import QUORUM, SERVER
+from metashell.options.shell_command_tools import SHELL_COMMANDS
 from metashell.options.shell_tools import KAFKA_METADATA_SHELL, KAFKA_SHELL
 from metashell.options.simulate_tools import SIMULATE
 from metashell.options.spec import Argument, CommandSpec
@@ -51,6 +52,7 @@ TOOLS: dict[str, CommandSpec] = {
         METASHELL,
         KAFKA_SHELL,
         HEALTH,
+        *SHELL_COMMANDS.values(),
         DUMP_LOG,
         KAFKA_METADATA_SHELL,
         KAFKA_DUMP_LOG,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metashell.options import shared
 from metashell.options.quorum import ADDRESS_MAP, BOOTSTRAP_SERVER, COMMAND_CONFIG, CONTROLLERS, TIMEOUT
-from metashell.options.spec import CommandSpec, Option, flag, path_argument
+from metashell.options.spec import CommandSpec, Option, flag, source_argument
 from metashell.options.verify_tools import JUDGED
 
 HEALTH = CommandSpec(
@@ -33,7 +33,7 @@ HEALTH = CommandSpec(
         COMMAND_CONFIG._replace(names=("--command-config",)),
         ADDRESS_MAP,
         TIMEOUT,
-        flag("--demo", help="judge the directory that ships with the package"),
+        shared.DEMO,
         Option(names=("--kind",), metavar="KIND", multiple=True, kind="health", help="show only this kind of finding; may be repeated"),
         Option(names=("--allow",), metavar="KIND[=N]", multiple=True, kind="health", help="up to N of a kind leave status 0"),
         Option(names=("--limit", "-n"), metavar="N", type="int", help="name the first N of each kind, by default 5"),
@@ -55,7 +55,7 @@ HEALTH = CommandSpec(
         shared.VERSION,
     ),
     arguments=(
-        path_argument(
+        source_argument(
             "sources", "SOURCE", "*", "a log directory, a metadata directory, a checkpoint or segment, a folder of nodes, or @NAME"
         ),
     ),

@@ -81,13 +81,15 @@ STATUS = command(
 
         --clear-throttle removes the throttled replicas of the plan, and with --throttle RATE this rate from the plan's brokers. Any other
         rate is somebody else's: it stays, and the brokers are named. So do all rates without --throttle, and what moves under way need.
-        If a broker's settings cannot be read or changed, the status is 1, and the same command again goes on.
+        Without a plan it removes every throttle of replication from all brokers and topics, and says what it was, if nothing is being
+        moved: where a tool died before it removed its own, `status` names them. If a broker's settings cannot be read or changed, the
+        status is 1, and the same command again goes on.
         """,
     options=(
         WATCH,
         flag(
             "--clear-throttle",
-            help="remove the plan's throttled replicas, and --throttle's rate, if none of it is being moved",
+            help="remove the plan's throttled replicas, and --throttle's rate, if none of it is being moved; without plan all",
         ),
         _CLEARED,
     ),
@@ -95,6 +97,7 @@ STATUS = command(
     examples=(
         ("metashell reassign status plan.json --watch -b localhost:9092", "look until it is done"),
         ("metashell reassign status plan.json --clear-throttle --throttle 50M -b localhost:9092", "remove what apply has set"),
+        ("metashell reassign status --clear-throttle -b localhost:9092", "remove what a tool has left behind"),
         ("metashell reassign status -C localhost:9093 -o jsonl", "every move under way"),
     ),
 )

@@ -196,7 +196,12 @@ UNCLEAN = command(
         not have is lost for good, also acknowledged ones. It shows the partitions and asks first. --dry-run rehearses it on a copy of the
         cluster's metadata.
         """,
-    options=(flag("--all", help="all partitions without a leader"), DRY_RUN, YES),
+    options=(
+        flag("--all", help="all partitions without a leader"),
+        flag("--force", help="with --all, also where topics could not be seen"),
+        DRY_RUN,
+        YES,
+    ),
     arguments=(_PARTITIONS,),
     examples=(("metashell elect unclean orders:3 -b localhost:9092", "give up what the lost replicas had"),),
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from metashell.log.meta_properties import MetaProperties
 from metashell.values import uuid_text
-from metashell.verify.finding import Report
+from metashell.verify.finding import Finding, Report, Severity
 from metashell.verify.replicas import MetadataPlace, compare_replicas
 
 
@@ -27,16 +27,16 @@ class Census:
         self._seen.add(real)
         return True
 
-    def finish(self, report: Report) -> None:
-        """Report where the log directories do not fit each other."""
-        self._compare_ids(report)
+    def finish(self, report: Report, *, may_be_copies: bool = False) -> None:
+        """Report where the log directories do not fit each other. Those whose images are compared may be a directory and its copy."""
+        self._compare_ids(report, "warning" if may_be_copies else "error")
         clusters: dict[str | None, list[MetadataPlace]] = {}
         for place in self.metadata:
             clusters.setdefault(place.cluster_id, []).append(place)
         for places in clusters.values():
             compare_replicas(places, report)
 
-    def _compare_ids(self, report: Report) -> None:
+    def _compare_ids(self, report: Report, severity: Severity) -> None:
         first: tuple[str, str | None] | None = None
         directories: dict[bytes, str] = {}
         for place, meta in self.metas.items():
@@ -48,7 +48,7 @@ class Census:
                 continue
             other = directories.setdefault(meta.directory_id, place)
             if other != place and not self._is_copy(other, place):
-                report.error(place, f"directory.id {uuid_text(meta.directory_id)} is also used by {other}")
+                report.add(Finding(place, -1, -1, severity, f"directory.id {uuid_text(meta.directory_id)} is also used by {other}"))
 
     def _is_copy(self, one: str, other: str) -> bool:
         """Whether two log directories may be one and its copy: of one node, and not side by side as those of a server are."""
