@@ -203,7 +203,8 @@ class Assumptions:
     `catch_up_percent` of the time that it was away, but not below `catch_up_min_ms`. A new replica copies its partition's size
     (`partition_bytes` where no size is known) at `copy_rate`, which all copies to one broker share. A replica of a live broker that is not
     in sync at the beginning stays so, unless `lagging_catch_up`. `voters` are the controllers where the image names none. `seed` draws
-    the times of heartbeats, ids, and the places of new replicas.
+    the times of heartbeats, ids, and the places of new replicas. `read` says where a field or setting was read (see `statics`), so that it
+    is not assumed.
     """
 
     session_timeout_ms: int = 9_000
@@ -224,6 +225,7 @@ class Assumptions:
     seed: int = 0
     voters: tuple[int, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
+    read: tuple[tuple[str, str], ...] = ()
 
 
 def static_min_isr(assumptions: Assumptions) -> int:
