@@ -26,7 +26,6 @@ _SETTINGS: Final = (
     "default.replication.factor",
     "delete.topic.enable",
     "leader.imbalance.check.interval.seconds",
-    "leader.imbalance.per.broker.percentage",
     "log.cleanup.policy",
     "log.retention.bytes",
     "log.retention.hours",
