@@ -1,6 +1,6 @@
 # `make shell` and `make test` work on a fresh machine: they make .venv by themselves (PYTHON=... names another interpreter).
 .DEFAULT_GOAL := help
-.PHONY: help shell test check bench soak venv stubs man completions dictionary generated clean .venv/shell .venv/dev
+.PHONY: help shell test check bench soak venv stubs man completions dictionary checks-page generated clean .venv/shell .venv/dev
 
 PY := .venv/bin/python
 SECONDS ?= 600
@@ -52,7 +52,10 @@ completions: .venv/dev  ## completions for bash, zsh and fish, from the declared
 dictionary: .venv/dev   ## the list of all columns, and docs/dictionary.md
 	@$(PY) -m tools.gen_dictionary
 
-generated: stubs dictionary man completions ## all that is generated and committed
+checks-page: .venv/dev  ## docs/checks.md, from the registry of checks
+	@$(PY) -m tools.gen_checks
+
+generated: stubs dictionary man completions checks-page ## all that is generated and committed
 
 clean:                  ## what the other goals made, but for .venv
 	@rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -115,6 +115,7 @@ def record_types() -> tuple[str, ...]:
 
 KINDS: dict[str, Callable[[], Kind]] = {
     "file": lambda: Kind("files"),
+    "source": lambda: Kind("files"),
     "node": lambda: Kind("nodes"),
     "subcommand": lambda: Kind("tools", tuple(SUBCOMMANDS)),
     "record-type": lambda: Kind("list", record_types()),

@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def stale(files: Mapping[str, str], folder: str) -> list[str]:
     """The files, relative to the checkout, that differ from what would be generated or should not be there."""
-    present = {str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*") if path.is_file()}
+    top = ROOT / folder
+    present = {str(path.relative_to(ROOT)) for path in ([top] if top.is_file() else top.rglob("*")) if path.is_file()}
     differing = [name for name, text in files.items() if name not in present or (ROOT / name).read_text(encoding="utf-8") != text]
     return sorted([*differing, *(present - set(files))])
 

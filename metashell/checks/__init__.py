@@ -15,9 +15,9 @@ from metashell.checks.early import EarlyRow
 from metashell.checks.facts import Facts
 from metashell.checks.grouping import PARTITION_GROUPS, count_partitions
 from metashell.checks.health import Health
+from metashell.checks.judging import all_checks, judge
 from metashell.checks.model import BAD, UNUSUAL, Check, Evidence, Finding, Found, Verdict
 from metashell.checks.partitions import BITS
-from metashell.checks.registry import all_checks, judge
 from metashell.checks.runs import PartitionSurvey
 
 __all__ = [

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from metashell.checks.registry import all_checks, judge
+from metashell.checks.judging import all_checks, judge
 
 if TYPE_CHECKING:
     from metashell.checks.facts import Facts

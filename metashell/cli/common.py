@@ -182,11 +182,19 @@ def parsed(spec: CommandSpec, words: Sequence[str]) -> SimpleNamespace | None:
     """The parsed command line; None if it asks for help or the version, which is then printed."""
     from metashell.options.parser import HelpRequested, parse
 
+    if "--demo" in words:
+        from metashell.cli.sources import with_demo
+
+        words = with_demo(spec, words)
     try:
         values = parse(spec, words)
     except HelpRequested as help_text:
         sys.stdout.write(str(help_text))
         return None
+    if any(word[:1] == "@" for word in words):
+        from metashell.cli.sources import named_paths
+
+        named_paths(spec, values, chosen_settings)
     if getattr(values, "version", False):
         print_version(spec.name)
         return None

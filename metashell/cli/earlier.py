@@ -135,7 +135,7 @@ def other_past(values: SimpleNamespace) -> Callable[[str | None, str | None], Pa
         other = {"bootstrap_controller": controllers, "bootstrap_server": None}
         if path is not None and path[:1] == "@":
             from metashell.cli.common import chosen_settings
-            from metashell.cli.lifting import SOURCE_OPTIONS, source_of
+            from metashell.cli.sources import SOURCE_OPTIONS, source_of
             from metashell.demo import demo_directory
 
             named = source_of(path, values.settings or chosen_settings("kafka-shell"), "--snapshot")

@@ -11,8 +11,6 @@ NAME = "metashell"
 
 def run(words: list[str]) -> int:
     """Hand the words after a command's name to that command; without one print help, the version or an error."""
-    from importlib import import_module
-
     from metashell.options.subcommands import SUBCOMMANDS
 
     if not words:
@@ -27,9 +25,19 @@ def run(words: list[str]) -> int:
         return STATUS_OK
 
     # From here on the command is its own program; even its --version imports nothing heavy.
-    status = import_module(f"metashell.cli.{SUBCOMMANDS[words[0]][0]}").main(words[1:])
-    assert isinstance(status, int)
-    return status
+    return tool_of(words[0])(words[1:])
+
+
+def tool_of(name: str) -> Tool:
+    """The command of that name, whose module is imported now."""
+    from importlib import import_module
+
+    from metashell.options.subcommands import SUBCOMMANDS
+
+    module, _, attribute = SUBCOMMANDS[name][0].partition(":")
+    tool = getattr(import_module(f"metashell.cli.{module}"), attribute or "main")
+    assert isinstance(tool, Tool)
+    return tool
 
 
 def _command_words(words: list[str]) -> list[str]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from metashell.checks import Facts
     from metashell.checks.facts import QuorumAnswers
+    from metashell.cli.live_facts import LeaderlessError
     from metashell.cli.loading import Loaded
     from metashell.errors import UsageError
     from metashell.image.voters import Leader
@@ -25,10 +26,11 @@ NAME = "kafka-shell"
 GROUP_LOGS = "__consumer_offsets-"
 
 
-def run(words: list[str]) -> int:
-    """Open the source and run the commands that the command line asks for."""
-    from metashell.cli.lifting import choose_source, lift_options, name_source, needs_settings
+def run(words: list[str], name: str = NAME) -> int:
+    """Open the source and run the commands that the command line asks for; `name` is what messages begin with."""
+    from metashell.cli.lifting import lift_options
     from metashell.cli.loading import is_prompt
+    from metashell.cli.sources import choose_source, name_source, needs_settings
     from metashell.options.shell_tools import KAFKA_SHELL
 
     values = parsed(KAFKA_SHELL, words)
@@ -38,7 +40,8 @@ def run(words: list[str]) -> int:
     if values is None:
         return STATUS_OK
     if values.settings or is_prompt(values.command) or needs_settings(values):
-        values.settings = chosen_settings(NAME, values.settings)
+        values.settings = chosen_settings(name, values.settings)
+    values.name = name
     choose_source(values, values.settings, os.environ)
     return _run_on_source(values)
 
@@ -73,7 +76,7 @@ def _run_on_source(values: SimpleNamespace) -> int:
             loaded = load(_path(values), certain_only=values.certain_only, max_decompressed=values.max_decompressed)
     except MetashellError as error:
         raise _with_groups(error, _path(values)) from None
-    report_faults(NAME, loaded, verbose=values.verbose)
+    report_faults(values.name, loaded, verbose=values.verbose)
     groups = _groups_beside(loaded, values) if loaded.kind == "directory" else None
     context = _context(loaded, values, groups)
     context.past = past_of_path(loaded.path, values.max_decompressed)
@@ -103,7 +106,7 @@ def _run_on_past(values: SimpleNamespace) -> int:
     past = past_of_path(path, values.max_decompressed)
     image = EMPTY_IMAGE if values.at is None else image_of_moment(past(), values.at)
     loaded = Loaded(path=path, kind="directory" if os.path.isdir(path) else image.provenance.source_kind, image=image)
-    report_faults(NAME, loaded, verbose=values.verbose and values.at is not None)
+    report_faults(values.name, loaded, verbose=values.verbose and values.at is not None)
     context = _context(loaded, values)
     context.past = past
     context.other_past = other_past(values)
@@ -162,24 +165,30 @@ def _gathered(path: str, max_decompressed: int) -> Facts:
 def _run_on_quorum(values: SimpleNamespace) -> int:
     from metashell.cli.attaching import target_of
     from metashell.cli.earlier import KeptQuorum, other_past
+    from metashell.cli.live_facts import LeaderlessError, attached
     from metashell.cli.loading import Loaded, report_faults, run_commands
     from metashell.errors import UsageError
     from metashell.image.newer import lacks_some
-    from metashell.live.attach import attach
     from metashell.progress import shown_while
 
-    with shown_while("reading the metadata of the quorum"):
-        attached = attach(target_of(values))
-    with attached as source, closing(KeptQuorum(values, lambda: source.view().image.provenance.end_offset)) as past:
+    try:
+        with shown_while("reading the metadata of the quorum"):
+            followed = attached(target_of(values))
+    except LeaderlessError as error:
+        if values.command[:1] != ("health",):
+            raise
+        return _health_without_leader(values, error)
+    with followed as source, closing(KeptQuorum(values, lambda: source.view().image.provenance.end_offset)) as past:
         view = source.view()
         loaded = Loaded(path=source.label, kind=view.image.provenance.source_kind, image=view.image)
-        report_faults(NAME, loaded, verbose=values.verbose)
+        report_faults(values.name, loaded, verbose=values.verbose)
         from metashell.cli.groups_tree import LiveGroups
 
         groups = LiveGroups(values, lambda: source.view().image)
         context = _context(loaded, values, groups)
         context.feed = source
         context.ask_quorum = partial(_ask_quorum, values)
+        context.static_min_isr = partial(_static_min_isr, values)
         context.past = past
         context.other_past = other_past(values)
         if values.at is not None:
@@ -199,15 +208,41 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
 
 def _ask_quorum(values: SimpleNamespace, lag_after_ms: int) -> QuorumAnswers:
     """What a live quorum answers now; why it does not, where it does not."""
-    from metashell.checks.facts import QuorumAnswers
-    from metashell.cli.quorum_health import answers_of
-    from metashell.cli.shell_changes import quorum_as_told
+    from metashell.cli.live_facts import ask_quorum
+
+    return ask_quorum(_named(values), lag_after_ms)
+
+
+def _static_min_isr(values: SimpleNamespace) -> int:
+    from metashell.cli.live_facts import static_min_isr
+    from metashell.cli.named_cluster import open_admin
+
+    if not values.bootstrap_controller:
+        return 1
+    with open_admin(_named(values)) as admin:
+        return static_min_isr(admin)
+
+
+def _named(values: SimpleNamespace) -> SimpleNamespace:
+    """The quorum of the command line: what the environment says is for others."""
+    from types import SimpleNamespace
+
+    from metashell.cli.named_cluster import cluster_of
     from metashell.options.administering import TIMEOUT_S
 
-    try:
-        return answers_of(quorum_as_told(values, values.timeout or TIMEOUT_S), lag_after_ms)
-    except MetashellError as error:
-        return QuorumAnswers(trouble=str(error), lag_after_ms=lag_after_ms)
+    given = {**vars(values), "command_config": values.command_config or "", "timeout": values.timeout or TIMEOUT_S}
+    return cluster_of(SimpleNamespace(**given))
+
+
+def _health_without_leader(values: SimpleNamespace, error: LeaderlessError) -> int:
+    """Run `health` on what the controllers said instead of their metadata."""
+    from metashell.checks import Facts
+    from metashell.cli.loading import Loaded, run_commands
+    from metashell.image import EMPTY_IMAGE
+
+    context = _context(Loaded(path=values.bootstrap_controller, kind="quorum", image=EMPTY_IMAGE), values)
+    context.gathered = lambda: Facts(quorum=error.answers, label=values.bootstrap_controller)
+    return run_commands(context, values.command)
 
 
 def _path(values: SimpleNamespace) -> str:
@@ -247,7 +282,7 @@ def _groups_beside(loaded: Loaded, values: SimpleNamespace) -> Groups | None:
         return None
     from metashell.cli.groups_tree import LoggedGroups
 
-    return LoggedGroups(sorted(logs), lambda: loaded.image, NAME, values.max_decompressed)
+    return LoggedGroups(sorted(logs), lambda: loaded.image, values.name, values.max_decompressed)
 
 
 def _context(loaded: Loaded, values: SimpleNamespace, groups: Groups | None = None) -> Context:

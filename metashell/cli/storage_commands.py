@@ -70,7 +70,7 @@ def _own_info(values: SimpleNamespace) -> int:
     """The directories, and what the checks of disks find: the same as `verify` and `health` say."""
     from metashell.checks.disks import judge_disks
     from metashell.facts import gather
-    from metashell.shell.verdict_text import finding_row, shown_findings, verdict_lines, verdict_row
+    from metashell.shell.verdict_text import finding_row, shown_of, verdict_lines, verdict_row
     from metashell.storage.config import load_config
     from metashell.storage.errors import ConfigError
     from metashell.storage.info import read_info
@@ -85,7 +85,7 @@ def _own_info(values: SimpleNamespace) -> int:
         warnings = []
     info = read_info(facts.configurations[0].log_directories)
     verdict = judge_disks(facts)
-    shown = shown_findings(verdict)
+    shown = shown_of(verdict, 100)
     _print_answer(
         values.output,
         text=lambda: chain(

@@ -14,6 +14,7 @@ from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.codec.releases import NEWEST_RELEASE
 from metashell.facts.configuration import read_configuration
 from metashell.facts.directories import is_partition, metadata_folder, read_log_directory, read_metadata_log
+from metashell.facts.replaced import replaced_disks
 from metashell.log.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES, METADATA_DIRECTORY
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def _joined(directories: tuple[LogDirectory, ...], configurations: tuple[Configu
         directories=directories,
         configurations=configurations,
         events=() if newest is None else newest.events,
+        replaced=() if newest is None else replaced_disks(newest.path, newest.events),
         release=release,
         now_ms=-1 if newest is None else newest.last_timestamp_ms,
     )

@@ -31,12 +31,13 @@ if TYPE_CHECKING:
 
 
 class Touch(NamedTuple):
-    """A record, what it touched, and the images on both sides."""
+    """A record, what it touched, and the images on both sides; `batch` is the offset of the first record of its batch."""
 
     origin: Origin
     places: tuple[Place, ...]
     before: MetadataImage
     after: MetadataImage
+    batch: int = -1
 
     @property
     def step(self) -> Step:
@@ -49,7 +50,7 @@ class Story:
     Shape: `start` is the offset before which nothing but the state is known, 0 where the log is whole; `known` is that state.
     `last` is the state at the end of the story: all of it, or as much as the target's records tell. `has_touches` says whether there was
     any, also one before `since` as far as that was read. `faults` says in lines what of the log could not be read, complete after the
-    iteration.
+    iteration, and `gaps` where records are missing: the offset that should have come, and the one that did.
     """
 
     def __init__(self, past: Past, target: Target, *, since: int = 0, until: int | None = None) -> None:
@@ -61,6 +62,7 @@ class Story:
         self.start = 0
         self.known = EMPTY_IMAGE
         self.faults: list[str] = []
+        self.gaps: list[tuple[int, int]] = []
         self.has_touches = False
 
     @property
@@ -95,7 +97,11 @@ class Story:
                 replayer.snapshot_id = None
             batches = source.log_batches(first)
             is_first = source.snapshot_id is None and not is_late
+            expected = -1
             for batch in batches if self._until is None else batches_before(batches, self._until):
+                if 0 <= expected < batch.header.base_offset:
+                    self.gaps.append((expected, batch.header.base_offset))
+                expected = batch.header.last_offset + 1
                 if is_first:
                     self.start, is_first = batch.header.base_offset, False
                 for touch in replayer.touches(batch, first):
@@ -130,6 +136,7 @@ class _Replayer:
         self._max_decompressed = max_decompressed
         self._held: list[Touch] | None = None
         self._before = EMPTY_IMAGE
+        self._batch = -1
         self.snapshot_id: OffsetAndEpoch | None = None
         """The snapshot whose batches come, None for those of the log."""
         self.faults: list[str] = []
@@ -150,6 +157,7 @@ class _Replayer:
             for index, value, stop, later_ms in self._records(buf, start, end, header.count):
                 if header.base_offset + index >= from_offset:
                     origin = Origin(header.base_offset + index, header.leader_epoch, header.base_timestamp + later_ms, "")
+                    self._batch = header.base_offset
                     yield from self._record(buf, value, stop, origin)
         except DecodeError as error:
             self.faults.append(f"{batch.file}: offset {header.base_offset}: {error}")
@@ -196,7 +204,7 @@ class _Replayer:
                 return None
         self.image = after = delta.apply()
         places = tuple(places_of(record, Step(before, after, None)))
-        return Touch(origin, places, before, after) if places else None
+        return Touch(origin, places, before, after, self._batch) if places else None
 
     def _transaction(self, kind: int) -> Iterator[Touch]:
         if kind == BEGIN:
@@ -228,7 +236,7 @@ class _Replayer:
                 features = before.features._replace(kraft_version=image.features.kraft_version)
                 self.image = before._replace(voters=image.voters, leader=image.leader, features=features)
                 origin = Origin(record.offset, batch.header.leader_epoch, record.timestamp, control.type_name)
-                yield Touch(origin, (CONTROL_PLACES.get(control.type, ("leader",)),), before, self.image)
+                yield Touch(origin, (CONTROL_PLACES.get(control.type, ("leader",)),), before, self.image, batch.header.base_offset)
 
 
 __all__ = ["Story", "Target", "Touch"]

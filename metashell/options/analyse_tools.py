@@ -66,6 +66,7 @@ EXPORT = CommandSpec(
             help="only these tables, separated by commas, or all. The default is all but records, whose JSON text costs several "
             "times as much as everything else",
         ),
+        shared.DEMO,
         shared.ON_ERROR,
         shared.JOBS,
         _LOG,
@@ -115,6 +116,7 @@ SQL = CommandSpec(
             metavar="MOMENT",
             help="the state as of an offset (before its record), a time (2026-11-20T03:00) or a time ago (-2h); events are shown as ever",
         ),
+        shared.DEMO,
         shared.output(*SQL_FORMS, help=f"{shared.OUTPUT.help}; line has a line for each column of a row"),
         shared.ON_ERROR,
         _LOG,

@@ -30,6 +30,7 @@ BUNDLE = CommandSpec(
             "--mapping",
             help="with --anonymise: write each name and its alias here, a JSON object a line, for your eyes alone; it is not in the bundle",
         )._replace(type="page"),
+        shared.DEMO,
         shared.output("text", "json"),
         shared.MAX_DECOMPRESSED,
         shared.VERSION,
@@ -39,8 +40,8 @@ BUNDLE = CommandSpec(
             name="path",
             metavar="PATH",
             type="path",
-            kind="file",
-            help="a log directory, a metadata directory, one segment or checkpoint",
+            kind="source",
+            help="a log directory, a metadata directory, one segment or checkpoint, or @NAME of the settings",
         ),
     ),
     examples=(

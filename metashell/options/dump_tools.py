@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metashell.options import shared
 from metashell.options.quorum import QUORUM_OPTIONS
-from metashell.options.spec import CommandSpec, Option, file_option, flag, path_argument
+from metashell.options.spec import CommandSpec, Option, file_option, flag, source_argument
 
 _FILES = file_option("--files", metavar="A,B", help="the files to dump, separated by commas")._replace(type="str")
 _CLUSTER_METADATA = flag("--cluster-metadata-decoder", help="decode records of the metadata log and its checkpoints")
@@ -107,6 +107,7 @@ DUMP_LOG = CommandSpec(
         ),
         flag("--follow", "-f", help="wait at the end for what the node writes, or the quorum commits, next; Ctrl-C ends it"),
         *QUORUM_OPTIONS,
+        shared.DEMO,
         flag("--summary", help="print counts by type and version, offsets, time span, epochs, gaps and compression; a table without -o"),
         shared.output("jsonl", "json", "kafka", "table", default=None)._replace(
             help="one object a line (jsonl, the default), or another form; only --summary has table"
@@ -118,7 +119,9 @@ DUMP_LOG = CommandSpec(
         shared.VERSION,
     ),
     arguments=(
-        path_argument("file", "FILE", "*", "a .log, a .checkpoint, a directory of them, -, an index, a .snapshot or a text checkpoint"),
+        source_argument(
+            "file", "FILE", "*", "a .log, a .checkpoint, a directory of them, -, an index, a .snapshot, a text checkpoint, or @NAME"
+        ),
     ),
     examples=(
         ("dump-log --cluster-metadata-decoder 00000000000000000000.log | jq .type", "the type of every record"),

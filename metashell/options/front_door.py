@@ -11,6 +11,7 @@ from metashell.options.completion_tools import COMPLETION
 from metashell.options.dictionary_tools import TABLES
 from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
 from metashell.options.group_tools import GROUPS
+from metashell.options.health_tools import HEALTH
 from metashell.options.kafka_admin_tools import KAFKA_CLUSTER, KAFKA_FEATURES, KAFKA_METADATA_QUORUM
 from metashell.options.lake_tools import LAKE
 from metashell.options.quota_tools import QUOTAS
@@ -19,6 +20,7 @@ from metashell.options.rehearse_tools import REHEARSE
 from metashell.options.report_tools import REPORT, SPARK_REPORTS
 from metashell.options.scram_tools import SCRAM
 from metashell.options.server_tools import QUORUM, SERVER
+from metashell.options.shell_command_tools import SHELL_COMMANDS
 from metashell.options.shell_tools import KAFKA_METADATA_SHELL, KAFKA_SHELL
 from metashell.options.simulate_tools import SIMULATE
 from metashell.options.spec import Argument, CommandSpec
@@ -49,6 +51,8 @@ TOOLS: dict[str, CommandSpec] = {
     for spec in (
         METASHELL,
         KAFKA_SHELL,
+        HEALTH,
+        *SHELL_COMMANDS.values(),
         DUMP_LOG,
         KAFKA_METADATA_SHELL,
         KAFKA_DUMP_LOG,

@@ -5,16 +5,16 @@ from __future__ import annotations
 from metashell.options import shared
 from metashell.options.administering import CLUSTER_OPTIONS, ENVIRONMENT, FORMS
 from metashell.options.administering import FILES as CLUSTER_FILES
-from metashell.options.spec import Argument, CommandSpec, Option, file_option, flag, path_argument
+from metashell.options.spec import Argument, CommandSpec, Option, file_option, flag, source_argument
 
 _GROUP = Argument("group", "the group's id", "1", "GROUP")
 _GROUPS = Argument("group", "the group's id, or a pattern of ids; without one, all groups of the paths", "1", "GROUP", form="[GROUP]")
-_PATHS = path_argument(
+_PATHS = source_argument(
     "paths",
     "PATH",
     "+",
     "log directories of brokers, directories or files of __consumer_offsets, or folders and quoted patterns of these; "
-    "copies of several brokers count once",
+    "copies of several brokers count once; @NAME is one of the settings",
 )
 _PATHS_OR_CLUSTER = _PATHS._replace(nargs="*")
 _METADATA = file_option(

@@ -66,7 +66,7 @@ REPORT = CommandSpec(
         Parquet, CSV, JSON and an HTML page that loads nothing from the network; the pages of all have an index with a timeline of the
         cluster. Copies of a log on several nodes count once. The reports on groups read __consumer_offsets, all others the metadata log.
         """,
-    options=(_OUT, _PRINTED, shared.ON_ERROR, shared.SHOW_SECRETS, shared.VERSION),
+    options=(_OUT, _PRINTED, shared.DEMO, shared.ON_ERROR, shared.SHOW_SECRETS, shared.VERSION),
     arguments=(Argument(name="report", choices=(*REPORT_SUMMARIES, ALL), type="choice", help="one of the reports below"), shared.LOG_PATHS),
     examples=(
         ("metashell report timeline /var/lib/kafka", "what happened to the cluster: who is not active, then the newest"),

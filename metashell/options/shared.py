@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metashell.options.spec import Option, choice, file_option, flag, path_argument
+from metashell.options.spec import Option, choice, file_option, flag, source_argument
 
 OUTPUT_FORMS = ("text", "json", "jsonl", "table", "csv", "kafka")
 
@@ -38,8 +38,12 @@ ON_ERROR = choice(
     default="fail",
     help="at a corrupt batch or record: end the run, or skip it and list it among the faults",
 )
-LOG_PATHS = path_argument(
-    "paths", "PATH", "+", "logs, checkpoints, directories of them at any depth, quoted patterns, or URIs such as s3://bucket/folder"
+DEMO = flag("--demo", help="read the directory of a real controller that ships with the package")
+LOG_PATHS = source_argument(
+    "paths",
+    "PATH",
+    "+",
+    "logs, checkpoints, directories of them at any depth, quoted patterns, URIs such as s3://bucket/folder, or @NAME of the settings",
 )
 
 

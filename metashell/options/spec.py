@@ -9,10 +9,10 @@ same, refused in Kafka's words), `choice`, `size` (bytes: 5242880, 64k, 128M), `
 `regex`, `decoder-class` (one of Kafka's), `page` (a path, but not `-`). Only for options: `flag`; `optional-choice` (`--batches` or
 `--batches=only`; alone it means the first choice); `optional-int` (the same with a number, which may also follow as the next word);
 `optional-str` (in Kafka's parser only).
-`kind` says what a value names, for completion: `file`, `node`, `command`, `subcommand`, `record-type`, `table`, `any-table`, `strategy`,
-or the name of a list in the shell; `record-type`, `table` and `strategy` take several between commas. Of options that share an
-`exclusive` name at most one may be given; in Kafka's parsers one must be, where they are `required`. `heading` is that of the help's
-section in which Kafka lists an option.
+`kind` says what a value names, for completion: `file`, `source` (a path to read, or `@NAME` of the settings), `node`, `command`,
+`subcommand`, `record-type`, `table`, `any-table`, `strategy`, or the name of a list in the shell; `record-type`, `table` and `strategy`
+take several between commas. Of options that share an `exclusive` name at most one may be given; in Kafka's parsers one must be, where
+they are `required`. `heading` is that of the help's section in which Kafka lists an option.
 """
 
 from typing import Any, NamedTuple
@@ -90,6 +90,11 @@ class Argument(NamedTuple):
 def path_argument(name: str, metavar: str, nargs: str, help: str) -> Argument:
     """A positional argument that is a path, or several."""
     return Argument(name=name, metavar=metavar, nargs=nargs, type="path", kind="file", help=help)
+
+
+def source_argument(name: str, metavar: str, nargs: str, help: str) -> Argument:
+    """A positional argument that is a path to read, or several, each also as `@NAME` of the settings."""
+    return Argument(name=name, metavar=metavar, nargs=nargs, type="path", kind="source", help=help)
 
 
 class CommandSpec(NamedTuple):

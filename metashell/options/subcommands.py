@@ -1,7 +1,18 @@
-"""The commands behind `metashell`: name to module of `cli` and summary; static, so that listing them imports none."""
+"""The commands behind `metashell`: name to module of `cli` and summary; static, so that listing them imports none.
+
+A module has its command as `main`, or one named behind a colon.
+"""
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "shell": ("kafka_shell", "look at the metadata of a Kafka cluster as a tree of files"),
+    "health": ("health", "say what is wrong with a cluster, why, and what to do next"),
+    "status": ("shell_commands:status", "show what was read from a directory, a file or a quorum, and what is wrong in it"),
+    "ls": ("shell_commands:ls", "list directories of the metadata tree of a source"),
+    "cat": ("shell_commands:cat", "print values of the metadata tree of a source"),
+    "find": ("shell_commands:find", "search the metadata of a source"),
+    "log": ("shell_commands:log", "print the records that changed a path of the metadata"),
+    "diff": ("shell_commands:diff", "print what differs between two moments or two sources"),
+    "why": ("shell_commands:why", "what led to the state of a partition, topic, broker or voter, step by step"),
     "dump-log": ("dump_log", "print the batches and records of Kafka's logs and checkpoints as JSON lines"),
     "verify": ("verify", "check what Kafka left on disk: checksums, offsets, epochs, indexes, checkpoints"),
     "bundle": ("bundle", "pack a metadata log for a colleague or a ticket, without its secrets"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metashell.options import shared
-from metashell.options.spec import CommandSpec, Option, choice, flag, path_argument
+from metashell.options.spec import CommandSpec, Option, choice, flag, source_argument
 
 JUDGED = ("3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
 """The releases that --start-safe knows: a test compares them with the table of releases."""
@@ -48,17 +48,18 @@ VERIFY = CommandSpec(
         flag("--start-safe", help="instead, predict whether Kafka would start, what it would cut or delete, and what would be lost"),
         choice("--release", metavar="RELEASE", choices=JUDGED, help="the release to predict for, from 3.9; by default the newest known"),
         shared.CONFIG._replace(help="the server's configuration, for --start-safe: a directory of another node.id is refused"),
+        shared.DEMO,
         shared.output("text", "json", "jsonl"),
         shared.MAX_DECOMPRESSED,
         flag("--verbose", "-v", help="also report what is not a finding: torn tails, files that vanished meanwhile"),
         shared.VERSION,
     ),
     arguments=(
-        path_argument(
+        source_argument(
             "paths",
             "PATH",
             "+",
-            "a directory, a .log, a .checkpoint, an index, a producer snapshot, one of the small files of a log directory, or -",
+            "a directory, a .log, a .checkpoint, an index, a producer snapshot, one of the small files of a log directory, @NAME, or -",
         ),
     ),
     examples=(
@@ -75,7 +76,8 @@ VERIFY = CommandSpec(
         (
             "EXIT STATUS",
             "0  nothing was found; with --start-safe: Kafka would start and lose nothing\n"
-            "1  there are findings, errors or warnings; Kafka would not start, or would lose something, or this cannot be determined\n"
+            "1  there are findings, errors or warnings; with --digest: errors, or digests that differ; Kafka would not start, or\n"
+            "   would lose something, or this cannot be determined\n"
             "2  the command line is wrong",
         ),
     ),

@@ -68,7 +68,8 @@ class Context:
     Shape: `display` is where answers go and `output` their form (text, json, jsonl, table, csv or kafka); `history` holds typed
     lines. `feed` is the source of newer images where there is one, and `make_root` the tree over one, given the tree before.
     `election` gives the election in quorum-state, None without one. `ask_quorum` gives what a live quorum answers (the limit of
-    lag is in ms), None where there is none, and `gathered` the facts beside the image.
+    lag is in ms), None where there is none, `static_min_isr` what it takes min.insync.replicas for where no record says, and `gathered` the
+    facts beside the image.
     `past` gives the history of the source, None where it has none that can be read, and `other_past` that of another source (a path, or
     controllers). `at` is the end offset of the earlier image that is shown, None for the newest.
     `administrator` changes the cluster, None where that is off.
@@ -95,6 +96,7 @@ class Context:
     make_root: Callable[[MetadataImage, Node], Node] | None = None
     election: Callable[[], Leader | None] | None = None
     ask_quorum: Callable[[int], QuorumAnswers] | None = None
+    static_min_isr: Callable[[], int] | None = None
     gathered: Callable[[], Facts] | None = None
     past: Callable[[], Past] | None = None
     other_past: Callable[[str | None, str | None], Past] | None = None
@@ -152,14 +154,20 @@ class Context:
         if self._health is None or self._health.image is not self.image:
             from metashell.checks import Health
 
-            self._health = Health(self.image, voter_ids=self.voter_ids)
+            usual = 1 if self.static_min_isr is None else self.static_min_isr()
+            self._health = Health(self.image, static_min_isr=usual, voter_ids=self.voter_ids)
         return self._health
+
+    def use_health(self, health: Health) -> None:
+        """Take what was worked out already, by whoever gathered facts of this image."""
+        self._health = health
 
     def facts(self, health: Health | None = None, lag_after_ms: int = 10_000) -> Facts:
         """All that is known of the cluster whose image commands see now."""
         from dataclasses import replace
 
         from metashell.checks import Facts
+        from metashell.image import EMPTY_IMAGE
 
         facts = Facts() if self.gathered is None or self.at is not None else self.gathered()
         is_live = self.feed is not None and self.at is None
@@ -167,6 +175,9 @@ class Context:
         quorum = None
         if self.ask_quorum is not None and self.at is None:
             quorum = self.ask_quorum(lag_after_ms)
+        if self.gathered is not None and facts.health is None and self.image is EMPTY_IMAGE:
+            return facts  # No metadata was found anywhere.
+        quorum = facts.quorum if self.ask_quorum is None else quorum
         return replace(facts, health=health or self.health, quorum=quorum, not_followed=trouble, label=self.source_label)
 
     def voter_ids(self) -> Sequence[int]:

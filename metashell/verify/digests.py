@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from metashell.errors import MetashellError
 from metashell.image import MetadataImage, load_image
 from metashell.image.digest import DIGEST_NAME, image_digest
-from metashell.image.newer import damage_of, newer_line, newer_parts
+from metashell.image.newer import damage_of, lacks_some, newer_line, newer_parts
 from metashell.log.directory import MetadataDirectory
 from metashell.log.directory_source import DirectorySource
 from metashell.log.files import STREAM_NAMES
 from metashell.log.inputs import find_metadata
+from metashell.log.meta_properties import read_meta_properties
+from metashell.log.names import META_PROPERTIES, METADATA_DIRECTORY
 from metashell.log.reach import Common, Reach, common_offset
 from metashell.log.source import open_source
 from metashell.verify.finding import Finding, Report
@@ -43,7 +46,8 @@ def digest_of(path: str, report: Report, options: VerifyOptions) -> Digest:
     _refuse_coordinator(path)
     image = _image(path, options)
     if line := newer_line(newer_parts(image)):
-        report.warn(path, line)
+        # Equal digests of images that lack records prove nothing.
+        report.add(Finding(path, -1, -1, "error" if lacks_some(image) else "warning", line))
     for fault in damage_of(image):
         what = f"{fault.record_type}: {fault.reason}" if fault.record_type else fault.reason
         report.add(Finding(fault.file, fault.position, fault.offset, "error", f"not in the image: {what}"))
@@ -53,12 +57,32 @@ def digest_of(path: str, report: Report, options: VerifyOptions) -> Digest:
     return Digest(path, max(end, 0), image.provenance.epoch, image_digest(image))
 
 
-def common_offset_of(paths: Sequence[str]) -> Common | None:
-    """The offset at which the digests of all paths are compared; None where there is none, or a path cannot be read."""
+def without_metadata(paths: Sequence[str]) -> list[str]:
+    """The log directories that hold no metadata because another path is the directory of the same node that does: `log.dirs` names both.
+
+    Source: metadata.log.dir of KafkaConfig. The metadata log of a node lies in one of its directories.
+    """
+    nodes = {path: node for path in paths if path not in STREAM_NAMES and (node := _node_of(path)) is not None}
+    having = {path for path in nodes if os.path.isdir(os.path.join(path, METADATA_DIRECTORY))}
+    return [path for path, node in nodes.items() if path not in having and any(nodes[other] == node for other in having)]
+
+
+def _node_of(path: str) -> tuple[str | None, int | None] | None:
+    """The cluster and the node of a log directory; None where no meta.properties says it."""
     try:
-        return common_offset([_reach(path) for path in paths])
+        found = read_meta_properties(os.path.join(path, META_PROPERTIES))
     except (MetashellError, OSError):
-        return None  # who makes its digest says why
+        return None
+    return None if found.node_id is None else (found.cluster_id, found.node_id)
+
+
+def common_offset_of(paths: Sequence[str]) -> Common | None:
+    """The offset at which the digests of all paths that can be read are compared; None where there is none."""
+    reaches = []
+    for path in paths:
+        with suppress(MetashellError, OSError):  # who makes its digest says why
+            reaches.append(_reach(path))
+    return common_offset(reaches) if len(reaches) > 1 else None
 
 
 def _reach(path: str) -> Reach:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.checks import KINDS, Health
+from metashell.checks import Facts, Health, judge
+from metashell.checks.facts import QuorumAnswers, Replica
 from metashell.checks.partitions import PartitionJudge
 from metashell.codec.control import LEADER_CHANGE
 from metashell.codec.registry import message_type
@@ -47,10 +50,15 @@ def cluster(*bodies: object, brokers: tuple[object, ...] = ()) -> MetadataImage:
     return loader.image()
 
 
-def found(image: MetadataImage, **thresholds: int) -> dict[str, list[str]]:
-    health = Health(image, **thresholds)
-    answer = {finding.kind.name: list(health.names(finding.kind.name)) for finding in health.findings()}
-    assert all(len(answer[finding.kind.name]) == finding.count for finding in health.findings())
+def found(image: MetadataImage, **thresholds: Any) -> dict[str, list[str]]:
+    """The names of what is found, by kind."""
+    return found_by(Health(image, **thresholds))
+
+
+def found_by(health: Health) -> dict[str, list[str]]:
+    verdict = judge(Facts(health=health))
+    answer = {finding.check.id: [one.name for one in finding] for finding in verdict.findings}
+    assert all(len(answer[finding.check.id]) == finding.count for finding in verdict.findings)
     return answer
 
 
@@ -194,7 +202,7 @@ def test_a_pass_that_was_interrupted_leaves_nothing_behind(monkeypatch):
             patch.setattr(Health, "survey", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 health.counts()
-        assert {finding.kind.name: list(health.names(finding.kind.name)) for finding in health.findings()} == expected
+        assert found_by(health) == expected
 
 
 def test_a_log_that_begins_late_is_incomplete_and_nothing_else_is_claimed():
@@ -206,15 +214,18 @@ def test_a_log_that_begins_late_is_incomplete_and_nothing_else_is_claimed():
 
 def test_voters_of_a_compacted_log_are_those_that_somebody_else_knows():
     image = cluster(record("FeatureLevelRecord", name="metadata.version", feature_level=15))
-    assert "unregistered_voter" not in {finding.kind.name for finding in Health(image).findings()}
-    health = Health(image, voter_ids=lambda: (2, 1))
-    assert list(health.names("unregistered_voter")) == ["1", "2"]
+    assert "unregistered_voter" not in found(image)
+    assert found(image, voter_ids=lambda: (2, 1))["unregistered_voter"] == ["1", "2"]
 
 
 def test_what_a_live_leader_says_of_its_replicas_is_a_finding():
-    health = Health(cluster()).with_told({"lagging": ["observer 3: 5 records behind"]})
-    (finding,) = health.findings()
-    assert (finding.kind.name, finding.count) == ("lagging", 1)
+    leader = Replica(1, None, 10, 60_000, 60_000)
+    replicas = {"voters": (leader, Replica(2, None, 10, 60_000, 55_000)), "observers": (Replica(3, None, 5, 60_000, 45_000),)}
+    quorum = QuorumAnswers(leader_id=1, **replicas)
+    verdict = judge(Facts(health=Health(cluster()), quorum=quorum), {"lagging"})
+    assert [one.name for finding in verdict.findings for one in finding] == ["observer 3: it is 5 records behind, had everything 15 s ago"]
+    leaderless = QuorumAnswers(**replicas)
+    assert judge(Facts(quorum=leaderless), {"lagging"}).findings == ()
 
 
 def test_reassignments_that_last_too_long_are_stuck_beside_those_to_a_fenced_broker():
@@ -225,9 +236,8 @@ def test_reassignments_that_last_too_long_are_stuck_beside_those_to_a_fenced_bro
     health = Health(image)
     # One that is over meanwhile is not stuck.
     slow = health.with_slow([(TOPIC, 8), (TOPIC, 0)])
-    assert list(slow.names("stuck_reassignment")) == ["orders/8", "orders/9"]
-    assert {finding.kind.name: finding.count for finding in slow.findings()}["stuck_reassignment"] == 2
-    assert list(health.names("stuck_reassignment")) == ["orders/9"]
+    assert found_by(slow)["stuck_reassignment"] == ["orders/8", "orders/9"]
+    assert found_by(health)["stuck_reassignment"] == ["orders/9"]
 
 
 def test_a_level_that_a_node_does_not_support_is_bad():
@@ -314,7 +324,3 @@ def test_a_row_that_looks_sound_is_sound(data):
     except (DecodeError, ReplayError):
         return  # No such record is ever in a span.
     assert quick in (None, judge(read))
-
-
-def test_each_kind_of_trouble_is_described_once():
-    assert len({kind.name for kind in KINDS}) == len({kind.words for kind in KINDS}) == len(KINDS)

@@ -27,6 +27,14 @@ CHECKPOINT = os.path.join(DEMO, "__cluster_metadata-0", "00000000000000000329-00
 ANSWERS = {
     "metashell": [["--help"], ["--version"], ["shell", "--version"]],
     "kafka-shell": [["--demo", "ls", "/"], ["--demo", "ls", "/", "-o", "json"], ["--demo", "find", "/"], ["--version"]],
+    "metashell-health": [[DEMO], ["--demo", "-o", "json"], ["--list"], ["--help"]],
+    "metashell-status": [[DEMO], [DEMO, "-o", "json"], ["--help"]],
+    "metashell-ls": [[DEMO, "-l", "/image"], ["--help"]],
+    "metashell-cat": [["--demo", "/image/cluster/brokers/4"], ["--help"]],
+    "metashell-find": [[DEMO, "/", "-type", "broker"], ["--help"]],
+    "metashell-log": [[DEMO, "-n", "2"], ["--help"]],
+    "metashell-diff": [[DEMO, DEMO], ["--help"]],
+    "metashell-why": [[DEMO, "/image/cluster/brokers/4"], ["--help"]],
     "dump-log": [[LOG], ["-o", "json", LOG], ["--summary", LOG], ["-o", "kafka", LOG], ["--version"]],
     "kafka-metadata-shell": [["--snapshot", CHECKPOINT, "ls", "/"], ["--help"]],
     "kafka-dump-log": [["--cluster-metadata-decoder", "--files", LOG], ["--version"]],
@@ -81,6 +89,14 @@ ANSWERS = {
 MISSING = {
     "metashell": [["shell", "-s", "{path}"], ["sql", "select 1 from topic", "{path}"]],
     "kafka-shell": [["-s", "{path}", "ls"], ["{path}", "ls"], ["{path}"], ["-C", "127.0.0.1:1", "-c", "{path}"]],
+    "metashell-health": [["{path}"]],
+    "metashell-status": [["{path}"], ["-s", "{path}"]],
+    "metashell-ls": [["{path}", "/image"]],
+    "metashell-cat": [["{path}", "/image/cluster/brokers/4"]],
+    "metashell-find": [["{path}", "/", "-type", "broker"]],
+    "metashell-log": [["{path}", "/image/cluster/brokers/4"]],
+    "metashell-diff": [["{path}", DEMO], [DEMO, "{path}"]],
+    "metashell-why": [["{path}", "/image/cluster/brokers/4"]],
     "dump-log": [["{path}"], ["--summary", "{path}"], ["-o", "kafka", "{path}"], ["--files", "{path}"]],
     "kafka-metadata-shell": [["--snapshot", "{path}", "ls"]],
     # Kafka's own: it names the file, goes on, and ends well.
@@ -128,12 +144,19 @@ def cases(lines: dict[str, list[list[str]]]) -> list[object]:
     return [pytest.param(name, words, id=f"{name} {' '.join(words[:2])}") for name, found in lines.items() for words in found]
 
 
-def tool_module(name: str) -> str:
-    """The module whose `main` the tool is."""
+def tool_place(name: str) -> tuple[str, str]:
+    """The module of a tool, and its name there."""
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     if name in scripts:
-        return str(scripts[name].partition(":")[0])
-    return f"metashell.cli.{SUBCOMMANDS[name.removeprefix('metashell-')][0]}"
+        return str(scripts[name].partition(":")[0]), "main"
+    module, _, attribute = SUBCOMMANDS[name.removeprefix("metashell-")][0].partition(":")
+    return f"metashell.cli.{module}", attribute or "main"
+
+
+def tool_main(name: str):
+    """The tool, which is called with words."""
+    module, attribute = tool_place(name)
+    return getattr(import_module(module), attribute)
 
 
 @pytest.fixture
@@ -149,7 +172,8 @@ def filled(tmp_path: Path):
 
 
 def start(name: str, words: Sequence[str | bytes], **streams: object) -> subprocess.CompletedProcess[str]:
-    code = f"import sys; from {tool_module(name)} import main; sys.exit(main())"
+    module, attribute = tool_place(name)
+    code = f"import sys; from {module} import {attribute} as main; sys.exit(main())"
     return subprocess.run(
         [sys.executable, "-c", code, *words],
         stdin=subprocess.DEVNULL,
@@ -165,7 +189,7 @@ def start(name: str, words: Sequence[str | bytes], **streams: object) -> subproc
 @pytest.mark.parametrize(("name", "words"), cases(ANSWERS))
 def test_an_answer_that_cannot_be_written_is_an_error(name: str, words: list[str], filled, tmp_path: Path) -> None:
     with open("/dev/full", "wb", buffering=0) as full:
-        done = run_main(import_module(tool_module(name)).main, filled(words), cwd=tmp_path, stdout=full)
+        done = run_main(tool_main(name), filled(words), cwd=tmp_path, stdout=full)
     assert done.status != 0
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[-1].endswith(": standard output: No space left on device")
@@ -190,7 +214,7 @@ def test_an_answer_to_a_closed_output_is_an_error(name: str, filled) -> None:
 
 @pytest.mark.parametrize(("name", "words"), cases(MISSING))
 def test_a_path_that_is_not_there_is_status_1(name: str, words: list[str], filled, tmp_path: Path) -> None:
-    done = run_main(import_module(tool_module(name)).main, filled(words), cwd=tmp_path)
+    done = run_main(tool_main(name), filled(words), cwd=tmp_path)
     assert done.status == 1, done.stderr
     assert "Traceback" not in done.stderr
     assert "such.file" in done.stderr + done.stdout.decode()
@@ -198,7 +222,7 @@ def test_a_path_that_is_not_there_is_status_1(name: str, words: list[str], fille
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_every_tool_is_run_by_the_same_function(name: str) -> None:
-    assert isinstance(import_module(tool_module(name)).main, Tool)
+    assert isinstance(tool_main(name), Tool)
 
 
 ESCAPED = {
@@ -214,9 +238,7 @@ ESCAPED = {
 def test_a_name_that_is_not_utf_8_is_escaped(name: str, words: list[str], tmp_path: Path) -> None:
     folder = os.path.join(os.fsencode(tmp_path), b"caf\xe9")
     shutil.copytree(os.fsencode(DEMO), folder)
-    done = run_main(
-        import_module(tool_module(name)).main, [word if word != "{path}" else os.fsdecode(folder) for word in words], cwd=tmp_path
-    )
+    done = run_main(tool_main(name), [word if word != "{path}" else os.fsdecode(folder) for word in words], cwd=tmp_path)
     assert done.status == 0, done.stderr
     # JSON has the backslash twice.
     assert b"caf\\xe9" in done.stdout.replace(b"\\\\", b"\\")

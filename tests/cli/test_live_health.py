@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from metashell.admin.quorum import QuorumDescription, Replica
+from metashell.checks.facts import QuorumAnswers
 from metashell.cli import kafka_shell
-from metashell.cli.quorum_health import lagging_names
 from metashell.embedded import EmbeddedQuorum
 from tests.administering import HERE
 from tests.extra_broker import PATIENT, ExtraBroker
@@ -30,13 +29,13 @@ def shell(quorum: EmbeddedQuorum, *words: str, stdin: str = "") -> Outcome:
 
 
 def rows(done: Outcome) -> dict[str, dict[str, object]]:
-    return {row["kind"]: row for row in map(json.loads, done.stdout.splitlines())}
+    return {row["kind"]: row for row in map(json.loads, done.stdout.splitlines()) if row["type"] == "health"}
 
 
 def test_a_sound_quorum_is_healthy_and_nothing_lags(quorum: EmbeddedQuorum) -> None:
     done = shell(quorum, "health")
     assert (done.status, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[0] == b"nothing is wrong: 2 partitions, 2 brokers"
+    assert b"checks of 2 partitions and 2 brokers: found nothing" in done.stdout.splitlines()[0]
     done = shell(quorum, "health", "lagging", "unregistered_voter")
     assert (done.status, done.stdout.splitlines()[0]) == (0, b"none: lagging, unregistered_voter")
 
@@ -54,33 +53,9 @@ def test_a_fenced_broker_has_the_time_of_the_record_that_fenced_it(quorum: Embed
 
 
 def test_a_leader_that_does_not_answer_is_no_good_news(quorum: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch) -> None:
-    from metashell.cli import shell_changes
-    from metashell.errors import MetashellError
-
-    def silent(values: object, timeout_s: float) -> QuorumDescription:
-        raise MetashellError("nobody leads")
-
-    monkeypatch.setattr(shell_changes, "quorum_as_told", silent)
+    silent = QuorumAnswers(trouble="nobody leads")
+    monkeypatch.setattr("metashell.cli.live_facts.ask_quorum", lambda named, lag_after_ms: silent)
     done = shell(quorum, "health", "lagging")
     assert done.status == 1
-    assert done.stderr == "health: what lags is not known: nobody leads\n"
+    assert "nobody leads" in done.stderr
     assert b"none" not in done.stdout
-
-
-def test_replicas_lag_by_the_time_at_which_they_had_everything() -> None:
-    def replica(id: int, end: int, caught_up_ms: int | None) -> Replica:
-        return Replica(id=id, directory_id=None, log_end_offset=end, last_fetch_ms=100_000, last_caught_up_ms=caught_up_ms)
-
-    told = QuorumDescription(
-        leader_id=1,
-        leader_epoch=3,
-        high_watermark=50,
-        voters=(replica(1, 50, 100_000), replica(2, 48, 99_000)),
-        observers=(replica(7, 20, 85_000), replica(6, 50, None)),
-    )
-    assert lagging_names(told, 10_000) == [
-        "observer 6: it is 0 records behind, never had everything",
-        "observer 7: it is 30 records behind, had everything 15 s ago",
-    ]
-    assert lagging_names(told, 500)[0].startswith("voter 2: it is 2 records behind")
-    assert lagging_names(told, 20_000) == ["observer 6: it is 0 records behind, never had everything"]

@@ -53,7 +53,7 @@ def test_what_is_wrong_is_what_health_says_and_as_of_when() -> None:
     assert len(cluster.findings) > 3
     assert "offset 596, 2026-11-21T00:25:58Z; what follows offset 592 may not have been committed" in text
     for finding, _ in cluster.findings:
-        assert f'<b class="{finding.kind.severity}">{finding.count}</b>' in text
+        assert f'<b class="{finding.check.severity}">{finding.count}</b>' in text
     assert "The state could not be judged: x/y: no metadata log" in render_index(
         answers(), [], Judged([], "x/y: no metadata log"), sources="x"
     )
@@ -61,7 +61,7 @@ def test_what_is_wrong_is_what_health_says_and_as_of_when() -> None:
 
 def test_the_reports_and_health_agree_on_what_is_open() -> None:
     (cluster,) = judged().clusters
-    counts = {finding.kind.name: finding.count for finding, _ in cluster.findings}
+    counts = {finding.check.id: finding.count for finding, _ in cluster.findings}
     opened = [row for row in answers()["under_replicated"].to_pylist() if row["ended_by"] == "open"]
     leaderless = [row for row in answers()["unclean_elections"].to_pylist() if row["is_open"]]
     fenced = [row["subject"] for row in answers()["timeline"].to_pylist() if row["is_open"] and row["event"] == "fenced"]

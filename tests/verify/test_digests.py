@@ -121,3 +121,24 @@ def test_images_that_differ_at_the_common_offset_are_status_1(made: MetadataLog,
     status, text = run("text", made.log_directory, other)
     assert status == 1
     assert f"the image at offset 5 is not that of {made.log_directory}" in text
+
+
+def test_equal_digests_are_status_0_whatever_a_small_file_says(made: MetadataLog, tmp_path: Path):
+    other = MetadataLog(tmp_path / "other")
+    # Elected, and stopped before the first record of the epoch: a warning to who checks the files.
+    (made.path / "quorum-state").write_text('{"leaderId":1,"leaderEpoch":9,"votedId":-1,"data_version":1}')
+    status, text = run("text", made.log_directory, other.log_directory)
+    assert "quorum-state: warning: " in text
+    assert status == 0
+    assert run_verify(VerifyOptions(paths=(str(made.log_directory),)), Display(StringIO())) == 1
+
+
+def test_a_node_s_other_log_directory_needs_no_metadata(made: MetadataLog, tmp_path: Path):
+    for node in (1, 2):
+        (made.log_directory / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
+        second = tmp_path / "second"
+        second.mkdir(exist_ok=True)
+        (second / "meta.properties").write_text(f"version=1\ncluster.id=c\nnode.id={node}\n")
+        status, text = run("text", made.log_directory, second)
+        assert status == node - 1
+        assert ("no metadata log here" in text) == (node == 2)

@@ -45,6 +45,7 @@ NAMES = (
     "unregister",
     "unset",
     "watch",
+    "why",
 )
 
 

@@ -73,7 +73,8 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     show(ctx, facts, verdict, _LIMIT if args.limit is None else args.limit, wanted=args.kind)
     for one in verdict.not_run if args.kind else ():
         ctx.complain(f"{ctx.command}: {one.check.id}: {one.because}", STATUS_FAILED)
-    if facts.holes or any(finding.count > allowed.get(finding.check.id, 0) for finding in verdict.bad):
+    is_blind = facts.health is None or not verdict.ran
+    if is_blind or facts.holes or any(finding.count > allowed.get(finding.check.id, 0) for finding in verdict.bad):
         ctx.status = max(ctx.status, STATUS_FAILED)
 
 
@@ -180,7 +181,8 @@ def _lines(ctx: Context, facts: Facts, verdict: Verdict, shown: Sequence[Shown],
     width = ctx.display.width
     if not wanted:
         yield from filled(summary_line(verdict, holes=facts.holes, what=cluster_size(facts)).split(), width, " ")
-    yield from filled(_as_of(ctx).split(), width, " ")
+    if facts.health is not None:
+        yield from filled(_as_of(ctx).split(), width, " ")
 
 
 def _as_of(ctx: Context) -> str:

@@ -1,0 +1,231 @@
+"""Where an answer comes from, written alike for every command: a path, `@NAME` of the settings, `--demo`, `-b` or `-C` with `-c`.
+
+A path or a name may stand as a word by itself, or with `--snapshot`. Where the command line names no source, METASHELL_SOURCE does, and
+else `defaults.source` of the settings.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import SimpleNamespace
+
+    from metashell.errors import UsageError
+    from metashell.options import CommandSpec
+    from metashell.settings import Settings
+
+    Chosen = Callable[[str, str | None], Settings | None]
+    """What reads the settings of a person, for a tool of this name: `cli.common.chosen_settings`."""
+
+SOURCES = ("snapshot", "demo", "bootstrap_controller", "bootstrap_server")
+SOURCE_OPTIONS = (*SOURCES, "command_config", "address_map", "timeout")
+"""What says which source, and how it is reached."""
+
+
+def name_source(values: SimpleNamespace, words: Sequence[str]) -> list[str]:
+    """The words with `--snapshot` before a first word that names a path, if no option names a source.
+
+    The name of a command is always a command, whatever files there are; a word with a slash is always a path.
+    Errors: UsageError for such a path besides a source.
+    """
+    if not values.command:
+        return list(words)
+
+    from metashell.errors import UsageError
+    from metashell.shell.commands import find_command
+
+    words = list(words)
+    first = values.command[0]
+    if find_command(first) is not None or not ("/" in first or first[:1] == "@" or os.path.exists(first)):
+        return words
+    for name in SOURCES:
+        if getattr(values, name):
+            raise UsageError(f"--{name.replace('_', '-')} and a path exclude each other", first)
+    del words[len(words) - len(values.command)]
+    return ["--snapshot", first, *words]
+
+
+def needs_settings(values: SimpleNamespace) -> bool:
+    """Whether only the settings can say what to open: the command line does not, or by a name."""
+    return (values.snapshot or "")[:1] == "@" or not any(getattr(values, name) for name in SOURCES)
+
+
+def choose_source(values: SimpleNamespace, settings: Settings | None, environ: Mapping[str, str]) -> None:
+    """Take the source that METASHELL_SOURCE or the settings say where the values name none, and what `@name` stands for.
+
+    Errors: UsageError for a name that no source has, and for words that say no source.
+    """
+    from metashell.options.shared import SOURCE_VARIABLE
+
+    if values.snapshot is not None and values.snapshot[:1] == "@":
+        said, where = values.snapshot, "--snapshot"
+    elif not needs_settings(values):
+        return
+    elif environ.get(SOURCE_VARIABLE):
+        said, where = environ[SOURCE_VARIABLE], SOURCE_VARIABLE
+    elif settings is not None and settings.source is not None:
+        said, where = settings.source, "defaults.source"
+    else:
+        return
+    named = source_of(said, settings, where)
+    for name in SOURCE_OPTIONS:
+        # What the command line says of how to reach it counts more.
+        if name in SOURCES or not getattr(values, name):
+            setattr(values, name, getattr(named, name))
+
+
+def choose_named(values: SimpleNamespace, chosen: Chosen) -> None:
+    """Put what `@NAME` stands for into values that have the options of a source. Errors: UsageError for a name that no source has."""
+    if (values.snapshot or "")[:1] == "@":
+        choose_source(values, chosen("metashell", None), {})
+
+
+def is_path(word: str) -> bool:
+    """Whether a first word of others can only be a source: a name of the settings, a directory, or a file of a metadata log."""
+    return word[:1] == "@" or os.path.isdir(word) or word.endswith((".checkpoint", ".log"))
+
+
+def source_of(said: str, settings: Settings | None, where: str) -> SimpleNamespace:
+    """The options of a source as people say it: a path, a name with an @, or options. `where` it is said; empty on a command line."""
+    from metashell.errors import UsageError
+    from metashell.options.parser import HelpRequested, parse
+    from metashell.options.shell_tools import KAFKA_SHELL
+    from metashell.options.values import did_you_mean
+    from metashell.shell.lines.words import split_line
+
+    place = f"{where}: " if where else ""
+    if said[:1] == "@":
+        known = {} if settings is None else settings.sources
+        if said[1:] not in known:
+            raise UsageError(f"{place}{said}: the settings name no such source{did_you_mean(said[1:], [*known])}", said)
+        said, place = known[said[1:]], f"sources.{said[1:]}: "
+    words = split_line(said) if said[:1] == "-" else ["--snapshot", os.path.expanduser(said)]
+    try:
+        named = parse(KAFKA_SHELL, words)
+    except HelpRequested:
+        named = None
+    except UsageError as error:
+        raise UsageError(f"{place}{error}", said) from None
+    if named is None or named.command or not any(getattr(named, name) for name in SOURCES) or (named.snapshot or "")[:1] == "@":
+        raise UsageError(f"{place}{said!r} is no source: a path, @NAME, or options such as -C HOST:PORT", said)
+    return named
+
+
+# ---- a source among other words
+
+
+def front_words(name: str, words: Sequence[str], chosen: Chosen) -> list[str]:
+    """The words of `metashell NAME SOURCE ...` as kafka-shell takes them: the source, the command, the rest.
+
+    Shape: the first word that is no option is the source, unless an option or a default names one; in `diff` the next that names
+    one is the other source. Errors: UsageError where there is no source.
+    """
+    from metashell.errors import UsageError
+    from metashell.options.shell_tools import KAFKA_SHELL
+    from metashell.shell.commands import find_command
+
+    command = find_command(name)
+    assert command is not None
+    naming = {each for option in SOURCES for each in KAFKA_SHELL.option(option).names}
+    valued = {each for option in (*command.spec.options, *KAFKA_SHELL.options) if not option.is_flag for each in option.names}
+    named: list[str] = []
+    others: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            others += [word, *rest]
+            break
+        option, equals, _ = word.partition("=")
+        is_joined = word[:2] in naming and not word.startswith("--") and len(word) > 2
+        value = [rest.pop(0)] if option in valued and not equals and rest else []
+        if not named and (option in naming or is_joined):
+            named = [word, *value]
+        elif word.startswith("-"):
+            others += [word, *value]
+        elif not named and _is_source(word, chosen):
+            named = ["--snapshot", word]
+        elif name == "diff" and named and not value and (word[:1] == "@" or "/" in word or os.path.exists(word)):
+            others += ["--snapshot", word]
+        else:
+            others.append(word)
+    if not named and not _has_default(chosen):
+        raise UsageError(f"name a source first: metashell {name} DIR, @NAME, --demo, -C HOST:PORT or -b HOST:PORT")
+    return [*named, name, *others]
+
+
+def _is_source(word: str, chosen: Chosen) -> bool:
+    """Whether a word is the source, not a path in the tree: where nothing else says what to open, it has to be."""
+    if word[:1] == "@" or (word != "/" and os.path.exists(word)):
+        return True
+    return word != "/" and not word.startswith("/image") and not _has_default(chosen)
+
+
+def _has_default(chosen: Chosen) -> bool:
+    from metashell.options.shared import SOURCE_VARIABLE
+
+    if os.environ.get(SOURCE_VARIABLE):
+        return True
+    settings = chosen("metashell", None)
+    return settings is not None and settings.source is not None
+
+
+def with_demo(spec: CommandSpec, words: Sequence[str]) -> list[str]:
+    """The words with the path of the demo for `--demo`, where the command reads paths that are words by themselves."""
+    from metashell.demo import demo_directory
+
+    if not any(argument.kind == "source" for argument in spec.arguments) or not any(option.dest == "demo" for option in spec.options):
+        return list(words)
+    end = list(words).index("--") if "--" in words else len(words)
+    return [demo_directory() if word == "--demo" and at < end else word for at, word in enumerate(words)]
+
+
+def named_paths(spec: CommandSpec, values: SimpleNamespace, chosen: Chosen) -> None:
+    """Put what `@NAME` stands for into the arguments that are paths to read, and a quorum into the options that name one.
+
+    Errors: UsageError for a quorum where none can be asked.
+    """
+    for argument in spec.arguments:
+        found = getattr(values, argument.name, None)
+        if argument.kind != "source" or not found:
+            continue
+        paths = []
+        for word in (found,) if isinstance(found, str) else found:
+            named = None if word[:1] != "@" else _named(word, chosen("metashell", getattr(values, "settings", None)))
+            if named is None or named.snapshot is not None:
+                paths.append(word if named is None else named.snapshot)
+            elif "bootstrap_controller" in vars(values) and not isinstance(found, str):
+                for name in SOURCE_OPTIONS:
+                    if not getattr(values, name, True):
+                        setattr(values, name, getattr(named, name))
+            else:
+                raise _live_only(word)
+        setattr(values, argument.name, paths[0] if isinstance(found, str) else tuple(paths))
+
+
+def path_of(word: str, chosen: Chosen) -> str:
+    """The path that a word names: itself, or what the settings have for `@NAME`. Errors: UsageError for a quorum."""
+    if word[:1] != "@":
+        return word
+    named = _named(word, chosen("metashell", None))
+    if named.snapshot is None:
+        raise _live_only(word)
+    return str(named.snapshot)
+
+
+def _named(word: str, settings: Settings | None) -> SimpleNamespace:
+    named = source_of(word, settings, "")
+    if named.demo:
+        from metashell.demo import demo_directory
+
+        named.snapshot = demo_directory()
+    return named
+
+
+def _live_only(word: str) -> UsageError:
+    from metashell.errors import UsageError
+
+    return UsageError(f"{word} is a live cluster, and this reads files", word)
