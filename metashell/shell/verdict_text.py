@@ -106,6 +106,17 @@ def summary_line(verdict: Verdict, *, holes: Sequence[str] = (), what: str) -> s
     return f"{ran}: {found}{f'; not run: {missing}' if missing else ''}{seen}"
 
 
+def short_verdict(verdict: Verdict, *, holes: Sequence[str] = ()) -> str:
+    """What was found, in a line: `bad: fenced 1, leaderless 2; unusual: reassigning 1`; of nothing, how many checks found it."""
+    by_severity: dict[str, list[str]] = {}
+    for finding, _ in in_order(verdict):
+        by_severity.setdefault(finding.check.severity, []).append(f"{finding.check.id} {finding.count}")
+    lacking = f", {len(verdict.not_run)} not run" if verdict.not_run else ""
+    nothing = f"nothing found ({counted(verdict.ran, 'check')} ran{lacking})"
+    words = "; ".join(f"{severity}: {', '.join(kinds)}" for severity, kinds in sorted(by_severity.items())) or nothing
+    return f"{words}; not seen: {', '.join(holes)}" if holes else words
+
+
 def cluster_size(facts: Facts) -> str:
     """`36 partitions and 3 brokers`."""
     if facts.health is None:

@@ -123,7 +123,7 @@ def other_voters_configured(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "controller_without_vote",
+    "configured_without_vote",
     UNUSUAL,
     "controllers by their configuration that are no voters: they only follow",
     CONFIG,
@@ -131,7 +131,7 @@ def other_voters_configured(facts: Facts) -> Iterator[Found]:
     source="KIP-853, KIP-1186",
     example="server.properties (node 4; voters 1, 2, 3)",
 )
-def controller_without_vote(facts: Facts) -> Iterator[Found]:
+def configured_without_vote(facts: Facts) -> Iterator[Found]:
     for node, config in _configured(facts):
         found = _image(node, facts)
         if _CONTROLLER not in config.roles or found is None or found[0].voters is None or config.node_id is None:
@@ -144,7 +144,7 @@ def controller_without_vote(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "voter_address",
+    "configured_voter_address",
     UNUSUAL,
     "controllers whose configuration has another address than the voter set: the next start changes that",
     CONFIG,
@@ -152,7 +152,7 @@ def controller_without_vote(facts: Facts) -> Iterator[Found]:
     source="KIP-853, UpdateRaftVoter",
     example="server.properties (CONTROLLER at new:9093; the voter set has old:9093 for 1, offset 120)",
 )
-def voter_address(facts: Facts) -> Iterator[Found]:
+def configured_voter_address(facts: Facts) -> Iterator[Found]:
     """A host that the configuration leaves out is that of the machine, which is not known here."""
     for config, listener, endpoint, offset in _own_addresses(facts):
         if listener is not None and (listener.port != endpoint.port or (listener.host and listener.host != endpoint.host)):

@@ -322,7 +322,7 @@ def misplaced_metadata(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "replaced_disk",
+    "other_disk_votes",
     BAD,
     "voters whose disk is not the one that the voter set names",
     DIRECTORIES,
@@ -331,7 +331,7 @@ def misplaced_metadata(facts: Facts) -> Iterator[Found]:
     source="KIP-853; org.apache.kafka.raft.VoterSet.isVoter",
     example="node-2 (directory.id A; the voter set has B for 2)",
 )
-def replaced_disk(facts: Facts) -> Iterator[Found]:
+def other_disk_votes(facts: Facts) -> Iterator[Found]:
     for node in nodes_of(facts):
         directory = node.log_directory
         identity = None if directory is None else directory.identity
