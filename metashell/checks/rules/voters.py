@@ -29,12 +29,6 @@ def addresses(voter: Voter) -> Addresses:
     return {one.name: (one.host, one.port) for one in voter.endpoints}
 
 
-def voter_addresses(facts: Facts) -> dict[int, str]:
-    """The addresses of each voter for people; none where servers are configured with them."""
-    voters = facts.image.voters
-    return {} if voters is None else {one.id: _text(addresses(one)) for one in voters.voters}
-
-
 def _text(found: Addresses) -> str:
     return ", ".join(address_text(*place) for place in found.values()) or "no address"
 
