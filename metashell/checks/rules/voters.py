@@ -44,7 +44,7 @@ def changes(facts: Facts) -> dict[int, tuple[Addresses, Evidence]]:
     for event in facts.events if voters is not None else ():
         if event.name != "KRAFT_VOTERS":
             continue
-        present = {}
+        present: dict[tuple[int, bytes], Addresses] = {}
         for one in event.record.voters:
             key, now = (one.voter_id, one.voter_directory_id), {place.name: (place.host, place.port) for place in one.endpoints}
             present[key] = now
