@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from metashell.checks.facts import IMAGE
 from metashell.checks.model import BAD, UNUSUAL, Found
 from metashell.checks.registry import check
+from metashell.forms import counted
 
 if TYPE_CHECKING:
     from metashell.checks.facts import Facts
+
+_LOOKED_AT: Final = 10_000
 
 
 @check(
@@ -23,8 +28,17 @@ if TYPE_CHECKING:
     source="org.apache.kafka.controller.BrokerHeartbeatManager",
 )
 def fenced(facts: Facts) -> Iterator[Found]:
+    """With what waits for each: where nobody leads a partition, whoever is in its ISR, else an eligible one (KIP-966), can without loss."""
+    assert facts.health is not None
     brokers = sorted(facts.image.cluster.brokers.items())
-    return (Found(str(id), key=("broker", id)) for id, broker in brokers if broker.fenced)
+    down = [id for id, broker in brokers if broker.fenced]
+    waiting: Counter[int] = Counter()
+    for topic, partition_id in islice(facts.health.partitions_of("leaderless"), _LOOKED_AT if down else 0):
+        partition = topic.partitions[partition_id]
+        waiting.update(partition.isr or partition.elr)
+    for id in down:
+        count = f"{'at least ' if waiting.total() >= _LOOKED_AT else ''}{counted(waiting[id], 'partition')}"
+        yield Found(str(id), f"it can lead {count} that nobody leads" if waiting[id] else "", key=("broker", id))
 
 
 @check(
