@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from metashell.checks.facts import IMAGE
 from metashell.checks.model import BAD, UNUSUAL, Found
+from metashell.checks.past import evidence_of, last_of
 from metashell.checks.registry import check
+from metashell.checks.stopped import stopped_brokers
 
 if TYPE_CHECKING:
     from metashell.checks.facts import Facts
@@ -23,8 +25,25 @@ if TYPE_CHECKING:
     source="org.apache.kafka.controller.BrokerHeartbeatManager",
 )
 def fenced(facts: Facts) -> Iterator[Found]:
-    brokers = sorted(facts.image.cluster.brokers.items())
-    return (Found(str(id), key=("broker", id)) for id, broker in brokers if broker.fenced)
+    brokers, stopped = sorted(facts.image.cluster.brokers.items()), stopped_brokers(facts)
+    for id, broker in brokers:
+        if broker.fenced and id not in stopped:
+            yield Found(str(id), "after a controlled shutdown" if broker.in_controlled_shutdown else "", key=("broker", id))
+
+
+@check(
+    "stopped",
+    UNUSUAL,
+    "brokers that were shut down in an orderly way, and whose metadata ends there: what is so because of that is not counted",
+    IMAGE,
+    step="start them: their partitions are led again without loss",
+    source="KIP-841, BrokerRegistrationChangeRecord.InControlledShutdown",
+    example="0 (offset 41, 2026-11-27T00:23:30Z)",
+)
+def stopped(facts: Facts) -> Iterator[Found]:
+    for id in sorted(stopped_brokers(facts)):
+        event = last_of(facts.events, "BROKER_REGISTRATION_CHANGE_RECORD", broker_id=id)
+        yield Found(str(id), "", () if event is None else evidence_of(event), key=("broker", id))
 
 
 @check(
@@ -42,8 +61,9 @@ def vanished(facts: Facts) -> Iterator[Found]:
 
 @check("shutting_down", UNUSUAL, "brokers in controlled shutdown", IMAGE)
 def shutting_down(facts: Facts) -> Iterator[Found]:
-    brokers = sorted(facts.image.cluster.brokers.items())
-    return (Found(str(id), key=("broker", id)) for id, broker in brokers if broker.in_controlled_shutdown and not broker.fenced)
+    brokers, stopped = sorted(facts.image.cluster.brokers.items()), stopped_brokers(facts)
+    orderly = (id for id, broker in brokers if broker.in_controlled_shutdown and not broker.fenced and id not in stopped)
+    return (Found(str(id), key=("broker", id)) for id in orderly)
 
 
 @check(
