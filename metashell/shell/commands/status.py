@@ -197,7 +197,7 @@ def _leader_words(status: dict[str, Any]) -> str:
         return "unknown"
     source = _source_words(status["leader_source"])
     if leader is not None:
-        return f"{leader['id']}, epoch {epoch}{source}"
+        return f"{leader['id']}, epoch {leader['epoch']}{source}"
     led = "" if last is None else f"; the last that led: {last['id']} in epoch {last['epoch']}"
     return f"no leader known, epoch {epoch}{source}{led}"
 
