@@ -246,7 +246,7 @@ class QuorumAnswers:
     """What a live quorum said: the leader's description where one answered, and the probes of each address.
 
     `leader_id` is None where nobody leads, as far as the survivors say; `trouble` is why nobody could be asked. `lag_after_ms` is how long
-    a replica may lag.
+    a replica may lag; `fetched` are the replicas that fetched between two looks, None where there was one look only.
     """
 
     leader_id: int | None = None
@@ -257,6 +257,7 @@ class QuorumAnswers:
     observers: tuple[Replica, ...] = ()
     probes: tuple[Probe, ...] = ()
     lag_after_ms: int = 10_000
+    fetched: frozenset[int] | None = None
     trouble: str = ""
 
 

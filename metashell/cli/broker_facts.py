@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from metashell.checks.facts import BrokerAnswers, BrokerDirectory, QuorumAnswers
     from metashell.image import MetadataImage, TopicImage
     from metashell.image.cluster import BrokerRegistration
+    from metashell.image.voters import VoterSet
 
 TOLD: Final = frozenset(
     {
@@ -40,6 +41,15 @@ TOLD: Final = frozenset(
         "racks",
         "newer_level",
         "newer_record",
+        "one_replica",
+        "few_state_replicas",
+        "one_rack",
+        "no_rack",
+        "local_listener",
+        "even_quorum",
+        "voter_address",
+        "same_voter_address",
+        "voter_without_listener",
     }
 )
 """Checks of an image that hold of what brokers tell; see `FENCED_TOO`."""
@@ -125,6 +135,8 @@ def view_of(
     min_isr, refused = min_isr_of(admin, [topic.name for topic in (topics if whole else behind)])
     holes += [f"min.insync.replicas: {words}" for words in refused]
     image = _image(admin, nodes, topics, moves, min_isr, names_fenced=names_fenced)
+    if quorum is not None:
+        image = image._replace(voters=_voter_set(quorum))
     voters = [] if quorum is None else [voter.id for voter in quorum.voters]
     told = TOLD | FENCED_TOO if names_fenced else TOLD
     return BrokersView(
@@ -215,6 +227,19 @@ def _image(
         configs=Map({(TOPIC_RESOURCE, name): Map({MIN_ISR: str(value)}) for name, value in min_isr.items()}),
         provenance=EMPTY_IMAGE.provenance._replace(source_kind="brokers"),
     )
+
+
+def _voter_set(quorum: QuorumAnswers) -> VoterSet | None:
+    """The voters as the leader told brokers of them; None where they have no directories: then servers are configured with them."""
+    from metashell.image.voters import Voter, VoterEndpoint, VoterSet
+
+    voters = []
+    for one in quorum.voters:
+        if one.directory_id is None:
+            return None
+        endpoints = tuple(VoterEndpoint(place.name, place.host, place.port) for place in one.endpoints)
+        voters.append(Voter(one.id, one.directory_id, endpoints))
+    return VoterSet(-1, tuple(voters)) if voters and all(voter.endpoints for voter in voters) else None
 
 
 def _registration(node: Node) -> BrokerRegistration:

@@ -144,3 +144,10 @@ def test_controllers_that_contradict_one_another_are_named() -> None:
 def test_who_has_just_started_is_waited_for() -> None:
     young = QuorumAnswers(probes=(missing(1, "not_loaded", "it has not loaded the metadata yet", source="typed", voter_id=None),))
     assert set(found(young)) == {"no_leader", "not_loaded"}
+
+
+def test_two_looks_tell_who_fetches() -> None:
+    """A voter that died a moment ago has fetched a moment ago."""
+    twice = replace(SOUND, probes=(answer(1), answer(2), missing(3)), fetched=frozenset({1, 2, 7}))
+    assert found(twice)["unreachable_voter"] == [("voter 3", "host3:9093: Connection refused; it has not fetched for 300 ms")]
+    assert "its address is wrong" in found(replace(twice, fetched=frozenset({1, 2, 3})))["unreachable_voter"][0][1]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from metashell.checks.facts import Facts, Probe, QuorumAnswers, Replica
 
 FETCHES_MS: Final = 1_000
-"""A voter that runs fetches at least twice a second; whoever gathers looks twice before it is said that one does not."""
+"""A voter that runs fetches at least twice a second."""
 _REACHED: Final = frozenset({"answers", "not_loaded", "forbidden"})
 _STEPS: Final = {
     "broker": "name a broker with -b (--bootstrap-server), and with -C the controllers' own port",
@@ -47,8 +47,10 @@ def ago_ms(quorum: QuorumAnswers, moment_ms: int | None) -> int | None:
 
 def fetches(quorum: QuorumAnswers, voter: Replica, limit_ms: int = FETCHES_MS) -> bool:
     """Whether a replica fetches from the leader, or is the leader."""
+    if voter.id == quorum.leader_id or quorum.fetched is not None:
+        return voter.id == quorum.leader_id or voter.id in (quorum.fetched or ())
     since_ms = ago_ms(quorum, voter.last_fetch_ms)
-    return voter.id == quorum.leader_id or (since_ms is not None and since_ms <= limit_ms)
+    return since_ms is not None and since_ms <= limit_ms
 
 
 def is_caught_up(quorum: QuorumAnswers, voter: Replica) -> bool:
