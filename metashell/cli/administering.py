@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.admin.admin import Admin
+    from metashell.checks.facts import QuorumAnswers
     from metashell.cli.advice import Advice
     from metashell.client.errors import ConnectError
     from metashell.errors import MetashellError
@@ -130,14 +131,20 @@ class Work:
 
     def _explained(self, error: ConnectError) -> MetashellError:
         """Why controllers do not answer, as the checks find it; the error itself where a leader is there."""
-        from metashell.cli.live_facts import ask_quorum, troubles_of
+        from metashell.cli.live_facts import troubles_of
         from metashell.errors import MetashellError
 
         if self.asks_controllers:
-            answers = ask_quorum(cluster_of(self.values), looks_twice=False)
+            answers = self._quorum()
             if answers.leader_id is None and (text := troubles_of(answers)):
                 return MetashellError(text)
         return error
+
+    def _quorum(self) -> QuorumAnswers:
+        """What each controller says, after a command that has waited for one."""
+        from metashell.cli.live_facts import ask_quorum
+
+        return ask_quorum(cluster_of(self.values), looks_twice=False)
 
     def _finish(self) -> None:
         try:
@@ -270,7 +277,8 @@ class Work:
         if isinstance(error, AdminError):
             error.right = error.right or (self._opened.right_refused if self._opened is not None else "")
             error.was_asked_again = self._opened is not None and self._opened.again > 0
-            advice = advice_on(error, self.image if self._followed or (self._opened and self.asks_controllers) else None)
+            gives_image = self._followed or (self._opened and self.asks_controllers)
+            advice = advice_on(error, self.image if gives_image else None, self._quorum if self.asks_controllers else None)
             reason = {"error": error.name, "message": error.words, "advice": error.remark}
         for text in (with_remark(error), *lines_of(advice)):
             self.note(text)

@@ -5,6 +5,7 @@ The code of an error says only what a refusal is about. Why it is so, and what h
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from metashell.admin.errors import AdminError
     from metashell.checks import Facts
+    from metashell.checks.facts import QuorumAnswers
     from metashell.checks.model import Found
     from metashell.image import MetadataImage
 
@@ -31,6 +33,9 @@ _ABOUT: Final = {
     codes.ELIGIBLE_LEADERS_NOT_AVAILABLE: PARTITION,
 }
 """What a refusal is about. All other codes are about what was typed, or say themselves what they mean."""
+_NO_CONTROLLER: Final = (codes.NOT_CONTROLLER, codes.NOT_LEADER_OR_FOLLOWER)
+_OF_QUORUM: Final = ("probes", "quorum", "migration")
+"""Subjects of checks that say why no controller takes changes."""
 SHOWN: Final = 5
 _SEARCHED: Final = 100_000
 """Things of one finding that are compared with what was refused."""
@@ -44,10 +49,17 @@ class Advice(NamedTuple):
     steps: tuple[str, ...]
 
 
-def advice_on(error: AdminError, image: Callable[[], MetadataImage] | None) -> list[Advice]:
-    """What the checks find about what was refused, the worst first; nothing where the metadata cannot be had (`image` gives it)."""
+def advice_on(
+    error: AdminError, image: Callable[[], MetadataImage] | None, quorum: Callable[[], QuorumAnswers] | None = None
+) -> list[Advice]:
+    """What the checks find about what was refused, the worst first; nothing where the facts cannot be had.
+
+    Shape: `image` gives the metadata, `quorum` what the controllers say.
+    """
     from metashell.checks import Facts, Health, judge
 
+    if quorum is not None and error.code in _NO_CONTROLLER:
+        return _on_quorum(quorum(), image)
     if image is None or error.code not in _ABOUT:
         return []
     try:
@@ -61,6 +73,22 @@ def advice_on(error: AdminError, image: Callable[[], MetadataImage] | None) -> l
             words = f"{one.name}: {one.cause}" if one.cause else f"{one.name} ({finding.check.words})"
             found.append(Advice(finding.check.id, words, one.steps or tuple(filter(None, [finding.check.step]))))
     return found
+
+
+def _on_quorum(quorum: QuorumAnswers, image: Callable[[], MetadataImage] | None) -> list[Advice]:
+    """Why no controller takes changes."""
+    from metashell.checks import Facts, Health, judge
+
+    facts = Facts(quorum=quorum)
+    if quorum.leader_id is not None and image is not None:
+        with suppress(MetashellError):  # what the controllers said remains
+            facts = Facts(quorum=quorum, health=Health(image()))
+    return [
+        Advice(finding.check.id, f"{finding.check.words}: {one.name}{f' ({one.cause})' if one.cause else ''}", one.steps)
+        for finding in judge(facts).bad
+        if finding.check.subject in _OF_QUORUM
+        for one in finding.first(SHOWN)
+    ]
 
 
 def _matching(found: Iterable[Found], subject: tuple[object, ...]) -> Iterator[Found]:
