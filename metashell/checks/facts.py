@@ -211,7 +211,7 @@ class Configuration:
 class Probe(NamedTuple):
     """What one address answered within its time.
 
-    Shape: `outcome` is `answers`, `refused`, `unresolved`, `silent`, `broker` (a broker's port), `tls` (a TLS port that was asked in
+    Shape: `outcome` is `answers`, `refused`, `unresolved`, `silent`, `broker` or `controller` (the other's port), `tls` (one asked in
     plain text), `plain` (the reverse), `no_kafka`, `wrong_cluster`, `not_loaded`, `forbidden`, or `no_controller` (a broker that gets no
     answer of a controller); `words` say it for people.
     `voter_id` is the voter that the address belongs to, None for one that was only typed. `leader_id` and `epoch` are what the node takes

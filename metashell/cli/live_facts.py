@@ -183,6 +183,19 @@ def troubles_of(answers: QuorumAnswers) -> str:
     return "; ".join(lines_of(judge_quorum(answers)))
 
 
+def troubles_of_brokers(named: SimpleNamespace) -> str:
+    """What is at the addresses of brokers, in one line, with what to do; empty where a broker answers at one of them."""
+    from metashell.checks.rules.probes import STEPS
+    from metashell.live.probes import probe_brokers
+
+    probes = probe_brokers(named_target(named))
+    if any(one.outcome == "answers" for one in probes):
+        return ""
+    steps = dict.fromkeys(STEPS[one.outcome] for one in probes if one.outcome in STEPS)
+    each = "; ".join(f"{one.address} ({one.words})" for one in probes)
+    return f"no broker answers: {each}" + "".join(f"; {step}" for step in steps)
+
+
 def lines_of(verdict: Verdict) -> list[str]:
     """Each bad finding as a line, causes first."""
     from metashell.shell.verdict_text import in_order

@@ -78,9 +78,17 @@ def probe(target: Target, known: Mapping[int, Address] | None = None, *, limit_s
 
     Nobody is waited for longer than twice `limit_s`. Errors: UsageError for security that cannot be used.
     """
-    survey = _Survey(target, dict(known or {}), limit_s)
-    thread = threading.Thread(target=survey.run, name="probes", daemon=True)
-    thread.start()
+    return _surveyed(target, dict(known or {}), limit_s)
+
+
+def probe_brokers(target: Target, *, limit_s: float = LIMIT_S) -> tuple[Probe, ...]:
+    """Whether brokers answer at the addresses of `target`, and what is there where none does. Errors: as `probe`."""
+    return _surveyed(target, {}, limit_s).probes
+
+
+def _surveyed(target: Target, known: dict[int, Address], limit_s: float) -> QuorumAnswers:
+    survey = _Survey(target, known, limit_s)
+    threading.Thread(target=survey.run, name="probes", daemon=True).start()
     survey.done.wait(2 * limit_s + 1)
     if survey.error is not None:
         raise survey.error
@@ -94,7 +102,7 @@ class _Survey:
         self._target = target
         self._limit_s = limit_s
         self._dial: Dial = dial_with(target.security)
-        self._sources: dict[Address, str] = dict.fromkeys(target.controllers, _TYPED)
+        self._sources: dict[Address, str] = dict.fromkeys(target.controllers or target.brokers, _TYPED)
         for address in known.values():
             self._sources.setdefault(address, _VOTERS)
         self._known = known
@@ -147,6 +155,10 @@ class _Survey:
             return
         try:
             ranges = link.core.peer_ranges
+            if self._target.brokers:
+                is_broker = METADATA in ranges
+                told.outcome, told.words = (_ANSWERS, "") if is_broker else ("controller", "a controller's port, not a broker's")
+                return
             if VOTE not in ranges:
                 is_broker = METADATA in ranges
                 told.outcome = "broker" if is_broker else "no_kafka"

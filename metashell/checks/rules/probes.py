@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from metashell.amounts import duration_text
-from metashell.checks.facts import QUORUM
+from metashell.checks.facts import BROKERS, QUORUM
 from metashell.checks.model import BAD, UNUSUAL, Found
 from metashell.checks.registry import check
 from metashell.forms import counted
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 FETCHES_MS: Final = 1_000
 """A voter that runs fetches at least twice a second."""
 _REACHED: Final = frozenset({"answers", "not_loaded", "forbidden"})
-_STEPS: Final = {
+STEPS: Final = {
+    "controller": "name a controller with -C (--bootstrap-controller), and with -b the brokers' own port",
     "broker": "name a broker with -b (--bootstrap-server), and with -C the controllers' own port",
     "tls": "give a --command-config with security.protocol=SSL (or SASL_SSL)",
     "plain": "give a --command-config without TLS: security.protocol=PLAINTEXT (or SASL_PLAINTEXT)",
@@ -212,7 +213,7 @@ def no_answer(facts: Facts) -> Iterator[Found]:
     if quorum.leader_id is not None or any(probe.outcome in ("answers", "not_loaded") for probe in quorum.probes):
         return
     for probe in quorum.probes:
-        yield Found(_name(probe), probe.words, steps=tuple(filter(None, (_STEPS.get(probe.outcome, ""),))))
+        yield Found(_name(probe), probe.words, steps=tuple(filter(None, (STEPS.get(probe.outcome, ""),))))
 
 
 @check(
@@ -258,7 +259,7 @@ def other_leader(facts: Facts) -> Iterator[Found]:
     "addresses at which controllers of another cluster answer",
     QUORUM,
     endangers="a voter of another cluster is none: those of this one are fewer than it seems",
-    step=_STEPS["wrong_cluster"],
+    step=STEPS["wrong_cluster"],
 )
 def mixed_clusters(facts: Facts) -> Iterator[Found]:
     quorum = facts.quorum
@@ -308,7 +309,7 @@ def wrong_address(facts: Facts) -> Iterator[Found]:
         return
     for probe in quorum.probes:
         if probe.voter_id is None and probe.source == "typed" and probe.outcome not in (*_REACHED, "wrong_cluster"):
-            yield Found(probe.address, probe.words, steps=tuple(filter(None, (_STEPS.get(probe.outcome, ""),))))
+            yield Found(probe.address, probe.words, steps=tuple(filter(None, (STEPS.get(probe.outcome, ""),))))
 
 
 @check(
@@ -316,9 +317,25 @@ def wrong_address(facts: Facts) -> Iterator[Found]:
     UNUSUAL,
     "controllers that have not loaded the metadata yet",
     QUORUM,
-    step=_STEPS["not_loaded"],
+    step=STEPS["not_loaded"],
 )
 def not_loaded(facts: Facts) -> Iterator[Found]:
     quorum = facts.quorum
     assert quorum is not None
     return (Found(_name(probe), probe.words) for probe in quorum.probes if probe.outcome == "not_loaded")
+
+
+@check(
+    "unreachable_broker",
+    BAD,
+    "brokers that are not fenced and cannot be reached where they say that they are",
+    BROKERS,
+    endangers="clients that are sent to them fail, with what these brokers lead",
+    step="look whether the broker runs; where it does, put its advertised.listeners right and restart it",
+    source="KIP-103",
+    example="broker 2 (kafka-2:9092: the name is not known)",
+)
+def unreachable_broker(facts: Facts) -> Iterator[Found]:
+    for broker in facts.brokers:
+        if broker.probe.outcome not in _REACHED:
+            yield Found(f"broker {broker.id}", f"{broker.probe.address}: {broker.probe.words}", key=("broker", broker.id))
