@@ -22,7 +22,7 @@ STEPS: Final = {
     "broker": "name a broker with -b (--bootstrap-server), and with -C the controllers' own port",
     "tls": "give a --command-config with security.protocol=SSL (or SASL_SSL)",
     "plain": "give a --command-config without TLS: security.protocol=PLAINTEXT (or SASL_PLAINTEXT)",
-    "refused": "look whether a controller runs there, and whether host and port are right",
+    "refused": "look whether the server runs there, and whether host and port are right",
     "unresolved": "look whether the name is right: this machine does not know it",
     "silent": "look at the network between this machine and that address",
     "no_kafka": "look whether the port is right",
