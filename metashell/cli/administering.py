@@ -278,8 +278,8 @@ class Work:
         if isinstance(error, AdminError):
             error.right = error.right or (self._opened.right_refused if self._opened is not None else "")
             error.was_asked_again = self._opened is not None and self._opened.again > 0
-            gives_image = self._followed or (self._opened and self.asks_controllers)
-            advice = advice_on(error, self.image if gives_image else None, self._quorum if self.asks_controllers else None)
+            is_open = self._opened is not None and self.asks_controllers
+            advice = advice_on(error, self.image if self._followed or is_open else None, self._quorum if is_open else None)
             reason = {"error": error.name, "message": error.words, "advice": error.remark}
         for text in (with_remark(error), *lines_of(advice)):
             self.note(text)

@@ -119,15 +119,16 @@ def view_of(
     nodes = describe_cluster(admin, fenced=names_fenced).nodes
     topics, errors = list_topics(admin) if names is None else describe_topics(admin, sorted(set(names)))
     holes = unseen_topics(admin, {topic.name for topic in topics}) if names is None else []
+    behind = [topic for topic in topics if any(len(one.isr) < len(one.replicas) or not one.has_leader for one in topic.partitions)]
     moves: Mapping[Place, Moving] = {}
-    if quorum is not None and quorum.leader_id is None:
+    # Where all replicas are in sync, a move is at its end.
+    if behind and quorum is not None and quorum.leader_id is None:
         holes.append("reassignments: brokers ask a controller for them, and none answers")
-    else:
+    elif behind:
         try:
             moves = list_reassignments(quick)
         except MetashellError as error:
             holes.append(f"reassignments: {error}")
-    behind = [topic for topic in topics if any(len(one.isr) < len(one.replicas) or not one.has_leader for one in topic.partitions)]
     if behind and names is None:
         # Only this question has the ELR, and it costs more than the other one.
         better = {topic.name: topic for topic in describe_topics(admin, [topic.name for topic in behind])[0]}

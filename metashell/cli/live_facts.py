@@ -92,7 +92,9 @@ def attached(target: Target, seen: Callable[[list[RecordBatch]], None] | None = 
     except AttachError as error:
         answers = _ask_controllers(target, LAG_MS, looks_twice=False)
         if answers.leader_id is None:
-            raise LeaderlessError(troubles_of(answers) or str(error), answers) from None
+            # Who may not ask for the quorum is told best what the fetch was refused for.
+            is_refused = any(one.outcome == "forbidden" for one in answers.probes)
+            raise LeaderlessError(str(error) if is_refused else troubles_of(answers) or str(error), answers) from None
         if target.timeout_s <= LEADER_S:
             raise
     return attach(target, seen=seen)

@@ -29,6 +29,7 @@ from metashell.codec.error_codes import (
     error_text,
 )
 from metashell.codec.messages import DescribeClusterRequest, DescribeConfigsRequest
+from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.errors import MetashellError
 from metashell.live.controllers import CONTROLLER_ENDPOINTS, CONTROLLERS_FROM, CONTROLLERS_MAX
 from metashell.live.dialing import CLIENT_ID, dial_with
@@ -227,7 +228,9 @@ class _Survey:
             return
         answer = await link.request(DescribeClusterRequest(endpoint_type=CONTROLLER_ENDPOINTS), timeout_s=self._limit_s)
         if answer.error_code == UNSUPPORTED_VERSION:
-            told.outcome, told.words = "not_loaded", "it has not loaded the metadata yet"
+            # So says who has read no metadata, and who has read that controllers do not register themselves at its level.
+            if not link.core.features.finalized.get(METADATA_VERSION):
+                told.outcome, told.words = "not_loaded", "it has not loaded the metadata yet"
             return
         if answer.error_code != NONE:
             told.trouble = told.trouble or error_text(answer.error_code)

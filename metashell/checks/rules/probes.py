@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 FETCHES_MS: Final = 1_000
 """A voter that runs fetches at least twice a second."""
 _REACHED: Final = frozenset({"answers", "not_loaded", "forbidden"})
+_THERE: Final = _REACHED | {"tls", "plain"}
+"""Of a voter's address: another of its listeners may be the one for this client."""
 STEPS: Final = {
     "controller": "name a controller with -C (--bootstrap-controller), and with -b the brokers' own port",
     "broker": "name a broker with -b (--bootstrap-server), and with -C the controllers' own port",
@@ -73,7 +75,7 @@ def sees_as_they_do(quorum: QuorumAnswers) -> bool:
     A leader that cannot be reached where others reach it shows that this machine is on another network. Of a lone voter nobody knows.
     """
     at_leader = None if quorum.leader_id is None else probes_of_voters(quorum).get(quorum.leader_id)
-    if at_leader is None or at_leader.outcome in _REACHED:
+    if at_leader is None or at_leader.outcome in _THERE:
         return True
     others = [one for one in (*quorum.voters, *quorum.observers) if one.id != quorum.leader_id]
     return len(quorum.voters) > 1 and not any(fetches(quorum, one) for one in others)
@@ -81,7 +83,7 @@ def sees_as_they_do(quorum: QuorumAnswers) -> bool:
 
 def unreached(quorum: QuorumAnswers) -> dict[int, Probe]:
     """The voters that are not reached where the voter set says, by id."""
-    return {id: probe for id, probe in sorted(probes_of_voters(quorum).items()) if probe.outcome not in _REACHED}
+    return {id: probe for id, probe in sorted(probes_of_voters(quorum).items()) if probe.outcome not in _THERE}
 
 
 def electable(quorum: QuorumAnswers) -> int:
@@ -91,8 +93,8 @@ def electable(quorum: QuorumAnswers) -> int:
 
 
 def may_fail(quorum: QuorumAnswers) -> int | None:
-    """How many more voters may fail; None where no leader tells of the voters."""
-    return max(0, electable(quorum) - majority(len(quorum.voters))) if quorum.voters else None
+    """How many more voters may fail; None where no leader tells how far the voters are."""
+    return max(0, electable(quorum) - majority(len(quorum.voters))) if quorum.now_ms is not None else None
 
 
 def voters_of(quorum: QuorumAnswers) -> list[int]:
@@ -132,7 +134,7 @@ def _name(probe: Probe) -> str:
     endangers="no voter gives it a vote or follows it: as soon as the leader stops, fewer voters than there are can elect another one",
     step="start the controller, or put its advertised.listeners right and restart it while another controller leads",
     source="KIP-853; org.apache.kafka.raft.internals.UpdateVoterHandler",
-    example="voter 2 (localhost:1: Connection refused; it fetches, so it runs and has registered a wrong address)",
+    example="voter 2 (localhost:1: Connection refused; it fetches from the leader, so it runs: the address is wrong, or closed to this machine)",
 )
 def unreachable_voter(facts: Facts) -> Iterator[Found]:
     quorum = facts.quorum
@@ -146,7 +148,7 @@ def unreachable_voter(facts: Facts) -> Iterator[Found]:
         cause = f"{probe.address}: {place}{probe.words}"
         mend = f"put advertised.listeners of controller {id} right and restart it"
         if id in replicas and fetches(quorum, replicas[id]):
-            cause += "; it fetches from the leader, so it runs, and its address is wrong"
+            cause += "; it fetches from the leader, so it runs: the address is wrong, or closed to this machine"
             steps: tuple[str, ...] = (f"{mend} while controller {quorum.leader_id} leads",)
         elif id in elsewhere:
             cause += f"; it answers at {elsewhere[id].address}, where no voter looks for it"
@@ -229,7 +231,7 @@ def no_spare_voter(facts: Facts) -> Iterator[Found]:
     quorum = facts.quorum
     assert quorum is not None
     able, count = electable(quorum), len(quorum.voters)
-    if quorum.leader_id is not None and able < count and able <= majority(count):
+    if quorum.now_ms is not None and able < count and able <= majority(count):
         yield Found("quorum", f"{able} of {counted(count, 'voter')} could elect a leader, {majority(count)} have to agree: none may fail")
 
 
