@@ -71,6 +71,7 @@ class _Told:
     elapsed_ms: int = 0
     quorum: Any = None
     nodes: dict[int, Address] = field(default_factory=dict)
+    leader_at: Address | None = None
     trouble: str = ""
 
 
@@ -144,6 +145,8 @@ class _Survey:
                 told.words = f"no answer within {self._limit_s:g} s"
         told.elapsed_ms = int((time.monotonic() - began) * 1000)
         names = {} if told.quorum is None else {id: at for id, (at, _) in _endpoints(told.quorum).items()}
+        if told.leader_at is not None and told.leader_at.host and 0 < told.leader_at.port <= PORT_MAX:
+            self._sources.setdefault(told.leader_at, _VOTERS)
         for source, named in ((_VOTERS, names), (_REGISTERED, told.nodes)):
             for at in list(named.values())[:CONTROLLERS_MAX]:
                 self._sources.setdefault(at, source)
@@ -253,6 +256,7 @@ class _Survey:
             told.epoch = answer.epoch
             if answer.leader_id >= 0:
                 told.leader_id = answer.leader_id
+                told.leader_at = None if answer.leader_endpoint is None else Address(*answer.leader_endpoint)
 
     # ---- who is at an address
 

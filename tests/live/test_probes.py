@@ -145,3 +145,11 @@ def test_who_may_not_ask_for_the_quorum_is_told_so() -> None:
         quorum.describe_error = CLUSTER_AUTHORIZATION_FAILED
         told = only(quorum.ports[1])
         assert told.outcome == "forbidden" and "the right DESCRIBE on the cluster" in told.words
+
+
+def test_below_the_level_at_which_controllers_register_the_leader_is_found_by_a_fetch() -> None:
+    with EmbeddedQuorum(controllers=3, static=True, metadata_version="3.6-IV2") as quorum:
+        leader = quorum.wait_for_leader()
+        places = dict(zip((1, 2, 3), quorum.bootstrap_controllers.split(","), strict=True))
+        found = ask(next(place for id, place in places.items() if id != leader))
+        assert found.leader_id == leader and {one.voter_id: one.outcome for one in found.probes} == dict.fromkeys((1, 2, 3), "answers")

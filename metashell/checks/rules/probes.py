@@ -134,7 +134,7 @@ def _name(probe: Probe) -> str:
     endangers="no voter gives it a vote or follows it: as soon as the leader stops, fewer voters than there are can elect another one",
     step="start the controller, or put its advertised.listeners right and restart it while another controller leads",
     source="KIP-853; org.apache.kafka.raft.internals.UpdateVoterHandler",
-    example="voter 2 (localhost:1: Connection refused; it fetches from the leader, so it runs: the address is wrong, or closed to this machine)",
+    example="voter 2 (localhost:1: Connection refused; it fetches from the leader, so it runs: the address is wrong, or closed to us)",
 )
 def unreachable_voter(facts: Facts) -> Iterator[Found]:
     quorum = facts.quorum
