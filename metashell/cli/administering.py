@@ -4,8 +4,8 @@ A command is a function of one `Work`. It takes its values from `work.values` an
 `work.rows`, `work.one` and `work.tell`, each refusal to `work.failed`, so that forms and statuses are the same everywhere:
 
 - Several things in one command: each is told, the others are done although one fails, and then the status is 1.
-- In text, what was done is a line on stdout, what failed one on stderr with Kafka's code and words, and what the rulebook finds about it.
-  In the other forms both are objects on stdout too: a failed one has `result: failed`, `error`, `message`, `advice` and `findings`.
+- In text, what was done is a line on stdout, what failed one on stderr, with what the rulebook finds about it. In the other forms both are
+  objects on stdout too: a failed one has `result: failed`, `error`, `message`, `advice` and `findings`.
 - What could not be seen (`work.miss`) is told, the status is 1, counts are at least what was seen, and JSON says `complete: false`.
 - What can lose data or availability goes through `work.confirm` first, which nothing passes that was not seen.
 - A command that ends early (an error, Ctrl-C) prints what it had gathered.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from metashell.admin.admin import Admin
     from metashell.checks.facts import QuorumAnswers
-    from metashell.cli.advice import Advice
+    from metashell.cli.advice import Advice, Adviser
     from metashell.client.errors import ConnectError
     from metashell.errors import MetashellError
     from metashell.image import MetadataImage
@@ -95,6 +95,7 @@ class Work:
         self.display = standard_output(note=self.note)
         self._opened: Admin | None = None
         self._followed: LiveSource | None = None
+        self._adviser: Adviser | None = None
         self._status = STATUS_OK
         self._objects: list[Mapping[str, object]] = []
         self._columns: Sequence[str] = ()
@@ -269,7 +270,7 @@ class Work:
     def failed(self, error: MetashellError, **fields: object) -> None:
         """One thing that was refused or could not be done: a line on stderr, and the status is 1."""
         from metashell.admin.errors import AdminError
-        from metashell.cli.advice import advice_on, lines_of, with_remark
+        from metashell.cli.advice import Adviser, lines_of, with_remark
 
         self._status = STATUS_FAILED
         self._end_progress()
@@ -278,14 +279,14 @@ class Work:
         if isinstance(error, AdminError):
             error.right = error.right or (self._opened.right_refused if self._opened is not None else "")
             error.was_asked_again = self._opened is not None and self._opened.again > 0
-            is_open = self._opened is not None and self.asks_controllers
-            advice = advice_on(error, self.image if self._followed or is_open else None, self._quorum if is_open else None)
+            self._adviser = self._adviser or Adviser(self.image, lambda: cluster_of(self.values))
+            advice = self._adviser.advice_on(error, has_image=bool(self._followed or (self._opened and self.asks_controllers)))
             reason = {"error": error.name, "message": error.words, "advice": error.remark}
-        for text in (with_remark(error), *lines_of(advice)):
-            self.note(text)
+        self.note(with_remark(error))
+        for text in lines_of(advice):
+            self.note_once(text)
         if self.form != "text" and fields:
-            found = {"findings": [one._asdict() for one in advice]} if advice else {}
-            self._gather([{**fields, "result": "failed", **reason, **found}])
+            self._gather([{**fields, "result": "failed", **reason, "findings": [one._asdict() for one in advice]}])
 
     def note(self, text: str) -> None:
         """A remark beside the answer, on stderr."""

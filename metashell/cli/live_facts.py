@@ -91,10 +91,8 @@ def attached(target: Target, seen: Callable[[list[RecordBatch]], None] | None = 
         return attach(replace(target, timeout_s=min(target.timeout_s, LEADER_S), absent_s=min(target.absent_s, LEADER_S)), seen=seen)
     except AttachError as error:
         answers = _ask_controllers(target, LAG_MS, looks_twice=False)
-        if answers.leader_id is None:
-            # Who may not ask for the quorum is told best what the fetch was refused for.
-            is_refused = any(one.outcome == "forbidden" for one in answers.probes)
-            raise LeaderlessError(str(error) if is_refused else troubles_of(answers) or str(error), answers) from None
+        if answers.leader_id is None and any(one.outcome != "forbidden" for one in answers.probes):
+            raise LeaderlessError(troubles_of(answers) or str(error), answers) from None
         if target.timeout_s <= LEADER_S:
             raise
     return attach(target, seen=seen)

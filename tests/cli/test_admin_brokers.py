@@ -117,6 +117,8 @@ def test_feature_levels_are_shown_and_changed(quorum: EmbeddedQuorum) -> None:
         "finalized": 33,
         "supported_min": 7,
         "supported_max": 33,
+        "registered_max": 33,
+        "held_by": [],
         "release": "4.4-IV2",
         "epoch": rows["group.version"]["epoch"],
     }
