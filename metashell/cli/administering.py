@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.admin.admin import Admin
+    from metashell.checks.facts import QuorumAnswers
     from metashell.cli.advice import Advice, Adviser
     from metashell.client.errors import ConnectError
     from metashell.errors import MetashellError
@@ -130,15 +131,22 @@ class Work:
         return self._status
 
     def _explained(self, error: ConnectError) -> MetashellError:
-        """Why controllers do not answer, as the checks find it; the error itself where a leader is there."""
-        from metashell.cli.live_facts import ask_quorum, troubles_of
+        """Why nobody answers, as it is found out at each address; the error itself where somebody does."""
+        from metashell.cli.live_facts import troubles_of, troubles_of_brokers
         from metashell.errors import MetashellError
 
         if self.asks_controllers:
-            answers = ask_quorum(cluster_of(self.values), looks_twice=False)
-            if answers.leader_id is None and (text := troubles_of(answers)):
-                return MetashellError(text)
-        return error
+            answers = self._quorum()
+            text = troubles_of(answers) if answers.leader_id is None else ""
+        else:
+            text = troubles_of_brokers(cluster_of(self.values))
+        return MetashellError(text) if text else error
+
+    def _quorum(self) -> QuorumAnswers:
+        """What each controller says, after a command that has waited for one."""
+        from metashell.cli.live_facts import ask_quorum
+
+        return ask_quorum(cluster_of(self.values), looks_twice=False)
 
     def _finish(self) -> None:
         try:

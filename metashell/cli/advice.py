@@ -8,8 +8,6 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from metashell.checks.facts import QUORUM
-from metashell.checks.model import BAD
 from metashell.codec import error_codes as codes
 from metashell.errors import MetashellError
 
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 
     from metashell.admin.errors import AdminError
     from metashell.checks import Facts, Verdict
-    from metashell.checks.model import Check, Found
     from metashell.image import MetadataImage
 
 _FEATURE: Final = frozenset({codes.INVALID_UPDATE_VERSION, codes.FEATURE_UPDATE_FAILED})
@@ -27,6 +24,8 @@ _BROKERS: Final = frozenset({codes.INVALID_REPLICATION_FACTOR})
 _PARTITION: Final = frozenset({codes.PREFERRED_LEADER_NOT_AVAILABLE, codes.ELIGIBLE_LEADERS_NOT_AVAILABLE})
 _QUORUM: Final = frozenset({codes.NOT_CONTROLLER, codes.NOT_LEADER_OR_FOLLOWER, codes.REQUEST_TIMED_OUT})
 """What a refusal is about. All other codes are about what was typed, or say themselves what they mean."""
+_MIGRATION: Final = "migration"
+"""The subject of checks that say why a controller that leads takes no changes."""
 _ON_FEATURES: Final = frozenset({"stale_controller", "holds_upgrade", "unsupported_feature"})
 """The checks of what the registered nodes support."""
 SHOWN: Final = 5
@@ -70,7 +69,9 @@ class Adviser:
         from metashell.cli.live_facts import ask_quorum
 
         quorum = ask_quorum(self._named())
-        return Facts(quorum=quorum) if of_quorum else Facts(health=Health(self._image()), quorum=quorum)
+        if of_quorum and (quorum.leader_id is None or not self._named().bootstrap_controller):
+            return Facts(quorum=quorum)
+        return Facts(health=Health(self._image()), quorum=quorum)
 
 
 def advice_on(error: AdminError, facts: Facts, verdict: Verdict) -> list[Advice]:
@@ -82,21 +83,6 @@ def advice_on(error: AdminError, facts: Facts, verdict: Verdict) -> list[Advice]
             words = f"{one.name}: {one.cause}" if one.cause else f"{one.name} ({finding.check.words})"
             found.append(Advice(finding.check.id, words, one.steps or tuple(filter(None, [finding.check.step]))))
     return found
-
-
-def _is_about(error: AdminError, facts: Facts, check: Check, one: Found) -> bool:
-    if error.code in _QUORUM:
-        return check.severity == BAD and check.needs == (QUORUM,)
-    if error.code in _FEATURE:
-        return check.id in _ON_FEATURES and error.thing in f"{one.name} {one.cause}"
-    if error.code in _BROKERS:
-        # Where the factor is above what is registered, it is the factor that is wrong.
-        return check.id in ("fenced", "shutting_down") and "fenced" in error.words
-    if error.code not in _PARTITION:
-        return False
-    name, _, number = error.thing.rpartition(":")
-    topic = facts.image.topics.by_name.get(name) if facts.health is not None else None
-    return topic is not None and one.key == ("partition", topic.id, int(number))
 
 
 def lines_of(advice: Iterable[Advice]) -> Iterator[str]:

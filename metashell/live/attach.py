@@ -14,6 +14,7 @@ from metashell.live.steps import StepHub, StepQueue
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from metashell.codec.batches import RecordBatch
     from metashell.image import MetadataImage
     from metashell.image.steps import Step
     from metashell.live.consumers import Consumer
@@ -173,8 +174,8 @@ class LiveSource:
 
     is_live = True
 
-    def __init__(self, target: Target, dial: Dial) -> None:
-        self._consumer = ImageConsumer(target.label, self._publish, target.max_decompressed)
+    def __init__(self, target: Target, dial: Dial, seen: Callable[[list[RecordBatch]], None] | None = None) -> None:
+        self._consumer = ImageConsumer(target.label, self._publish, target.max_decompressed, seen)
         self._image = self._consumer.image
         self._hub = StepHub(self._image)
         self.label = target.label
@@ -251,12 +252,13 @@ class ChunkSource:
         self._session.close()
 
 
-def attach(target: Target, dial: Dial | None = None) -> LiveSource:
+def attach(target: Target, dial: Dial | None = None, seen: Callable[[list[RecordBatch]], None] | None = None) -> LiveSource:
     """A source on the quorum that `target` names, at least as new as the quorum was when it was asked.
 
+    `seen` is called on the thread that follows, with the batches of the log that controllers still have; what a snapshot says has none.
     Errors: AttachError in one line.
     """
-    return LiveSource(target, dial or _dial(target))
+    return LiveSource(target, dial or _dial(target), seen)
 
 
 def attach_chunks(target: Target, dial: Dial | None = None) -> ChunkSource:
