@@ -19,7 +19,7 @@ LAG_MS: Final = 10_000
 """How long a replica of the metadata may lag."""
 LEADER_S: Final = 2.0
 """So long an attempt to attach waits for a leader before each controller is asked for itself."""
-_ELECTION_S: Final = 1.2
+ELECTION_S: Final = 1.2
 """Between two looks at a quorum that may just elect a leader, or of which a voter has just gone."""
 
 
@@ -54,8 +54,8 @@ def _ask_controllers(target: Target, lag_after_ms: int, *, looks_twice: bool = T
     from metashell.live.probes import probe
 
     answers = probe(target)
-    if looks_twice and not is_settled(answers) and all(one.elapsed_ms < 1000 * _ELECTION_S for one in answers.probes):
-        time.sleep(_ELECTION_S)
+    if looks_twice and not is_settled(answers) and all(one.elapsed_ms < 1000 * ELECTION_S for one in answers.probes):
+        time.sleep(ELECTION_S)
         answers = probe(target)
     return replace(answers, lag_after_ms=lag_after_ms)
 
