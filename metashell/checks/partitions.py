@@ -72,7 +72,7 @@ def is_unclean(partition: PartitionRegistration) -> bool:
 
     An only replica took over from itself: with KIP-966 its broker came back after an unclean shutdown, and it stays so in the metadata.
     """
-    return bool(partition.leader_recovery_state) and len(partition.replicas) > 1
+    return bool(partition.leader_recovery_state) and len(partition.replicas) > 1 + len(partition.adding_replicas)
 
 
 def has_eligible(partition: PartitionRegistration) -> bool:

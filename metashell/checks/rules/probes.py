@@ -111,7 +111,11 @@ def is_settled(quorum: QuorumAnswers) -> bool:
     answering = [probe for probe in quorum.probes if probe.outcome == "answers"]
     if quorum.leader_id is None:
         return not answering
-    return not unreached(quorum) and not silent(quorum) and all(probe.leader_id == quorum.leader_id for probe in answering if probe.epoch is not None)
+    return (
+        not unreached(quorum)
+        and not silent(quorum)
+        and all(probe.leader_id == quorum.leader_id for probe in answering if probe.epoch is not None)
+    )
 
 
 def _told(probe: Probe) -> str:

@@ -51,7 +51,11 @@ def lagging(facts: Facts) -> Iterator[Found]:
         for replica in sorted(replicas):
             caught_up, now = replica.last_caught_up_ms, leader.last_fetch_ms
             behind_ms = None if caught_up is None or now is None else max(0, now - caught_up)
-            if replica.id == leader.id or (role == "observer" and replica.id in fenced) or (behind_ms is not None and behind_ms <= quorum.lag_after_ms):
+            if (
+                replica.id == leader.id
+                or (role == "observer" and replica.id in fenced)
+                or (behind_ms is not None and behind_ms <= quorum.lag_after_ms)
+            ):
                 continue
             ago = "never had everything" if behind_ms is None else f"had everything {duration_text(behind_ms)} ago"
             lag = counted(leader.log_end_offset - replica.log_end_offset, "record")
