@@ -110,10 +110,10 @@ def left_throttle_lines(work: Work) -> list[str]:
     except MetashellError as error:
         work.miss(f"throttles of replication: {error}")
         return []
+    if unread:
+        work.miss(f"throttles of replication on {', '.join(map(str, unread))}: {next(iter(unread.values()))}")
     found = throttled({(one.kind, one.name): values for one, values in present.items()})
     if not found:
-        if unread:
-            work.miss(f"throttles of replication on {', '.join(map(str, unread))}: {next(iter(unread.values()))}")
         return []
     check = CHECKS["left_throttles"]
     what, time = throttle_words(found)
