@@ -164,13 +164,16 @@ def min_isr_of(admin: Admin, topics: Sequence[str]) -> tuple[dict[str, int], lis
 
 
 def ask_through_brokers(named: SimpleNamespace, lag_after_ms: int) -> QuorumAnswers:
-    """The quorum as brokers are told of it; why they are not, where they are not."""
+    """The quorum as brokers are told of it; why they are not, where they are not. Where something is amiss it looks twice."""
+    import time
     from dataclasses import replace
     from types import SimpleNamespace
 
     from metashell.admin.errors import AdminError
     from metashell.admin.quorum import describe_quorum_answer
     from metashell.checks.facts import Probe, QuorumAnswers
+    from metashell.checks.rules.probes import is_settled
+    from metashell.cli.live_facts import ELECTION_S
     from metashell.cli.named_cluster import open_admin
     from metashell.client.errors import ConnectError
     from metashell.live.probes import described
@@ -178,12 +181,18 @@ def ask_through_brokers(named: SimpleNamespace, lag_after_ms: int) -> QuorumAnsw
     timed = SimpleNamespace(**{**vars(named), "timeout": _quick_s(named)})
     try:
         with open_admin(timed) as admin:
-            return replace(QuorumAnswers(**described(describe_quorum_answer(admin))), lag_after_ms=lag_after_ms)
+            answers = QuorumAnswers(**described(describe_quorum_answer(admin)))
+            if not is_settled(answers):
+                time.sleep(ELECTION_S)
+                answers = QuorumAnswers(**described(describe_quorum_answer(admin)))
+            return replace(answers, lag_after_ms=lag_after_ms)
     except AdminError as error:
         return QuorumAnswers(trouble=f"the quorum: {error}", lag_after_ms=lag_after_ms)
     except ConnectError as error:
         # A broker that has lost the controllers waits for them; that it answers itself is found out by what else it is asked.
-        probes = tuple(Probe(str(address), "no_controller", f"broker: {reason}", source="typed") for address, reason in error.attempts)
+        late = f"no controller has answered it within {timed.timeout} s"
+        reasons = {str(address): late if "no answer within" in str(reason) else reason for address, reason in error.attempts}
+        probes = tuple(Probe(address, "no_controller", f"broker: {reason}", source="typed") for address, reason in reasons.items())
         return QuorumAnswers(probes=probes, lag_after_ms=lag_after_ms)
 
 

@@ -23,6 +23,8 @@ LEADER_S: Final = 2.0
 """So long an attempt to attach waits for a leader before each controller is asked for itself."""
 LOOK_S: Final = 0.6
 """Between two looks at a quorum that may just elect a leader, or of which a voter may have gone: one that runs fetches twice a second."""
+ELECTION_S: Final = 1.2
+"""The same, where brokers are asked."""
 
 
 def named_target(named: SimpleNamespace) -> Target:

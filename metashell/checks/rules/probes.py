@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from metashell.checks.facts import Facts, Probe, QuorumAnswers, Replica
 
 FETCHES_MS: Final = 1_000
-"""A voter that runs fetches at least twice a second."""
+"""A voter that runs fetches at least twice a second; whoever gathers looks twice before it is said that one does not."""
+SILENT_MS: Final = 2_000
+"""A voter that fetched nothing for so long is not there for an election now."""
 _REACHED: Final = frozenset({"answers", "not_loaded", "forbidden"})
 _THERE: Final = _REACHED | {"tls", "plain"}
 """Of a voter's address: another of its listeners may be the one for this client."""
@@ -88,8 +90,15 @@ def unreached(quorum: QuorumAnswers) -> dict[int, Probe]:
 
 def electable(quorum: QuorumAnswers) -> int:
     """How many voters could elect a leader: they have everything, and are reached where the voter set says as far as that was tried."""
-    missing = unreached(quorum) if sees_as_they_do(quorum) else {}
+    missing = {*(unreached(quorum) if sees_as_they_do(quorum) else ()), *(voter.id for voter in silent(quorum))}
     return sum(is_caught_up(quorum, voter) and voter.id not in missing for voter in quorum.voters)
+
+
+def silent(quorum: QuorumAnswers) -> list[Replica]:
+    """The voters that do not fetch from the leader, by its own clock; none where it does not tell."""
+    if quorum.leader_id is None or quorum.now_ms is None:
+        return []
+    return [voter for voter in sorted(quorum.voters) if not fetches(quorum, voter, SILENT_MS)]
 
 
 def may_fail(quorum: QuorumAnswers) -> int | None:
@@ -107,7 +116,11 @@ def is_settled(quorum: QuorumAnswers) -> bool:
     answering = [probe for probe in quorum.probes if probe.outcome == "answers"]
     if quorum.leader_id is None:
         return not answering
-    return not unreached(quorum) and all(probe.leader_id == quorum.leader_id for probe in answering if probe.epoch is not None)
+    return (
+        not unreached(quorum)
+        and not silent(quorum)
+        and all(probe.leader_id == quorum.leader_id for probe in answering if probe.epoch is not None)
+    )
 
 
 def _told(probe: Probe) -> str:
@@ -162,6 +175,28 @@ def unreachable_voter(facts: Facts) -> Iterator[Found]:
             cause += "" if since_ms is None else f"; it has not fetched for {duration_text(since_ms)}"
             steps = (f"start controller {id}; if it runs, {mend}",)
         yield Found(f"voter {id}", cause, steps=steps, key=("voter", id))
+
+
+@check(
+    "silent_voter",
+    BAD,
+    "voters that do not fetch from the leader",
+    QUORUM,
+    endangers="such a voter neither confirms records nor gives a vote: another one that fails may be one too many",
+    step="look whether the controller runs and reaches the leader; metashell quorum describe -C connects to each",
+    source="KIP-595, DescribeQuorum",
+    example="voter 1 (it has not fetched for 7.5 s)",
+)
+def silent_voter(facts: Facts) -> Iterator[Found]:
+    """Where a connection was tried and failed, `unreachable_voter` has it."""
+    quorum = facts.quorum
+    assert quorum is not None
+    told = unreached(quorum) if sees_as_they_do(quorum) else {}
+    for voter in silent(quorum):
+        if voter.id not in told:
+            since_ms = ago_ms(quorum, voter.last_fetch_ms)
+            cause = "it never fetched" if since_ms is None else f"it has not fetched for {duration_text(since_ms)}"
+            yield Found(f"voter {voter.id}", cause, key=("voter", voter.id))
 
 
 @check(
@@ -223,7 +258,7 @@ def no_answer(facts: Facts) -> Iterator[Found]:
     BAD,
     "quorums that lack voters, so that no further one may fail",
     QUORUM,
-    follows=("unreachable_voter", "lagging"),
+    follows=("unreachable_voter", "silent_voter", "lagging"),
     endangers="with the next voter that fails nothing can be changed any more",
     step="bring the voters back that are missing before any other controller is restarted",
 )

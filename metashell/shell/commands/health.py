@@ -183,7 +183,7 @@ def _lines(ctx: Context, facts: Facts, verdict: Verdict, shown: Sequence[Shown],
     width = ctx.display.width
     if not wanted:
         yield from filled(summary_line(verdict, holes=facts.holes, what=cluster_size(facts)).split(), width, " ")
-    if facts.health is not None:
+    if facts.health is not None and facts.told is None:
         yield from filled(_as_of(ctx).split(), width, " ")
 
 
