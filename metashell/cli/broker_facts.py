@@ -64,8 +64,8 @@ def of_brokers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
     from types import SimpleNamespace
 
     from metashell.checks import Facts
-    from metashell.cli.administering import open_admin
     from metashell.cli.live_facts import ask_quorum
+    from metashell.cli.named_cluster import open_admin
 
     quick_s = min(named.timeout or _QUICK_S, _QUICK_S)
     with open_admin(named) as admin, open_admin(SimpleNamespace(**{**vars(named), "timeout": quick_s})) as quick:

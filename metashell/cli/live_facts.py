@@ -61,7 +61,7 @@ def _ask_through_brokers(named: SimpleNamespace, lag_after_ms: int) -> QuorumAns
 
     from metashell.admin.quorum import describe_quorum_answer
     from metashell.checks.facts import QuorumAnswers
-    from metashell.cli.administering import open_admin
+    from metashell.cli.named_cluster import open_admin
     from metashell.live.probes import described
 
     timed = SimpleNamespace(**{**vars(named), "timeout": min(named.timeout or _BROKERS_S, _BROKERS_S)})

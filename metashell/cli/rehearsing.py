@@ -39,8 +39,8 @@ def subject_of(values: SimpleNamespace) -> Subject:
 
     Errors: UsageError without one; MetashellError if it cannot be read.
     """
-    from metashell.cli.administering import cluster_of
     from metashell.cli.attaching import names_quorum
+    from metashell.cli.named_cluster import cluster_of
     from metashell.errors import UsageError
     from metashell.options.administering import CONTROLLER_VARIABLE, SERVER_VARIABLE
 
