@@ -135,7 +135,7 @@ class Work:
         from metashell.errors import MetashellError
 
         if self.asks_controllers:
-            answers = ask_quorum(cluster_of(self.values))
+            answers = ask_quorum(cluster_of(self.values), looks_twice=False)
             if answers.leader_id is None and (text := troubles_of(answers)):
                 return MetashellError(text)
         return error

@@ -39,7 +39,7 @@ class ModelBroker:
 
     Shape: `life` counts its processes, so that what was planned for one does not happen to the next; `epoch` is that of its registration,
     -1 while it has none. `was_clean` says whether its last process ended by a controlled shutdown. `away_ms` is when it stopped to follow
-    its leaders.
+    its leaders. `failed` are log directories that have failed.
     """
 
     id: int
@@ -51,6 +51,7 @@ class ModelBroker:
     away_ms: int
     life: int = 0
     since_ms: int = 0
+    failed: tuple[bytes, ...] = ()
     waiters: list[Action] = field(default_factory=list)
 
     @property
@@ -221,6 +222,16 @@ class Fleet:
             self._quorum.resume_sweeps()
         self.on_death(id, is_unknown)
 
+    def beat_failed(self, id: int) -> None:
+        """Let a broker tell at once that a log directory has failed."""
+        broker = self.brokers[id]
+        if id in self.living and broker.has_process:
+            life = broker.life
+            if self._quorum.is_active:
+                self._beat(broker, want_fence=broker.state is BrokerState.FENCED, want_shut_down=broker.state is BrokerState.SHUTTING_DOWN)
+            else:
+                self._quorum.when_active(lambda: self.beat_failed(id) if broker.life == life else None)
+
     def shut_down(self, id: int, then: Action) -> None:
         """Let a broker shut down in a controlled way; `then` follows when its process has ended."""
         broker = self.brokers[id]
@@ -268,6 +279,9 @@ class Fleet:
         """Let a dead broker start; it registers when it has booted."""
         broker = self.brokers[id]
         assert not broker.has_process, "only a dead broker starts"
+        if broker.failed and not broker.registration.directories:
+            self.tell(f"broker {id} does not start: all its log directories have failed", id)
+            return
         self._enter(broker, BrokerState.STARTING)
         self.tell(f"broker {id} starts", id)
         boot_ms = self._assumptions.boot_ms + (0 if broker.was_clean else self._assumptions.recovery_ms)
@@ -351,6 +365,7 @@ class Fleet:
             current_metadata_offset=self._quorum.offset_at(self._clock.now_ms),
             want_fence=want_fence,
             want_shut_down=want_shut_down,
+            offline_log_dirs=broker.failed,
             cordoned_log_dirs=cordoned if says_cordoned else None,
         )
         return self._quorum.ask(_HEARTBEAT_KEY, _HEARTBEAT_VERSION, body, f"heartbeat of broker {broker.id}")

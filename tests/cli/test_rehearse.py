@@ -81,7 +81,7 @@ KEYS = {
     "config_diff": "resource_type resource_name name before after",
     "partition_diff": "topic partition before after",
     "record": "offset at_ms why record version data",
-    "assumption": "name value is_default",
+    "assumption": "name value is_default read_from",
     "note": "text",
 }
 """What each object has beside its type: a contract, to which keys may be added."""
@@ -230,7 +230,6 @@ def test_the_page_of_a_large_answer_is_bounded(tmp_path: Path) -> None:
             2,
             "config set topic:orders retention.m=1: 'retention.m' is no setting of a topic (did you mean retention.ms?)",
         ),
-        (["."], 2, ". is a directory: name the metadata to rehearse on with --snapshot ."),
         (["no-such.toml"], 1, "no-such.toml: No such file or directory"),
     ],
 )
