@@ -228,7 +228,7 @@ class Work:
                 self.display.line(line)
             return
         self._is_single = not self._objects
-        self._gather([{**found, **self._view()}])
+        self._gather([{**found, **({} if "complete" in found else self._view())}])
 
     def tell(self, text: str, **fields: object) -> None:
         """What was done, or would be with --dry-run: in text a line, at once; else an object of the fields."""

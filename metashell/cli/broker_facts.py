@@ -110,7 +110,7 @@ def view_of(
     topics, errors = list_topics(admin) if names is None else describe_topics(admin, sorted(set(names)))
     holes = unseen_topics(admin, {topic.name for topic in topics}) if names is None else []
     moves: Mapping[Place, Moving] = {}
-    if quorum is not None and quorum.leader_id is None:
+    if quorum is not None and quorum.leader_id is None and "AUTHORIZATION_FAILED" not in quorum.trouble:
         holes.append("reassignments: brokers ask a controller for them, and none answers")
     else:
         try:
