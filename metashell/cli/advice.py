@@ -114,3 +114,10 @@ def with_remark(error: MetashellError) -> str:
     if not remark:
         return text
     return f"{text} {remark}" if text.endswith((".", "!", "?")) else f"{text}. {remark}"
+
+
+def is_refusal(error: MetashellError) -> bool:
+    """Whether the cluster does not take who asks: a password or certificate, or the right that is missing."""
+    from metashell.admin.rights import REFUSALS
+
+    return bool(getattr(error, "authentication", False)) or getattr(error, "code", None) in REFUSALS
