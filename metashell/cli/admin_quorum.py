@@ -29,14 +29,15 @@ def _show(work: Work) -> bool:
     from metashell.checks.rules.probes import may_fail, voters_of
     from metashell.cli.live_facts import ask_quorum, judge_quorum, troubles_of
     from metashell.cli.named_cluster import cluster_of
-    from metashell.errors import MetashellError
     from metashell.forms import counted
+    from metashell.live.failures import Refused
     from metashell.shell.verdict_text import finding_row, shown_of, verdict_lines
 
     quorum = ask_quorum(cluster_of(work.values))
     leads = quorum.leader_id is not None
     if quorum.trouble or not (leads or voters_of(quorum)):
-        raise MetashellError(quorum.trouble or troubles_of(quorum))
+        is_refused = bool(quorum.probes) and all(probe.outcome == "forbidden" for probe in quorum.probes)
+        raise Refused(quorum.trouble or troubles_of(quorum), credential=is_refused)
     if leads:
         work.note_newer(work.admin.features().finalized)
     verdict = judge_quorum(quorum)

@@ -193,8 +193,14 @@ class Work:
 
             self._followed = attached(named_target(cluster_of(self.values)))
         from metashell.cli.loading import said_of
+        from metashell.live.failures import Refused
 
-        image = self._followed.view().image
+        view = self._followed.view()
+        if refusal := self._followed.refusal:
+            raise Refused(refusal, credential=True)
+        if view.trouble:
+            self.miss(f"what has happened since: {view.trouble}")
+        image = view.image
         if said_of(image, self.note_once):
             self.fail()
         return image

@@ -88,7 +88,8 @@ def _is_about(error: AdminError, facts: Facts, check: Check, one: Found) -> bool
     if error.code in _QUORUM:
         return check.severity == BAD and check.needs == (QUORUM,)
     if error.code in _FEATURE:
-        return check.id in _ON_FEATURES and error.thing in f"{one.name} {one.cause}"
+        # A controller that is gone names all that it supports, and behind that what it refuses.
+        return check.id in _ON_FEATURES and error.thing in f"{one.name} {one.cause}".rpartition("refused: ")[2]
     if error.code in _BROKERS:
         # Where the factor is above what is registered, it is the factor that is wrong.
         return check.id in ("fenced", "shutting_down") and "fenced" in error.words
@@ -120,4 +121,4 @@ def is_refusal(error: MetashellError) -> bool:
     """Whether the cluster does not take who asks: a password or certificate, or the right that is missing."""
     from metashell.admin.rights import REFUSALS
 
-    return bool(getattr(error, "authentication", False)) or getattr(error, "code", None) in REFUSALS
+    return getattr(error, "authentication", False) or getattr(error, "credential", False) or getattr(error, "code", None) in REFUSALS

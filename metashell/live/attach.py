@@ -208,6 +208,11 @@ class LiveSource:
         lag = None if position.high_watermark < 0 else max(position.high_watermark - image.provenance.end_offset, 0)
         return LiveView(image, lag, self._session.trouble, position.high_watermark, position.leader_id, position.epoch, self._voter_ids)
 
+    @property
+    def refusal(self) -> str:
+        """Why nobody should wait for changes any longer; empty while there may be some."""
+        return self._session.refusal()
+
     def subscribe(self) -> StepQueue:
         """Every step from the newest image on."""
         return self._hub.subscribe()
