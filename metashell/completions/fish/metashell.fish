@@ -32,7 +32,7 @@ function __metashell_valued
         case metashell-bundle
             string split ' ' -- '--out --mapping --output -o --max-decompressed'
         case metashell-rehearse
-            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --sizes --assume --html --show --output -o --max-decompressed'
+            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --address-map --timeout --config -c --sizes --assume --html --show --output -o --max-decompressed'
         case metashell-simulate:rebalance
             string split ' ' -- '--members --partitions --topics --strategy --scenario --seed --assume --html --output -o'
         case metashell-storage:format
@@ -530,7 +530,7 @@ complete -c kafka-shell -n '__metashell_command_is health' -l stuck-after -x -d 
 complete -c kafka-shell -n '__metashell_command_is health' -l lag-after -x -d 'how long a broker or voter may lag, by default 10s'
 complete -c kafka-shell -n '__metashell_command_is health' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is health' -l help -s h -d 'show the help and exit'
-complete -c kafka-shell -n '__metashell_command_is health; and __metashell_words_are_at_least 1' -x -a 'acl_range at_min_isr behind configured_voter_address configured_without_vote contested_id controller_without_vote cordoned_directory duplicate_directory_id elr empty endless_elections even_quorum failed_directory fault fenced few_state_replicas first_records full_disk hanging_transaction holds_upgrade incomplete lagging leaderless left_throttles local_listener lost_checkpoint lost_metadata lost_records majority_behind min_isr_at_factor misplaced_metadata missing_directory mixed_clusters moved_voter nearly_full_disk newer_level newer_record no_answer no_leader no_metadata_version no_rack no_spare_voter no_topic_id no_voters_configured no_voters_known not_a_replica not_followed not_loaded not_preferred offline offline_directory old_identity old_quorum_state one_rack one_replica other_cluster other_directory other_disk_votes other_leader other_node other_node_id other_voters_configured partition_twice racks reassigning refused_configuration removed_topic replaced_disk reserved_directory_id restarting_broker same_listener same_voter_address shared_node_id shutting_down stale_controller stray_left stray_topic_id stuck_reassignment tiny_directory_rate tiny_quota torn_checkpoint torn_identity unassigned_directory unclean unclean_allowed under_min_isr under_replicated unformatted unknown_topic unreachable_voter unreadable_min_isr unregistered_replica unregistered_voter unsupported_feature vanished vote_of_no_voter voter_address voter_listener voter_out_of_sight voter_registered_elsewhere voter_without_listener wrong_address zk_migration'
+complete -c kafka-shell -n '__metashell_command_is health; and __metashell_words_are_at_least 1' -x -a 'acl_range at_min_isr behind configured_voter_address configured_without_vote contested_id cordoned_directory duplicate_directory_id elr empty endless_elections even_quorum failed_directory fault fenced few_state_replicas first_records full_disk hanging_transaction holds_upgrade incomplete lagging leaderless left_throttles local_listener lost_checkpoint lost_metadata lost_records majority_behind min_isr_at_factor misplaced_metadata missing_directory mixed_clusters moved_voter nearly_full_disk newer_level newer_record no_answer no_leader no_metadata_version no_rack no_spare_voter no_topic_id no_voters_configured no_voters_known not_a_replica not_followed not_loaded not_preferred offline offline_directory old_identity old_quorum_state one_rack one_replica other_cluster other_directory other_disk other_disk_votes other_leader other_node other_node_id other_voters_configured partition_twice racks reassigning refused_configuration registered_without_vote removed_topic reserved_directory_id restarting_broker same_listener same_voter_address shared_node_id shutting_down stale_controller stray_left stray_topic_id stuck_reassignment tiny_directory_rate tiny_quota torn_checkpoint torn_identity unassigned_directory unclean unclean_allowed under_min_isr under_replicated uneven_leaders unformatted unknown_topic unreachable_voter unreadable_min_isr unregistered_replica unregistered_voter unsupported_feature unusable_voter_address vanished vote_of_no_voter voter_listener voter_out_of_sight voter_registered_elsewhere voter_without_listener wrong_address zk_migration'
 complete -c kafka-shell -n '__metashell_words_are 0' -x -a help -d 'list the commands'
 complete -c kafka-shell -n '__metashell_command_is help' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is help' -l help -s h -d 'show the help and exit'
@@ -861,10 +861,11 @@ complete -c metashell-rehearse -f
 complete -c metashell-rehearse -l snapshot -s s -r -F -d 'a .checkpoint, a bootstrap.checkpoint or a .log segment, a metadata directory, or the log directory above it'
 complete -c metashell-rehearse -l bootstrap-controller -l controllers -s C -x -d 'attach to the quorum of these controllers as an observer; ID@HOST:PORT works too'
 complete -c metashell-rehearse -l bootstrap-server -s b -x -d 'ask these brokers for the controllers, and attach there'
-complete -c metashell-rehearse -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-rehearse -l command-config -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-rehearse -l address-map -x -d 'connect to the second address in place of the first, where controllers advertise one that is not reachable from here'
 complete -c metashell-rehearse -l timeout -x -d 'give up attaching after this time (10; 2 if no address accepts a connection); an attached observer has no limit'
 complete -c metashell-rehearse -l demo -d 'open the directory of a real controller that ships with the package'
+complete -c metashell-rehearse -l config -s c -r -F -d 'a server.properties, of a controller and of a broker: its timeouts and defaults in place of assumed ones'
 complete -c metashell-rehearse -l sizes -r -F -d 'sizes of partitions: what `kafka-log-dirs --describe` prints'
 complete -c metashell-rehearse -l assume -x -d 'assume something else; ASSUMPTIONS lists the names'
 complete -c metashell-rehearse -l html -r -F -d 'write the answer as one HTML page with a timeline, too'
@@ -876,7 +877,7 @@ complete -c metashell-rehearse -l verbose -s v -d 'report on standard error what
 complete -c metashell-rehearse -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
 complete -c metashell-rehearse -l version -d 'print the version and exit'
 complete -c metashell-rehearse -l help -s h -d 'show the help and exit'
-complete -c metashell-rehearse -n '__metashell_words_are_at_least 0' -x -a 'kill-broker restart-broker roll-brokers lose-rack unregister unregister-controller reassign add-broker elect feature lose-controller topic config'
+complete -c metashell-rehearse -n '__metashell_words_are_at_least 0' -x -a 'kill-broker restart-broker roll-brokers lose-rack lose-directory unregister unregister-controller remove-controller reassign add-broker elect feature lose-controller topic config'
 complete -c metashell-simulate -f
 complete -c metashell-simulate -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-simulate -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
@@ -1114,6 +1115,10 @@ complete -c metashell-topics -n '__metashell_words_are 0' -l help -s h -d 'show 
 complete -c metashell-topics -n '__metashell_words_are 0' -x -a list -d 'list topics'
 complete -c metashell-topics -n '__metashell_command_is list' -l internal -d 'also Kafka’s own topics, such as __consumer_offsets'
 complete -c metashell-topics -n '__metashell_command_is list' -l unhealthy -d 'only what is not as it should be: no leader, or replicas that are not in sync'
+complete -c metashell-topics -n '__metashell_command_is list' -l under-replicated -d 'only partitions with fewer replicas in sync than there should be, as kafka-topics.sh counts them'
+complete -c metashell-topics -n '__metashell_command_is list' -l unavailable -d 'only partitions whose leader is not there'
+complete -c metashell-topics -n '__metashell_command_is list' -l under-min-isr -d 'only partitions without a leader, or with fewer replicas in sync than min.insync.replicas'
+complete -c metashell-topics -n '__metashell_command_is list' -l at-min-isr -d 'only partitions with just min.insync.replicas in sync'
 complete -c metashell-topics -n '__metashell_command_is list' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-topics -n '__metashell_command_is list' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-topics -n '__metashell_command_is list' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
@@ -1123,6 +1128,10 @@ complete -c metashell-topics -n '__metashell_command_is list' -l timeout -x -d '
 complete -c metashell-topics -n '__metashell_command_is list' -l help -s h -d 'show the help and exit'
 complete -c metashell-topics -n '__metashell_words_are 0' -x -a describe -d 'show the partitions of topics'
 complete -c metashell-topics -n '__metashell_command_is describe' -l unhealthy -d 'only what is not as it should be: no leader, or replicas that are not in sync'
+complete -c metashell-topics -n '__metashell_command_is describe' -l under-replicated -d 'only partitions with fewer replicas in sync than there should be, as kafka-topics.sh counts them'
+complete -c metashell-topics -n '__metashell_command_is describe' -l unavailable -d 'only partitions whose leader is not there'
+complete -c metashell-topics -n '__metashell_command_is describe' -l under-min-isr -d 'only partitions without a leader, or with fewer replicas in sync than min.insync.replicas'
+complete -c metashell-topics -n '__metashell_command_is describe' -l at-min-isr -d 'only partitions with just min.insync.replicas in sync'
 complete -c metashell-topics -n '__metashell_command_is describe' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-topics -n '__metashell_command_is describe' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-topics -n '__metashell_command_is describe' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
@@ -1382,7 +1391,7 @@ complete -c metashell-reassign -n '__metashell_command_is cancel' -l command-con
 complete -c metashell-reassign -n '__metashell_command_is cancel' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-reassign -n '__metashell_command_is cancel' -l timeout -x -d 'give up after this time'
 complete -c metashell-reassign -n '__metashell_command_is cancel' -l help -s h -d 'show the help and exit'
-complete -c metashell-reassign -n '__metashell_command_is cancel; and __metashell_words_are 1' -F
+complete -c metashell-reassign -n '__metashell_command_is cancel; and __metashell_words_are_at_least 1' -F
 complete -c metashell-acls -f
 complete -c metashell-acls -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-acls -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'

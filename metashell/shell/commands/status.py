@@ -5,10 +5,11 @@ SYNOPSIS
 
 DESCRIPTION
     Shows in a line what `health` finds, where the metadata ends (`end_offset` is the next offset to be written), the leader and the voters
-    (if the log was compacted they come from quorum-state, and the answer says so), the offset up to which the quorum has certainly
-    committed it (in a directory: the newest complete checkpoint), the counts of everything, the records that could not be applied, and what is newer
-    than the newest release known here. For a live quorum it also shows the high watermark and how far this image is behind. With -o json
-    it is one object, in which `complete` says whether all records were applied and read.
+    (where quorum-state knows a newer epoch than the log, or the log was compacted, they come from there, and the answer says so), the
+    offset up to which the quorum has certainly committed it (in a directory: the newest complete checkpoint), the counts of everything,
+    the records that could not be applied, and what is newer than the newest release known here. For a live quorum it also shows the high
+    watermark and how far this image is behind. With -o json it is one object, in which `complete` says whether all records were applied
+    and read.
 
 EXAMPLES
     >> status
@@ -80,7 +81,8 @@ def describe(ctx: Context) -> dict[str, Any]:
     image, provenance = ctx.image, ctx.image.provenance
     faults = image.faults
     newer = newer_parts(image)
-    noted = cache(ctx.noted_election)
+    # What quorum-state says is of now, not of an earlier moment.
+    noted = cache(ctx.noted_election if ctx.at is None else _nobody)
     leader, leader_source = leader_of(image, noted)
     voters, voters_source = voters_of(image, noted)
     return {
@@ -92,7 +94,9 @@ def describe(ctx: Context) -> dict[str, Any]:
         "epoch": provenance.epoch,
         "timestamp": provenance.timestamp_ms,
         "metadata_version": _metadata_version(image),
-        "leader": None if leader is None else {"id": leader.id, "epoch": leader.epoch},
+        "leader": None if leader is None or leader.id < 0 else {"id": leader.id, "epoch": leader.epoch},
+        "leader_epoch": None if leader is None else leader.epoch,
+        "last_leader": None if image.leader is None else {"id": image.leader.id, "epoch": image.leader.epoch},
         "leader_source": leader_source,
         "voters": voters,
         "voters_source": voters_source,
@@ -104,6 +108,10 @@ def describe(ctx: Context) -> dict[str, Any]:
         **({} if ctx.feed is None else ctx.feed.view().details),
         **ctx.certainty(),
     }
+
+
+def _nobody() -> None:
+    return None
 
 
 def _metadata_version(image: MetadataImage) -> str | None:
@@ -185,8 +193,14 @@ def _lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _leader_words(status: dict[str, Any]) -> str:
-    leader = status["leader"]
-    return "unknown" if leader is None else f"{leader['id']}, epoch {leader['epoch']}{_source_words(status['leader_source'])}"
+    leader, epoch, last = status["leader"], status["leader_epoch"], status["last_leader"]
+    source = _source_words(status["leader_source"])
+    if leader is not None:
+        return f"{leader['id']}, epoch {leader['epoch']}{source}"
+    if epoch is None:
+        return "unknown"
+    led = "" if last is None else f"; the last that led: {last['id']} in epoch {last['epoch']}"
+    return f"no leader known, epoch {epoch}{source}{led}"
 
 
 def _source_words(source: str | None) -> str:
