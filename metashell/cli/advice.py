@@ -8,6 +8,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from metashell.checks.facts import QUORUM
+from metashell.checks.model import BAD
 from metashell.codec import error_codes as codes
 from metashell.errors import MetashellError
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.admin.errors import AdminError
-    from metashell.checks import Facts, Verdict
+    from metashell.checks import Check, Facts, Found, Verdict
     from metashell.image import MetadataImage
 
 _FEATURE: Final = frozenset({codes.INVALID_UPDATE_VERSION, codes.FEATURE_UPDATE_FAILED})
@@ -85,6 +87,22 @@ def advice_on(error: AdminError, facts: Facts, verdict: Verdict) -> list[Advice]
     return found
 
 
+def _is_about(error: AdminError, facts: Facts, check: Check, one: Found) -> bool:
+    if error.code in _QUORUM:
+        return check.severity == BAD and (check.needs == (QUORUM,) or check.subject == _MIGRATION)
+    if error.code in _FEATURE:
+        # A controller that is gone names all that it supports, and behind that what it refuses.
+        return check.id in _ON_FEATURES and error.thing in f"{one.name} {one.cause}".rpartition("refused: ")[2]
+    if error.code in _BROKERS:
+        # Where the factor is above what is registered, it is the factor that is wrong.
+        return check.id in ("fenced", "shutting_down") and "fenced" in error.words
+    if error.code not in _PARTITION:
+        return False
+    name, _, number = error.thing.rpartition(":")
+    topic = facts.image.topics.by_name.get(name) if facts.health is not None else None
+    return topic is not None and one.key == ("partition", topic.id, int(number))
+
+
 def lines_of(advice: Iterable[Advice]) -> Iterator[str]:
     """The advice as lines, each step after what it is for."""
     steps: dict[str, None] = {}
@@ -100,3 +118,10 @@ def with_remark(error: MetashellError) -> str:
     if not remark:
         return text
     return f"{text} {remark}" if text.endswith((".", "!", "?")) else f"{text}. {remark}"
+
+
+def is_refusal(error: MetashellError) -> bool:
+    """Whether the cluster does not take who asks: a password or certificate, or the right that is missing."""
+    from metashell.admin.rights import REFUSALS
+
+    return getattr(error, "authentication", False) or getattr(error, "credential", False) or getattr(error, "code", None) in REFUSALS

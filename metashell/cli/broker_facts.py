@@ -122,7 +122,7 @@ def view_of(
     behind = [topic for topic in topics if any(len(one.isr) < len(one.replicas) or not one.has_leader for one in topic.partitions)]
     moves: Mapping[Place, Moving] = {}
     # Where all replicas are in sync, a move is at its end.
-    if behind and quorum is not None and quorum.leader_id is None:
+    if behind and quorum is not None and quorum.leader_id is None and "AUTHORIZATION_FAILED" not in quorum.trouble:
         holes.append("reassignments: brokers ask a controller for them, and none answers")
     elif behind:
         try:

@@ -103,6 +103,11 @@ class FakeQuorum:
         self._await(self._listeners.pop(id).stop(0))
         self.call(lambda: self.quorum.stop(id))
 
+    def reopen(self, id: int) -> None:
+        """Close a node's listener with its connections, and open it anew."""
+        self._await(self._listeners.pop(id).stop(0))
+        self.listen(id)
+
     def leader_id(self) -> int:
         leader = self.call(self.quorum.leader)
         assert leader is not None
