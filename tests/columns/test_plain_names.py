@@ -15,7 +15,7 @@ from metashell.columns.sql.plain_names import with_quotes
         ("select offset from t limit 3 offset 5", 'select "offset" from t limit 3 offset 5'),
         ("select group, max(offset) from t group by group", 'select "group", max("offset") from t group by "group"'),
         ("select é, t.offset from t -- c\n offset 1", 'select é, t."offset" from t -- c\n offset 1'),
-        ("select at from t where at > now() at time zone 'UTC'", "select \"at\" from t where \"at\" > now() at time zone 'UTC'"),
+        ("select at from t where at > now() at time zone 'UTC'", 'select "at" from t where "at" > now() at time zone \'UTC\''),
         ("select 'offset', \"offset\" from t group by all limit 2 offset 1",) * 2,
         ("select group_id, offsets from t -- group, offset",) * 2,
     ],

@@ -11,8 +11,10 @@ import duckdb
 
 _NAMES: Final = frozenset({"offset", "group", "at"})
 _BEFORE: Final = frozenset(
-    "select distinct all where and or not on having by case when then else between in like ilike is as using filter qualify"
-    " returning values set if".split()
+    (
+        *("select", "distinct", "all", "where", "and", "or", "not", "on", "having", "by", "case", "when", "then", "else", "between"),
+        *("in", "like", "ilike", "is", "as", "using", "filter", "qualify", "returning", "values", "set", "if"),
+    )
 )
 """Words of SQL behind which an expression or a name is expected."""
 _OF_GROUPS: Final = frozenset({"by", "all", "sets"})
