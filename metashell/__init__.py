@@ -3,7 +3,8 @@
 The packages, from the bottom up:
 
 - `codec` (bytes and what they mean), `log` (files), `image` (the state of the cluster), `nodes` (that state as directories and leaves),
-  `health` (what is wrong in that state), `history` (earlier states, and what changed them);
+  `checks` (the rulebook: what is wrong, judged from facts), `facts` (gathers facts from disks),
+  `history` (earlier states, and what changed them);
 - `shell` and `dump` (what people see), `verify` (whether a disk is whole), `bundle` (a copy of a log for others),
   `storage` (log directories before a server's first start), `stores` (where output goes: folders here and in object stores),
   `columns` (records as tables), `reports` (questions over those tables), `demo` (a real directory to try them on);

@@ -5,7 +5,7 @@ quorum is found out, and a change of leader is followed, never shown. A mutation
 only where doing it twice is doing it once (`admin.requests` has the table); else it ends in UncertainError, which says that it may or
 may not have been done.
 
-Public names: `Admin(Kind.BROKERS, addresses)` and `Kind` in `admin.admin`; the errors, and `advice(code)`, in `admin.errors`. Beside
+Public names: `Admin(Kind.BROKERS, addresses)` and `Kind` in `admin.admin`; the errors in `admin.errors`. Beside
 them one module for each subject.
 
 Errors: AdminError is an answer of the cluster with an error code; WrongListenerError a broker where a controller was wanted, or the other

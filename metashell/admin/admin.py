@@ -27,18 +27,27 @@ class Admin:
     """Asks a cluster through its brokers or its controllers. Close it, or use it as a context manager; one thread at a time.
 
     Shape: `kind` is what the bootstrap addresses are said to be; one that is of the other kind is an error. `timeout_ms` bounds each call
-    with all that it repeats. `client_options` are those of `AsyncClient`: security, client_id, address_map, connect_timeout_ms.
-    Nothing is connected before the first question.
+    with all that it repeats, `leaderless_ms` how long a leader is looked for, by default as long. `client_options` are those of
+    `AsyncClient`: security, client_id, address_map, connect_timeout_ms. Nothing is connected before the first question.
 
     Errors of every question: ConnectError when nobody answered; WrongListenerError; UnsupportedError for an API, or a field of it, that
     the cluster is too old for; UncertainError for a change whose connection broke and that must not be sent twice. An answer with an error
     code is an answer: see `metashell.admin.errors.check_answer`.
     """
 
-    def __init__(self, kind: Kind, bootstrap: Sequence[Address], *, timeout_ms: int = TIMEOUT_MS, **client_options: Any) -> None:
+    def __init__(
+        self,
+        kind: Kind,
+        bootstrap: Sequence[Address],
+        *,
+        timeout_ms: int = TIMEOUT_MS,
+        leaderless_ms: int | None = None,
+        **client_options: Any,
+    ) -> None:
         self.kind = kind
         self.timeout_ms = timeout_ms
         self._timeout_s = timeout_ms / 1000
+        self._leaderless_s = (timeout_ms if leaderless_ms is None else leaderless_ms) / 1000
         self._has_sasl = bool(client_options.get("security", PLAINTEXT).mechanism)
         self._client = Client(bootstrap, deadline_ms=timeout_ms, **client_options)
         self._session: Session | None = None
@@ -103,7 +112,7 @@ class Admin:
             from metashell.admin.session import Session
 
             if self._session is None:
-                self._session = Session(self.kind, client, self._timeout_s, has_sasl=self._has_sasl)
+                self._session = Session(self.kind, client, self._timeout_s, leaderless_s=self._leaderless_s, has_sasl=self._has_sasl)
             return await work(self._session)
 
         try:

@@ -70,14 +70,8 @@ class QuorumDescription:
 
 def describe_quorum(admin: Admin) -> QuorumDescription:
     """The quorum as its leader tells it. Errors: AdminError; see `Admin`."""
-    make = DescribeQuorumRequest
-    answer = admin.ask_active(make(topics=(make.TopicData(topic_name=TOPIC, partitions=(make.PartitionData(partition_index=0),)),)))
-    check_answer(answer.error_code, answer.error_message, "DescribeQuorum")
-    partitions = [partition for topic in answer.topics if topic.topic_name == TOPIC for partition in topic.partitions]
-    if len(partitions) != 1:
-        raise AdminError(UNKNOWN_SERVER_ERROR, f"the answer has {len(partitions)} partitions, not one", "DescribeQuorum")
-    found = partitions[0]
-    check_answer(found.error_code, found.error_message, "DescribeQuorum")
+    answer = describe_quorum_answer(admin)
+    found = answer.topics[0].partitions[0]
     endpoints = {
         node.node_id: tuple(Endpoint(listener.name, Address(listener.host, listener.port)) for listener in node.listeners)
         for node in answer.nodes
@@ -89,6 +83,18 @@ def describe_quorum(admin: Admin) -> QuorumDescription:
         voters=tuple(_replica(state, endpoints) for state in found.current_voters),
         observers=tuple(_replica(state, endpoints) for state in found.observers),
     )
+
+
+def describe_quorum_answer(admin: Admin) -> Any:
+    """The leader's answer as it came, with its one partition. Errors: AdminError; see `Admin`."""
+    make = DescribeQuorumRequest
+    answer = admin.ask_active(make(topics=(make.TopicData(topic_name=TOPIC, partitions=(make.PartitionData(partition_index=0),)),)))
+    check_answer(answer.error_code, answer.error_message, "DescribeQuorum")
+    partitions = [partition for topic in answer.topics for partition in topic.partitions]
+    if len(partitions) != 1 or answer.topics[0].topic_name != TOPIC:
+        raise AdminError(UNKNOWN_SERVER_ERROR, f"the answer has {len(partitions)} partitions, not one", "DescribeQuorum")
+    check_answer(partitions[0].error_code, partitions[0].error_message, "DescribeQuorum")
+    return answer
 
 
 def _replica(state: Any, endpoints: dict[int, tuple[Endpoint, ...]]) -> Replica:

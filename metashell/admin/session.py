@@ -100,7 +100,9 @@ class Session:
     `active` is where the active controller was last seen, None through brokers and while that is unknown.
     """
 
-    def __init__(self, kind: Kind, client: AsyncClient, timeout_s: float, *, has_sasl: bool = False) -> None:
+    def __init__(
+        self, kind: Kind, client: AsyncClient, timeout_s: float, *, leaderless_s: float | None = None, has_sasl: bool = False
+    ) -> None:
         self.again = 0
         self.under_way = ""
         """What to say of a change whose answer was not waited for to the end."""
@@ -111,6 +113,7 @@ class Session:
         self._kind = kind
         self._client = client
         self._timeout_s = timeout_s
+        self._leaderless_s = timeout_s if leaderless_s is None else leaderless_s
         self._has_sasl = has_sasl
         self.skipped: dict[Address, str] = {}
         """Who was not waited for, because others could be asked, and never came."""
@@ -160,6 +163,7 @@ class Session:
         ends_at = self._deadline()
         failures: dict[Address, str] = {}
         response, avoided, round_number = None, None, 0
+        given_up_at = ends_at
         while True:
             address = await self._leader(avoided, ends_at, failures)
             try:
@@ -177,12 +181,14 @@ class Session:
                 response = None
                 error.note(address, failures)
             self.active, avoided = None, address
+            if not round_number:
+                given_up_at = min(ends_at, asyncio.get_running_loop().time() + self._leaderless_s)
             round_number += 1
             count = len(self._candidates())
             is_hopeless = (self._last is None or self._refusal is not None) and round_number >= ROUNDS_MAX * count
             # As long as nobody has answered, all are tried before a pause.
             rests = self._last is not None or round_number % count == 0
-            if is_hopeless or (rests and not await self._pause(round_number // count, ends_at)):
+            if is_hopeless or (rests and not await self._pause(round_number // count, given_up_at)):
                 break
         if self._refusal is not None:
             raise self._refusal

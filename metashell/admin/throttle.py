@@ -11,15 +11,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.admin.configs import Change, Operation, Resource, alter_configs
-from metashell.codec.config_types import BROKER_RESOURCE, TOPIC_RESOURCE
+from metashell.codec.config_types import BROKER_RESOURCE, THROTTLE_RATES, THROTTLED_REPLICAS, TOPIC_RESOURCE
 from metashell.errors import MetashellError
 
 if TYPE_CHECKING:
     from metashell.admin.admin import Admin
 
-RATES: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
-LEADERS: Final = "leader.replication.throttled.replicas"
-FOLLOWERS: Final = "follower.replication.throttled.replicas"
+RATES: Final = THROTTLE_RATES
+LEADERS, FOLLOWERS = THROTTLED_REPLICAS
 _EVERY_REPLICA: Final = "*"
 
 Values = Callable[[Sequence[Resource]], Mapping[Resource, Mapping[str, str] | MetashellError]]
@@ -41,6 +40,17 @@ class Found(NamedTuple):
     errors: dict[Resource, MetashellError]
     notes: list[str]
     kept: tuple[int, ...] = ()
+
+
+def clear_all(admin: Admin, present: Mapping[Resource, Mapping[str, str]]) -> dict[Resource, MetashellError | None]:
+    """Remove every throttle of replication that is set, whoever set it; for each resource the error, or None.
+
+    `present` are the settings of all brokers and topics.
+    """
+    keys = (*RATES, *THROTTLED_REPLICAS)
+    changes = {one: [Change(key, Operation.DELETE) for key in keys if key in found] for one, found in present.items()}
+    wanted = {resource: made for resource, made in changes.items() if made}
+    return dict(alter_configs(admin, wanted)) if wanted else {}
 
 
 class Throttle:

@@ -33,11 +33,11 @@ _MISSING: Final = {
     LOG: "no metadata log was read",
     DIRECTORIES: "no log directory was given",
     TOPIC_DIRECTORIES: "no directory of a partition lies here",
-    CONFIG: "no server.properties was given (-c)",
-    QUORUM: "no live quorum was asked (-C)",
-    BROKERS: "no broker was asked (-b)",
-    DISKS: "no broker told of its log directories (-b)",
-    TRANSACTIONS: "no broker told of its transactions (-b)",
+    CONFIG: "no server.properties given, -c",
+    QUORUM: "no live quorum asked, -C",
+    BROKERS: "no broker asked, -b",
+    DISKS: "no broker told of its log directories, -b",
+    TRANSACTIONS: "no broker told of its transactions, -b",
 }
 
 
@@ -76,6 +76,20 @@ class LogEvent(NamedTuple):
     record: Any
 
 
+class ReplacedDisk(NamedTuple):
+    """A broker that registered without log directories that it had, and with new ones. Units: Unix ms.
+
+    Shape: `offset` is that of the registration; `alone` are the partitions (topic id, id) of which its replica in such a directory was
+    the only one in sync just before: nobody else has all that they held.
+    """
+
+    broker: int
+    offset: int
+    timestamp_ms: int
+    gone: frozenset[bytes]
+    alone: tuple[tuple[bytes, int], ...]
+
+
 class CheckpointFacts(NamedTuple):
     """A snapshot file; `trouble` says why it is not whole, empty where it is."""
 
@@ -86,6 +100,16 @@ class CheckpointFacts(NamedTuple):
     trouble: str = ""
 
 
+class TopicNote(NamedTuple):
+    """What the log says of one topic id: its name, where it was created (-1 where only a checkpoint has it) and removed. Units: Unix ms."""
+
+    name: str
+    offset: int = -1
+    timestamp_ms: int = -1
+    removed_offset: int = -1
+    removed_ms: int = -1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataLog:
     """The metadata log of one directory: where it begins and ends, who led, and the small files beside it.
@@ -93,7 +117,7 @@ class MetadataLog:
     Shape: `start_offset` is that of the first segment, `end_offset` exclusive; both 0 where there is none. `image` is None where it could
     not be made, which `trouble` explains. `quorum_note` and `epochs` are None where the file is missing, a reason where it cannot be read.
     `last_leader` is (id, epoch) of the last LeaderChange. `voter_sets` are those that the log (not a checkpoint) names, each with
-    offset and time. Units: Unix ms.
+    offset and time. `topics` has the topics of which a directory lies on the same node, by id, and others of their names. Units: Unix ms.
     """
 
     path: str
@@ -109,6 +133,7 @@ class MetadataLog:
     checkpoints: tuple[CheckpointFacts, ...] = ()
     voter_sets: tuple[tuple[int, int, VoterSet], ...] = ()
     events: tuple[LogEvent, ...] = ()
+    topics: Mapping[bytes, TopicNote] = field(default_factory=dict)
 
 
 class PartitionDirectory(NamedTuple):
@@ -130,6 +155,7 @@ class LogDirectory:
 
     Shape: `identity` is None where there is no meta.properties (an empty or missing directory), a reason where it cannot be read;
     `state` is `present`, `missing` or `not_a_directory`. `node` groups the directories of one node: a number the gatherer gives them.
+    With `is_alone` only its metadata log was named and nothing else of it was looked at.
     """
 
     path: str
@@ -138,6 +164,7 @@ class LogDirectory:
     metadata: MetadataLog | None = None
     partitions: tuple[PartitionDirectory, ...] = ()
     is_empty: bool = False
+    is_alone: bool = False
     node: int = 0
     free_bytes: int | None = None
     total_bytes: int | None = None
@@ -185,7 +212,8 @@ class Probe(NamedTuple):
     """What one address answered within its time.
 
     Shape: `outcome` is `answers`, `refused`, `unresolved`, `silent`, `broker` (a broker's port), `tls` (a TLS port that was asked in
-    plain text), `plain` (the reverse), `no_kafka`, `wrong_cluster`, `not_loaded`, `forbidden` or `error`; `words` say it for people.
+    plain text), `plain` (the reverse), `no_kafka`, `wrong_cluster`, `not_loaded`, `forbidden`, or `no_controller` (a broker that gets no
+    answer of a controller); `words` say it for people.
     `voter_id` is the voter that the address belongs to, None for one that was only typed. `leader_id` and `epoch` are what the node takes
     for true, None where it does not say (the empty fields of a refusal are no data). `id` and `cluster_id` are what it says of itself.
     """
@@ -217,7 +245,8 @@ class Replica(NamedTuple):
 class QuorumAnswers:
     """What a live quorum said: the leader's description where one answered, and the probes of each address.
 
-    `leader_id` is None where nobody leads, as far as the survivors say; `trouble` is why nobody could be asked. `lag_after_ms` is how long a replica may lag.
+    `leader_id` is None where nobody leads, as far as the survivors say; `trouble` is why nobody could be asked. `lag_after_ms` is how long
+    a replica may lag.
     """
 
     leader_id: int | None = None
@@ -272,7 +301,8 @@ class Facts:
     """All that is known of one cluster. `health` holds the newest image and judges its partitions.
 
     Shape: `holes` are what the asker could not see and why (`topics: no right DESCRIBE`): counts are then at least what was seen. `now_ms`
-    is the time to compare with: of files that of the newest record, of live answers that of the leader.
+    is the time to compare with: of files that of the newest record, of live answers that of the leader. `told` are the checks for which
+    the image is whole enough, None for all: brokers tell of partitions and of one another, and of nothing else that is in it.
     """
 
     health: Health | None = None
@@ -281,11 +311,14 @@ class Facts:
     quorum: QuorumAnswers | None = None
     brokers: tuple[BrokerAnswers, ...] = ()
     events: tuple[LogEvent, ...] = ()
+    replaced: tuple[ReplacedDisk, ...] = ()
     release: Release = NEWEST_RELEASE
     holes: tuple[str, ...] = ()
+    told: frozenset[str] | None = None
     not_followed: str = ""
     now_ms: int = -1
     label: str = ""
+    cluster_id: str = ""
 
     @property
     def image(self) -> MetadataImage:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from metashell.checks.facts import Facts
 
 INCOMPLETE: Final = "the log begins late and without a snapshot"
+NOT_TOLD: Final = "brokers do not tell it, controllers do (-C)"
 
 
 def all_checks() -> tuple[Check, ...]:
@@ -31,6 +32,8 @@ def judge(facts: Facts, ids: Collection[str] | None = None) -> Verdict:
         because = next(filter(None, map(facts.lacks, one.needs)), "")
         if not because and is_part and "image" in one.needs and not one.of_a_part:
             because = INCOMPLETE
+        if not because and "image" in one.needs and facts.told is not None and one.id not in facts.told:
+            because = NOT_TOLD
         if because:
             not_run.append(NotRun(one, because))
             continue

@@ -44,6 +44,11 @@ class MinIsr:
                 self.of_brokers[int(name)] = value
         self.unreadable.sort()
 
+    def of(self, topic_name: str, leader: int) -> int:
+        """What a leader asks of the partitions of a topic."""
+        own = self.own.get(topic_name)
+        return self.of_brokers.get(leader, self.usual) if own is None else own
+
 
 _WORDS: Final = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker"}
 _INT32_MAX: Final = (1 << 31) - 1

@@ -26,7 +26,7 @@ class Found(NamedTuple):
     """One thing that a check found: its name (`orders/0`, `controller 3`), the cause in a few words with the values, and what to do.
 
     `steps` are exact commands or actions for this very thing, `key` its subject for paths and joins: ("partition", topic id, id),
-    ("broker", id), ("controller", id), ("voter", id), ("directory", path), ("topic", id), or () for the cluster.
+    ("broker", id), ("controller", id), ("voter", id), ("directory", path), ("topic", id), ("feature", name), or () for the cluster.
     """
 
     name: str

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from metashell.ids import NO_LEADER
 from metashell.values import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 
 if TYPE_CHECKING:
-    from metashell.image import MetadataImage, PartitionRegistration
+    from metashell.image import BrokerRegistration, MetadataImage, PartitionRegistration
 
 LEADERLESS: Final = 1 << 0
 OFFLINE: Final = 1 << 1
@@ -48,12 +49,70 @@ BITS: Final = {
 _NO_DIRECTORIES = (MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, LOST_DIRECTORY)
 
 
+def is_leaderless(partition: PartitionRegistration) -> bool:
+    """Whether nobody leads a partition. Source: PartitionRegistration.hasLeader, as OfflinePartitionCount counts it."""
+    return partition.leader == NO_LEADER
+
+
+def is_unpreferred(partition: PartitionRegistration) -> bool:
+    """Whether another than the first replica leads, or nobody.
+
+    Source: PartitionRegistration.hasPreferredLeader, as PreferredReplicaImbalanceCount counts it.
+    """
+    return not partition.replicas or partition.leader != partition.replicas[0]
+
+
+def is_reassigning(partition: PartitionRegistration) -> bool:
+    """Whether replicas of a partition are being moved."""
+    return bool(partition.adding_replicas or partition.removing_replicas)
+
+
+def has_eligible(partition: PartitionRegistration) -> bool:
+    """Whether replicas are eligible to lead, or were the last that were, without being in sync (KIP-966)."""
+    return bool(partition.elr or partition.last_known_elr)
+
+
+def is_under_min_isr(isr: Sequence[int], replicas: Sequence[int], min_isr: int) -> bool:
+    """Whether so few replicas are in sync that writes with acks=all are refused.
+
+    A leader asks for no more than there are replicas. Source: kafka.cluster.Partition.effectiveMinIsr.
+    """
+    return len(isr) < min(min_isr, len(replicas))
+
+
+def is_online(directory: bytes, broker: BrokerRegistration) -> bool:
+    """Whether a directory can hold a replica that leads. Source: org.apache.kafka.common.DirectoryId.isOnline."""
+    if directory in (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY):
+        return True
+    if directory == LOST_DIRECTORY:
+        return False
+    return not broker.directories or directory in broker.directories
+
+
 def is_under_replicated(isr: Sequence[int], replicas: Sequence[int], adding: Sequence[int]) -> bool:
     """Whether fewer replicas are in sync than should be; those that a reassignment adds do not count until it ends.
 
     Source: org.apache.kafka.tools.TopicCommand, kafka.cluster.Partition.
     """
     return len(isr) < len(replicas) - len(adding)
+
+
+TOPIC_COMMAND_FILTERS: Final = ("under-replicated", "unavailable", "under-min-isr", "at-min-isr")
+
+
+def topic_command_filters(partition: PartitionRegistration, min_isr: int, active: Collection[int]) -> list[str]:
+    """Which filters of kafka-topics.sh show a partition. They take min.insync.replicas as it is set, also above the number of replicas.
+
+    Source: org.apache.kafka.tools.TopicCommand.PartitionDescription.
+    """
+    isr = len(partition.isr)
+    is_true = (
+        is_under_replicated(partition.isr, partition.replicas, partition.adding_replicas),
+        partition.leader not in active,
+        partition.leader < 0 or isr < min_isr,
+        isr == min_isr,
+    )
+    return [name for name, holds in zip(TOPIC_COMMAND_FILTERS, is_true, strict=True) if holds]
 
 
 def is_plain(first: bytes, second: bytes) -> bool:
@@ -145,33 +204,51 @@ class PartitionJudge:
             racks.add(rack)
         return RACKS if self._is_rack_aware and len(racks) < min(size - 1, self._rack_count) else 0
 
+    def min_isr(self, leader: int) -> int:
+        """min.insync.replicas as a leader takes it."""
+        return self._min_isr_of_leaders.get(leader, self._min_isr)
+
     def __call__(self, partition: PartitionRegistration) -> int:
         replicas, isr, leader = partition.replicas, partition.isr, partition.leader
         bits = 0
-        if leader < 0:
+        if is_leaderless(partition):
             bits = LEADERLESS
         elif leader not in self._active:
             bits = OFFLINE
-        elif replicas and leader != replicas[0]:
+        elif is_unpreferred(partition):
             bits = NOT_PREFERRED
         is_behind = is_under_replicated(isr, replicas, partition.adding_replicas)
         if is_behind:
             bits |= UNDER_REPLICATED
-        # As a leader counts it (kafka.cluster.Partition, effectiveMinIsr): no more than there are replicas.
-        min_isr = min(self._min_isr_of_leaders.get(leader, self._min_isr), len(replicas))
-        if len(isr) < min_isr:
+        min_isr = self.min_isr(leader)
+        if is_under_min_isr(isr, replicas, min_isr):
             bits |= UNDER_MIN_ISR
-        elif is_behind and len(isr) == min_isr:
+        elif is_behind and is_under_min_isr(isr[1:], replicas, min_isr):
             bits |= AT_MIN_ISR
         if partition.leader_recovery_state:
             bits |= UNCLEAN
-        if partition.elr or partition.last_known_elr:
+        if has_eligible(partition):
             bits |= ELR
-        if partition.adding_replicas or partition.removing_replicas:
+        if is_reassigning(partition):
             bits |= REASSIGNING
-            if not self._active.issuperset(partition.adding_replicas):
+            if next(self.waits_for(partition), None) is not None:
                 bits |= STUCK
         return bits | self._judge_places(partition)
+
+    def waits_for(self, partition: PartitionRegistration) -> Iterator[str]:
+        """What a move does not end without: brokers that serve nobody, directories that failed."""
+        where = dict(zip(partition.replicas, partition.directories, strict=False))
+        for id in partition.adding_replicas:
+            broker = self._brokers.get(id)
+            directory = where.get(id)
+            if broker is None:
+                yield f"broker {id}, which is not registered"
+            elif broker.fenced:
+                yield f"broker {id}, which is fenced"
+            elif directory is not None and not is_online(directory, broker):
+                yield f"broker {id}, whose directory failed"
+            elif broker.is_cordoned and id not in partition.isr:
+                yield f"broker {id}, whose directories are all cordoned"
 
     def _judge_places(self, partition: PartitionRegistration) -> int:
         """The bits about brokers, directories and racks."""
@@ -185,17 +262,32 @@ class PartitionJudge:
                 bits |= UNREGISTERED
                 continue
             racks.add(broker.rack)
-            if directory == MIGRATING_DIRECTORY:
-                continue
             if directory == UNASSIGNED_DIRECTORY:
                 bits |= UNASSIGNED
-            elif directory == LOST_DIRECTORY or (broker.directories and directory not in broker.directories):
+            elif not is_online(directory, broker):
                 bits |= OFFLINE_DIRECTORY
             elif broker.cordoned_directories and directory in broker.cordoned_directories:
                 bits |= CORDONED
         if self._is_rack_aware and not bits & UNREGISTERED and len(racks) < min(len(partition.replicas), self._rack_count):
             bits |= RACKS
         return bits
+
+
+def topic_command_states(partition: PartitionRegistration, min_isr: int, live: Collection[int]) -> frozenset[str]:
+    """The filters of kafka-topics that a partition passes: `unavailable`, `under_replicated`, `under_min_isr`, `at_min_isr`.
+
+    They differ from what a leader does: min.insync.replicas counts as it is set, also where there are fewer replicas, and `at_min_isr`
+    is true of a partition that lacks nothing. `live` are the brokers that are not fenced.
+    Source: org.apache.kafka.tools.TopicCommand.PartitionDescription (4.4).
+    """
+    has_leader, count = partition.leader >= 0, len(partition.isr)
+    states = {
+        "unavailable": not has_leader or partition.leader not in live,
+        "under_replicated": is_under_replicated(partition.isr, partition.replicas, partition.adding_replicas),
+        "under_min_isr": not has_leader or count < min_isr,
+        "at_min_isr": count == min_isr,
+    }
+    return frozenset(name for name, is_so in states.items() if is_so)
 
 
 def _id_bytes(id: int) -> bytes:

@@ -15,6 +15,7 @@ from struct import Struct
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from metashell.checks.partitions import is_plain
+from metashell.image.overlay import fold_entry
 from metashell.image.partitions import PartitionRegistration, partition_from_record
 from metashell.image.shapes import run_pattern
 from metashell.image.spans import Span, partition_reader, read_partition, walk_span
@@ -228,6 +229,21 @@ class PartitionSurvey(Generic[Answer]):
         )
         self._shapes.setdefault(buf[at : at + 2], []).append(shape)
         self._shape_count += 1
+
+
+def first_factor(topic: TopicImage) -> int:
+    """How many replicas the first partition of a topic has, without those that a move adds; 0 for a topic without partitions."""
+    if not topic.spans:
+        partition = next(iter(topic.partitions.values()), None)
+        return 0 if partition is None else len(partition.replicas) - len(partition.adding_replicas)
+    buf, at, end, _ = topic.spans[0]
+    (id,), (value,), (stop,) = walk_span(Span(buf, at, end, 1))
+    if id not in topic.overlay:
+        count = buf[value + _FRAME_SIZE + _KEY_SIZE]
+        # With as many replicas the count takes two bytes.
+        return count - 1 if count < 128 else len(read_partition(buf, value, stop).replicas)
+    partition = fold_entry(topic.overlay[id], read_partition(buf, value, stop))
+    return len(partition.replicas) - len(partition.adding_replicas)
 
 
 def _plain_layout(first: bytes, second: bytes, head: int, stride: int) -> Layout | None:

@@ -30,11 +30,11 @@ def _show_list(work: Work) -> bool:
     load = load_of(all_topics(work))
     found = {broker.id: broker for broker in brokers(work)}
     ids = sorted(found.keys() | load.replicas.keys())
-    work.rows([_row(id, found.get(id), load) for id in ids], COLUMNS, none="no brokers are registered")
+    work.rows([_row(work, id, found.get(id), load) for id in ids], COLUMNS, none="no brokers are registered")
     return True
 
 
-def _row(id: int, broker: Broker | None, load: Load) -> dict[str, object]:
+def _row(work: Work, id: int, broker: Broker | None, load: Load) -> dict[str, object]:
     """One broker; a broker that has replicas and is not registered is gone."""
     return {
         "type": "broker",
@@ -43,9 +43,9 @@ def _row(id: int, broker: Broker | None, load: Load) -> dict[str, object]:
         "host": None if broker is None else broker.host,
         "port": None if broker is None else broker.port,
         "rack": None if broker is None else broker.rack,
-        "leaders": load.leaders[id],
-        "replicas": load.replicas[id],
-        "not_in_sync": load.not_in_sync[id],
+        "leaders": work.at_least(load.leaders[id]),
+        "replicas": work.at_least(load.replicas[id]),
+        "not_in_sync": work.at_least(load.not_in_sync[id]),
     }
 
 
@@ -67,7 +67,7 @@ def _describe(work: Work) -> None:
         if id not in found and id not in load.replicas:
             work.failed(AdminError(BROKER_ID_NOT_REGISTERED, "no such broker is registered, and no replica is assigned to it", str(id)))
             continue
-        row = _row(id, found.get(id), load)
+        row = _row(work, id, found.get(id), load)
         if work.asks_controllers:
             row |= _registration(work.image(), id)
         told = directories.get(id, ())
@@ -79,7 +79,7 @@ def _directories(work: Work, id: int, told: Sequence[LogDirectory] | MetashellEr
     from metashell.errors import MetashellError
 
     if isinstance(told, MetashellError):
-        work.fail(f"broker {id}: its log directories: {told}")
+        work.miss(f"log directories of broker {id}: {told}")
         return None
     return [
         {
@@ -191,7 +191,7 @@ def _unregister(work: Work) -> None:
         elif not broker.is_fenced:
             warnings.append(f"broker {id} runs: it stays up, serves old data to clients that know it, and does not come back by itself")
         if load.replicas[id]:
-            carried = counted(load.replicas[id], "replica")
+            carried = f"{'at least ' if work.holes else ''}{counted(load.replicas[id], 'replica')}"
             warnings.append(
                 f"broker {id} still has {carried}: their partitions stay under-replicated until they are moved (metashell reassign)"
             )

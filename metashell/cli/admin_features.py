@@ -11,15 +11,17 @@ if TYPE_CHECKING:
 
     from metashell.admin.api_versions import ApiSupport
     from metashell.admin.features import Change, Feature
+    from metashell.checks.rules.features import LowestMaximum
 
 API_COLUMNS = ("api", "key", "min", "max", "usable", "nodes")
-COLUMNS = ("feature", "finalized", "supported_min", "supported_max", "release")
+COLUMNS = ("feature", "finalized", "supported_min", "supported_max", "registered_max", "held_by", "release")
 
 
 def _describe(work: Work) -> None:
     from metashell.admin.features import describe_features
 
     described = describe_features(work.admin)
+    lowest = _lowest_maxima(work)
     work.note_newer({feature.name: feature.level for feature in described.features})
     rows = [
         {
@@ -28,12 +30,30 @@ def _describe(work: Work) -> None:
             "finalized": feature.level,
             "supported_min": feature.low,
             "supported_max": feature.high,
+            "registered_max": lowest[feature.name].level if feature.name in lowest else None,
+            "held_by": list(lowest[feature.name].nodes) if feature.name in lowest else None,
             "release": level_name(feature.name, feature.level),
             "epoch": described.epoch,
         }
         for feature in described.features
     ]
     work.rows(rows, COLUMNS)
+
+
+def _lowest_maxima(work: Work) -> Mapping[str, LowestMaximum]:
+    """What limits upgrades: the lowest of all registered nodes. Brokers alone can tell of themselves; nothing where nobody tells."""
+    from metashell.checks.rules.features import lowest_maxima, nodes_of
+    from metashell.errors import MetashellError
+
+    try:
+        if work.asks_controllers:
+            return lowest_maxima(nodes_of(work.image()))
+        nodes = [(f"broker {node.id}", work.admin.features(node.id).supported) for node in work.admin.nodes()]
+    except MetashellError as error:
+        work.note(f"what all registered nodes support is not known: {error}")
+        return {}
+    work.note("registered_max is that of the brokers that run: what else is registered, controllers tell (-C)")
+    return lowest_maxima(nodes)
 
 
 def level_name(feature: str, level: int) -> str | None:

@@ -10,10 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from metashell.admin.quorum import Endpoint, QuorumDescription, Replica
+    from metashell.checks.facts import QuorumAnswers
+    from metashell.checks.facts import Replica as ReplicaFacts
     from metashell.cli.new_controller import NewController
+    from metashell.cli.quorum_gate import FreshQuorum
     from metashell.values import ReplicaKey
 
-COLUMNS = ("id", "role", "log_end_offset", "lag", "fetched_ms_ago", "caught_up_ms_ago", "directory_id", "endpoints")
+COLUMNS = ("id", "role", "log_end_offset", "lag", "fetched_ms_ago", "caught_up_ms_ago", "reached", "directory_id", "endpoints")
+PROBE_COLUMNS = ("id", "address", "reached", "leader", "epoch", "words")
 
 
 def describe(work: Work) -> None:
@@ -22,61 +26,93 @@ def describe(work: Work) -> None:
 
 
 def _show(work: Work) -> bool:
-    from metashell.cli.quorum_health import problems_of_quorum, quorum_of, spare_of
+    from metashell.checks.rules.probes import may_fail, voters_of
+    from metashell.cli.live_facts import ask_quorum, judge_quorum, troubles_of
+    from metashell.cli.named_cluster import cluster_of
+    from metashell.errors import MetashellError
     from metashell.forms import counted
+    from metashell.shell.verdict_text import finding_row, shown_of, verdict_lines
 
-    quorum = quorum_of(work.admin, work.controllers)
-    work.note_newer(work.admin.features().finalized)
-    problems = problems_of_quorum(quorum)
-    rows = list(_replicas(quorum))
+    quorum = ask_quorum(cluster_of(work.values))
+    leads = quorum.leader_id is not None
+    if quorum.trouble or not (leads or voters_of(quorum)):
+        raise MetashellError(quorum.trouble or troubles_of(quorum))
+    if leads:
+        work.note_newer(work.admin.features().finalized)
+    verdict = judge_quorum(quorum)
+    shown = shown_of(verdict)
+    replicas, probes, spare = list(_replicas(quorum)), list(_probes(quorum)), may_fail(quorum)
     if work.form in ("json", "jsonl"):
         answer: dict[str, object] = {
             "type": "quorum",
-            "leader": quorum.leader_id if quorum.leader_id >= 0 else None,
-            "epoch": quorum.leader_epoch,
+            "leader": quorum.leader_id,
+            "epoch": quorum.epoch,
             "high_watermark": quorum.high_watermark,
-            "voters_that_may_fail": max(spare_of(quorum), 0),
-            "replicas": rows,
-            "problems": problems,
+            "voters_that_may_fail": spare,
+            "replicas": replicas,
+            "probes": probes,
+            "findings": [finding_row(each) for each in shown],
         }
         work.one(answer, ())
     else:
         if work.form == "text":
-            leader = f"controller {quorum.leader_id} leads" if quorum.leader_id >= 0 else "nobody leads"
-            may_fail = f"{max(spare_of(quorum), 0)} more may fail"
-            voters = counted(len(quorum.voters), "voter")
-            work.display.line(f"{leader}, epoch {quorum.leader_epoch}, high watermark {quorum.high_watermark}; {voters}, {may_fail}")
-        work.rows(rows, COLUMNS)
-        for problem in problems:
-            work.note(problem)
-    if problems:
+            leader = f"controller {quorum.leader_id} leads" if leads else "no leader known"
+            epoch = "" if quorum.epoch is None else f", epoch {quorum.epoch}"
+            mark = "" if quorum.high_watermark is None else f", high watermark {quorum.high_watermark}"
+            voters = counted(len(voters_of(quorum)), "voter")
+            work.display.line(f"{leader}{epoch}{mark}; {voters}{'' if spare is None else f', {spare} more may fail'}")
+        work.rows(*((replicas, COLUMNS) if leads else (probes, PROBE_COLUMNS)))
+        for line in verdict_lines(work.display, shown):
+            work.display.line(line)
+    if verdict.bad:
         work.fail()
     return True
 
 
-def _replicas(quorum: QuorumDescription) -> Iterator[dict[str, object]]:
+def _replicas(quorum: QuorumAnswers) -> Iterator[dict[str, object]]:
     for replica in sorted(quorum.voters, key=lambda voter: (voter.id != quorum.leader_id, voter.id)):
         yield _row(quorum, replica, "leader" if replica.id == quorum.leader_id else "voter")
     for replica in sorted(quorum.observers, key=lambda observer: observer.id):
         yield _row(quorum, replica, "leader" if replica.id == quorum.leader_id else "observer")
 
 
-def _row(quorum: QuorumDescription, replica: Replica, role: str) -> dict[str, object]:
-    from metashell.cli.quorum_health import is_caught_up, since_ms
+def _row(quorum: QuorumAnswers, replica: ReplicaFacts, role: str) -> dict[str, object]:
+    from metashell.checks.rules.probes import ago_ms, is_caught_up, probes_of_voters
+    from metashell.net.addresses import Address
     from metashell.values import uuid_text
 
+    leader = next((voter for voter in quorum.voters if voter.id == quorum.leader_id), None)
+    probe = probes_of_voters(quorum).get(replica.id)
     return {
         "type": "replica",
         "id": replica.id,
         "role": role,
         "directory_id": None if replica.directory_id is None else uuid_text(replica.directory_id),
         "log_end_offset": replica.log_end_offset,
-        "lag": quorum.lag_of(replica),
-        "fetched_ms_ago": since_ms(quorum, replica.last_fetch_ms),
-        "caught_up_ms_ago": since_ms(quorum, replica.last_caught_up_ms),
+        "lag": None if leader is None else leader.log_end_offset - replica.log_end_offset,
+        "fetched_ms_ago": ago_ms(quorum, replica.last_fetch_ms),
+        "caught_up_ms_ago": ago_ms(quorum, replica.last_caught_up_ms),
         "caught_up": is_caught_up(quorum, replica),
-        "endpoints": [str(endpoint) for endpoint in replica.endpoints],
+        "reached": None if probe is None else probe.outcome,
+        "endpoints": [f"{one.name}://{Address(one.host, one.port)}" for one in replica.endpoints],
     }
+
+
+def _probes(quorum: QuorumAnswers) -> Iterator[dict[str, object]]:
+    """What each address answered."""
+    for probe in quorum.probes:
+        yield {
+            "type": "probe",
+            "id": probe.voter_id if probe.id is None else probe.id,
+            "voter": probe.voter_id,
+            "address": probe.address,
+            "reached": probe.outcome,
+            "words": probe.words or None,
+            "leader": probe.leader_id,
+            "epoch": probe.epoch,
+            "cluster_id": probe.cluster_id,
+            "elapsed_ms": probe.elapsed_ms,
+        }
 
 
 # ---- voters come and go
@@ -85,22 +121,30 @@ def _row(quorum: QuorumDescription, replica: Replica, role: str) -> dict[str, ob
 def add_controller(work: Work) -> None:
     """Make a controller that follows a voter."""
     from metashell.admin.quorum import add_voter, describe_quorum
-    from metashell.cli.quorum_health import majority
+    from metashell.cli.quorum_gate import fresh_quorum, majority
     from metashell.errors import MetashellError
 
     key, endpoints, cluster_id = _new_controller(work)
-    quorum = describe_quorum(work.admin)
+    fresh = fresh_quorum(work.admin)
+    quorum = fresh.quorum
     if cluster_id not in (None, work.admin.cluster_id):
         raise MetashellError(f"{_text(key)}: it was formatted for another cluster, {cluster_id}; this one is {work.admin.cluster_id}")
     _refuse_static(work, quorum)
     _refuse_known(quorum, key)
     follower = next((observer for observer in quorum.observers if _is(observer, key)), None)
     count = len(quorum.voters) + 1
-    if follower is None and not work.values.force:
+    is_following = follower is not None and fresh.is_present(follower)
+    if not is_following and not work.values.force:
+        how = "it does not follow the quorum yet" if follower is None else "it has stopped to fetch"
         raise MetashellError(
-            f"{_text(key)}: it does not follow the quorum yet, so with its vote {majority(count)} of {count} would have to be there: "
+            f"{_text(key)}: {how}, so with its vote {majority(count)} of {count} would have to be there: "
             "start it first, with controller.quorum.bootstrap.servers. --force adds it all the same"
         )
+    if (there := is_following + sum(map(fresh.counts, quorum.voters))) < majority(count):
+        text = f"{_text(key)}: of the {count} voters that there would be, {there} fetch and have everything, which is no majority"
+        if not work.values.force:
+            raise MetashellError(f"{text}: the quorum would stop. Bring the others back first; --force adds it all the same")
+        work.note(f"--force: {text}")
     fields: dict[str, object] = {
         "type": "controller",
         "id": key.id,
@@ -204,32 +248,34 @@ def _endpoint(text: str) -> Endpoint:
 
 def remove_controller(work: Work) -> None:
     """Take a voter's vote away."""
-    from metashell.admin.quorum import describe_quorum, remove_voter
-    from metashell.cli.quorum_health import is_silent, majority, spare_of
+    from metashell.admin.quorum import remove_voter
+    from metashell.cli.quorum_gate import fresh_quorum, majority
     from metashell.errors import MetashellError
     from metashell.values import ReplicaKey
 
     values = work.values
-    quorum = describe_quorum(work.admin)
+    fresh = fresh_quorum(work.admin)
+    quorum = fresh.quorum
     _refuse_static(work, quorum)
     if values.unregister:
         _refuse_old_level(work)
     directory_id = None if values.directory_id is None else _uuid(values.directory_id)
-    voter, left = _without(quorum, values.id, directory_id, is_forced=values.force)
-    spare = spare_of(quorum, left)
+    voter, left = _without(fresh, values.id, directory_id, is_forced=values.force)
+    spare = fresh.spare(left)
     warnings = [f"{len(left)} voters remain, of which {max(spare, 0)} may fail"]
     if spare < 0:
         warnings.append("those that are caught up are no majority: the quorum will stop")
+    warnings += [f"{_named(other)} does not fetch" for other in left if not fresh.is_present(other)]
     if voter.id == quorum.leader_id:
         warnings.append("it is the active controller: another one takes over")
-    if values.unregister and not is_silent(quorum, voter):
+    if values.unregister and fresh.is_present(voter):
         warnings.append(_REGISTERS_AGAIN)
     work.confirm(*warnings, question=f"Remove {_named(voter)} from the voters?")
     result = "would be removed" if work.is_dry else "removed"
     if not work.is_dry:
         # A voter may have failed, or gone, while the question was open.
-        now = describe_quorum(work.admin)
-        if spare_of(now, _without(now, voter.id, voter.directory_id, is_forced=values.force)[1]) < spare and not values.force:
+        now = fresh if values.yes else fresh_quorum(work.admin)
+        if now.spare(_without(now, voter.id, voter.directory_id, is_forced=values.force)[1]) < spare and not values.force:
             raise MetashellError("nothing was changed: fewer voters are caught up than when you were asked; look again")
         assert voter.directory_id is not None, "voters of a dynamic quorum have one"
         with work.looking_after(lambda: _voters_now(work)):
@@ -246,13 +292,13 @@ def remove_controller(work: Work) -> None:
 
 def unregister_controller(work: Work) -> None:
     """Remove a controller's registration."""
-    from metashell.admin.quorum import describe_quorum
-    from metashell.cli.quorum_health import is_silent
+    from metashell.cli.quorum_gate import fresh_quorum
     from metashell.errors import MetashellError
 
     values = work.values
     name = f"controller {values.id}"
-    quorum = describe_quorum(work.admin)
+    fresh = fresh_quorum(work.admin)
+    quorum = fresh.quorum
     _refuse_old_level(work)
     if values.id == quorum.leader_id:
         raise MetashellError(f"{name}: it is the active controller, which cannot be unregistered: stop it, so that another one leads")
@@ -260,7 +306,7 @@ def unregister_controller(work: Work) -> None:
     warnings = []
     if any(voter.id == values.id for voter in quorum.voters):
         warnings.append(f"it votes until it is removed (metashell quorum remove-controller {values.id})")
-    if any(replica.id == values.id and not is_silent(quorum, replica) for replica in (*quorum.voters, *quorum.observers)):
+    if any(replica.id == values.id and fresh.is_present(replica) for replica in (*quorum.voters, *quorum.observers)):
         warnings.append(_REGISTERS_AGAIN)
     if warnings and not values.force:
         raise MetashellError(f"{name}: {'; '.join(warnings)}. --force unregisters it all the same")
@@ -317,19 +363,21 @@ def _registered_now(work: Work, id: int) -> str:
     return f"controller {id} {'is' if any(node.id == id for node in work.admin.nodes()) else 'is not'} registered"
 
 
-def _without(quorum: QuorumDescription, id: int, directory_id: bytes | None, *, is_forced: bool) -> tuple[Replica, list[Replica]]:
+def _without(fresh: FreshQuorum, id: int, directory_id: bytes | None, *, is_forced: bool) -> tuple[Replica, list[Replica]]:
     """The voter that is meant, and those that remain. Errors: MetashellError where these could not go on."""
-    from metashell.cli.quorum_health import majority, spare_of
+    from metashell.cli.quorum_gate import majority
     from metashell.errors import MetashellError
 
-    voter = _voter(quorum, id, directory_id)
-    left = [other for other in quorum.voters if other is not voter]
+    voter = _voter(fresh.quorum, id, directory_id)
+    left = [other for other in fresh.quorum.voters if other is not voter]
     if not left:
         raise MetashellError(f"{_named(voter)}: it is the only voter: a quorum has at least one")
-    spare = spare_of(quorum, left)
+    spare = fresh.spare(left)
     if spare < 0 and not is_forced:
+        silent = ", ".join(str(other.id) for other in left if not fresh.is_present(other))
         raise MetashellError(
-            f"{_named(voter)}: of the {len(left)} voters that remain {spare + majority(len(left))} are caught up, which is no majority: "
+            f"{_named(voter)}: of the {len(left)} voters that remain {spare + majority(len(left))} fetch and are caught up, which is no "
+            f"majority{f' ({silent} did not fetch while this was looked at)' if silent else ''}: "
             "the quorum would stop. Bring the others back first; --force removes it all the same"
         )
     return voter, left

@@ -4,21 +4,23 @@ A command is a function of one `Work`. It takes its values from `work.values` an
 `work.rows`, `work.one` and `work.tell`, each refusal to `work.failed`, so that forms and statuses are the same everywhere:
 
 - Several things in one command: each is told, the others are done although one fails, and then the status is 1.
-- In text, what was done is a line on stdout, what failed one on stderr with Kafka's code, its words and what to do. In the other forms
-  both are objects on stdout too: a failed one has `result: failed`, `error`, `message` and `advice`.
-- What can lose data or availability goes through `work.confirm` first.
+- In text, what was done is a line on stdout, what failed one on stderr, with what the rulebook finds about it. In the other forms both are
+  objects on stdout too: a failed one has `result: failed`, `error`, `message`, `advice` and `findings`.
+- What could not be seen (`work.miss`) is told, the status is 1, counts are at least what was seen, and JSON says `complete: false`.
+- What can lose data or availability goes through `work.confirm` first, which nothing passes that was not seen.
 - A command that ends early (an error, Ctrl-C) prints what it had gathered.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from contextlib import contextmanager
 from errno import EBADF
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, drop_output, parsed, run_sub_command
+from metashell.cli.named_cluster import cluster_of, open_admin
+from metashell.cli.questions import agreed, can_ask
 from metashell.progress import CLEAR_LINE
 
 TYPE_CHECKING = False
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.admin.admin import Admin
-    from metashell.admin.errors import AdminError
+    from metashell.cli.advice import Advice, Adviser
+    from metashell.client.errors import ConnectError
     from metashell.errors import MetashellError
     from metashell.image import MetadataImage
     from metashell.live.attach import LiveSource
@@ -37,7 +40,6 @@ if TYPE_CHECKING:
 POLL_S = 0.1
 POLL_MAX_S = 1.0
 _CLEAR_SCREEN = "\x1b[H\x1b[J"
-_AGREED = ("y", "yes")
 
 
 class NounTool(Tool):
@@ -92,11 +94,14 @@ class Work:
         self.display = standard_output(note=self.note)
         self._opened: Admin | None = None
         self._followed: LiveSource | None = None
+        self._adviser: Adviser | None = None
         self._status = STATUS_OK
         self._objects: list[Mapping[str, object]] = []
         self._columns: Sequence[str] = ()
         self._is_single = self._is_written = False
         self._noted: set[str] = set()
+        self.holes: list[str] = []
+        """What could not be seen of what was asked for, and why: counts are then at least what was seen."""
         self._told: list[str] = []
         self._is_mute = False
         self._shows_progress = False
@@ -104,6 +109,7 @@ class Work:
     def run(self, act: Callable[[Work], None]) -> int:
         """Do it, and print the rest of the answer; its status. Errors: MetashellError, for which nothing was to be told."""
         from metashell.admin.errors import AdminError
+        from metashell.client.errors import ConnectError
 
         is_whole = False
         try:
@@ -112,6 +118,8 @@ class Work:
                 is_whole = True
             except AdminError as error:
                 self.failed(error)
+            except ConnectError as error:
+                raise self._explained(error) from None
         finally:
             self._end_progress()
             self._close_admin()
@@ -120,6 +128,17 @@ class Work:
             if is_whole or self._objects:
                 self._finish()
         return self._status
+
+    def _explained(self, error: ConnectError) -> MetashellError:
+        """Why controllers do not answer, as the checks find it; the error itself where a leader is there."""
+        from metashell.cli.live_facts import ask_quorum, troubles_of
+        from metashell.errors import MetashellError
+
+        if self.asks_controllers:
+            answers = ask_quorum(cluster_of(self.values), looks_twice=False)
+            if answers.leader_id is None and (text := troubles_of(answers)):
+                return MetashellError(text)
+        return error
 
     def _finish(self) -> None:
         try:
@@ -169,27 +188,9 @@ class Work:
     def image(self) -> MetadataImage:
         """The newest committed metadata, read from the quorum by an observer that stays attached. Errors: MetashellError."""
         if self._followed is None:
-            from dataclasses import replace
+            from metashell.cli.live_facts import attached, named_target
 
-            from metashell.cli.attaching import target_of
-            from metashell.codec.compression import MAX_DECOMPRESSED
-            from metashell.errors import MetashellError
-            from metashell.live.attach import attach
-            from metashell.live.failures import AttachError
-            from metashell.live.target import ABSENT_TIMEOUT_S
-
-            named = cluster_of(self.values)
-            named.max_decompressed = MAX_DECOMPRESSED
-            target = target_of(named)
-            # The timeout is for a cluster that is there: nobody waits half a minute for the line that says the port is wrong.
-            try:
-                self._followed = attach(replace(target, absent_s=min(ABSENT_TIMEOUT_S, target.timeout_s)))
-            except AttachError:
-                from metashell.cli.quorum_health import leaderless
-
-                if (text := leaderless(self.admin, self.controllers)) is None:
-                    raise
-                raise MetashellError(text) from None
+            self._followed = attached(named_target(cluster_of(self.values)))
         from metashell.cli.loading import said_of
 
         image = self._followed.view().image
@@ -221,13 +222,13 @@ class Work:
             self._gather(found)
 
     def one(self, found: Mapping[str, object], lines: Iterable[str]) -> None:
-        """One thing: in text these lines, in JSON one object."""
+        """One thing: in text these lines, in JSON one object, which says whether all of it could be seen."""
         if self.form == "text":
             for line in lines:
                 self.display.line(line)
             return
         self._is_single = not self._objects
-        self._gather([found])
+        self._gather([{**found, **self._view()}])
 
     def tell(self, text: str, **fields: object) -> None:
         """What was done, or would be with --dry-run: in text a line, at once; else an object of the fields."""
@@ -261,20 +262,23 @@ class Work:
     def failed(self, error: MetashellError, **fields: object) -> None:
         """One thing that was refused or could not be done: a line on stderr, and the status is 1."""
         from metashell.admin.errors import AdminError
+        from metashell.cli.advice import Adviser, lines_of, with_remark
 
         self._status = STATUS_FAILED
         self._end_progress()
+        advice: list[Advice] = []
+        reason: dict[str, object] = {"error": None, "message": str(error), "advice": ""}
         if isinstance(error, AdminError):
             error.right = error.right or (self._opened.right_refused if self._opened is not None else "")
             error.was_asked_again = self._opened is not None and self._opened.again > 0
-            text = _with_advice(error)
-            reason: dict[str, object] = {"error": error.name, "message": error.words, "advice": error.advice}
-        else:
-            text = str(error)
-            reason = {"error": None, "message": str(error), "advice": ""}
-        complain(self.name, text)
+            self._adviser = self._adviser or Adviser(self.image, lambda: cluster_of(self.values))
+            advice = self._adviser.advice_on(error, has_image=bool(self._followed or (self._opened and self.asks_controllers)))
+            reason = {"error": error.name, "message": error.words, "advice": error.remark}
+        self.note(with_remark(error))
+        for text in lines_of(advice):
+            self.note_once(text)
         if self.form != "text" and fields:
-            self._gather([{**fields, "result": "failed", **reason}])
+            self._gather([{**fields, "result": "failed", **reason, "findings": [one._asdict() for one in advice]}])
 
     def note(self, text: str) -> None:
         """A remark beside the answer, on stderr."""
@@ -292,6 +296,21 @@ class Work:
         self._status = STATUS_FAILED
         if text:
             self.note(text)
+
+    def miss(self, *holes: str) -> None:
+        """What could not be seen, and why: it is told, the status is 1, and no gate before a change passes without --force."""
+        for hole in holes:
+            if hole not in self.holes:
+                self.holes.append(hole)
+                self.note_once(f"not seen: {hole}")
+                self.fail()
+
+    def at_least(self, count: int) -> int | str:
+        """A count of what may be more than could be seen: for people `>=3`."""
+        return f">={count}" if self.holes and self.form in ("text", "table") else count
+
+    def _view(self) -> dict[str, object]:
+        return {"complete": not self.holes, "missing": list(self.holes)}
 
     def _gather(self, objects: Iterable[Mapping[str, object]]) -> None:
         if self.form != "jsonl":
@@ -315,9 +334,11 @@ class Work:
         if not objects and self._is_written:
             return
         self._is_written = True
+        if self.holes and self.form in ("json", "jsonl") and not self._is_single:
+            objects.append({"type": "view", **self._view()})
         if self.form == "table":
             self._table(objects)
-        elif self.form in ("json", "csv"):
+        elif self.form in ("json", "jsonl", "csv"):
             is_single = self._is_single and len(objects) == 1
             write_objects(self.display, self.form, objects, columns=self._columns, constant=("type",), single=is_single)
 
@@ -331,11 +352,15 @@ class Work:
     def confirm(self, *warnings: str, question: str) -> None:
         """Say what can be lost, and go on only when a person agrees, or with --yes; a dry run shows the warnings alone.
 
-        Without a warning only who wants to be asked always is asked.
+        Without a warning only who wants to be asked always is asked. What could not be seen stops it, except with --force.
         Errors: UsageError where nobody can be asked; MetashellError for a no.
         """
         from metashell.errors import MetashellError, UsageError
 
+        if self.holes and not self.is_dry:
+            if not getattr(self.values, "force", False):
+                raise MetashellError("nothing was changed, since not all of what it does can be seen; --force does it all the same")
+            warnings = (f"--force overrides that this was not seen: {'; '.join(self.holes)}", *warnings)
         for warning in warnings:
             self.note(f"warning: {warning}")
         if self.is_dry or self.values.yes or not (warnings or (self._asks_always and can_ask())):
@@ -406,6 +431,7 @@ class Work:
         goes_on = True
         while goes_on:
             self._status = STATUS_OK
+            self.holes.clear()
             if is_drawn:
                 self.display.out.write(_CLEAR_SCREEN)
             try:
@@ -420,82 +446,6 @@ class Work:
                 time.sleep(every_s)
 
 
-def _with_advice(error: AdminError) -> str:
-    """Kafka's code and words, and what to do; between two sentences is a full stop."""
-    text = str(error)
-    if not error.advice:
-        return text
-    return f"{text} {error.advice}" if text.endswith((".", "!", "?")) else f"{text}. {error.advice}"
-
-
 def _for_people(value: object) -> object:
     """A list as one word, as Kafka's tools have it: `1,2,3`."""
     return (",".join(map(str, value)) or None) if isinstance(value, list) else value
-
-
-# ---- a person
-
-
-def can_ask() -> bool:
-    """Whether there is a terminal on which to ask."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def agreed(question: str, place: str) -> bool:
-    """Whether a person says yes to a change of the cluster at this place. No line of progress is drawn over the question."""
-    from metashell.escape import terminal_line
-    from metashell.progress import end
-
-    end()
-    try:
-        sys.stderr.write(terminal_line(f"{question} (cluster at {place}) [y/N] "))
-        sys.stderr.flush()
-        return sys.stdin.readline().strip().lower() in _AGREED
-    except KeyboardInterrupt:
-        sys.stderr.write("\nnothing was changed\n")
-        raise
-
-
-# ---- which cluster
-
-
-def cluster_of(values: SimpleNamespace) -> SimpleNamespace:
-    """The values with what the environment says where the command line does not. Errors: UsageError for no cluster, or two."""
-    from types import SimpleNamespace
-
-    from metashell.errors import UsageError
-    from metashell.options.administering import CONFIG_VARIABLE, CONTROLLER_VARIABLE, SERVER_VARIABLE
-
-    named = SimpleNamespace(**vars(values))
-    if not named.bootstrap_server and not named.bootstrap_controller:
-        named.bootstrap_server = os.environ.get(SERVER_VARIABLE)
-        named.bootstrap_controller = os.environ.get(CONTROLLER_VARIABLE)
-        if named.bootstrap_server and named.bootstrap_controller:
-            raise UsageError(f"{SERVER_VARIABLE} and {CONTROLLER_VARIABLE} are both set: say which by -b or -C", SERVER_VARIABLE)
-    if not named.bootstrap_server and not named.bootstrap_controller:
-        raise UsageError(f"which cluster? Name brokers (-b HOST:PORT) or controllers (-C HOST:PORT), or set {SERVER_VARIABLE}", "-b")
-    if named.command_config is None:
-        named.command_config = os.environ.get(CONFIG_VARIABLE)
-    # The empty name is how a caller says that there is none, whatever the environment says.
-    named.command_config = named.command_config or None
-    return named
-
-
-def open_admin(values: SimpleNamespace) -> Admin:
-    """A connection to the cluster that the values name; nothing is connected yet. Errors: UsageError."""
-    from metashell.admin.admin import Admin, Kind
-    from metashell.cli.attaching import addresses_of, client_config_of
-    from metashell.net.addresses import AddressMap
-
-    named = cluster_of(values)
-    kind = Kind.CONTROLLERS if named.bootstrap_controller else Kind.BROKERS
-    options = client_config_of(named.command_config).options()
-    # The time that a person waits for an answer is the command line's.
-    del options["deadline_ms"]
-    return Admin(
-        kind,
-        addresses_of(named.bootstrap_controller or named.bootstrap_server),
-        timeout_ms=named.timeout * 1000,
-        address_map=AddressMap.parse(",".join(named.address_map)),
-        **options,
-    )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 LIST_COLUMNS = ("group", "group_type", "state", "protocol_type", "coordinator")
 _SHARE = "share"
+SHOWN = 5
 
 
 def asks_cluster(work: Work) -> bool:
@@ -33,9 +34,11 @@ def asks_cluster(work: Work) -> bool:
 
 def list_groups(work: Work) -> None:
     from metashell.admin.groups import list_groups as listed
+    from metashell.admin.view import unseen_groups
 
     _find_brokers(work)
     groups, failed = listed(work.admin)
+    work.miss(*unseen_groups(work.admin), *(f"the groups that broker {node} coordinates: {error}" for node, error in failed))
     wanted = work.values
     rows = (
         group.as_object()
@@ -43,8 +46,6 @@ def list_groups(work: Work) -> None:
         if wanted.group_type in (None, group.kind) and (wanted.state is None or wanted.state.lower() == group.state.lower())
     )
     work.rows(rows, LIST_COLUMNS, none=none_text(work))
-    for node, error in failed:
-        work.fail(f"the groups that broker {node} coordinates are missing: {error}")
 
 
 def none_text(work: Work) -> str:
@@ -65,14 +66,24 @@ def description(work: Work) -> GroupDescription:
 def offset_rows(work: Work) -> list[OffsetRow]:
     """What the group has committed, who has each partition, and with --lag where the logs end. Errors: MetashellError."""
     from metashell.admin.groups import committed_offsets, describe_group, with_ends, with_members
+    from metashell.admin.view import unseen_topics
 
     _find_brokers(work)
     group_id = work.values.group
     group = describe_group(work.admin, group_id)
     if group.summary.kind == _SHARE:
         raise share_commits_nothing(group_id)
-    rows = with_members(committed_offsets(work.admin, group_id), group)
-    return with_ends(work.admin, rows) if work.values.lag else rows
+    committed = committed_offsets(work.admin, group_id)
+    # Offsets of topics that may not be described are left out.
+    work.miss(*unseen_topics(work.admin, {row.topic for row in committed}))
+    rows = with_members(committed, group)
+    if work.values.lag:
+        rows = with_ends(work.admin, rows)
+        unknown = [f"{row.topic}:{row.partition}" for row in rows if row.end_offset is None]
+        if unknown:
+            shown = ", ".join(unknown[:SHOWN]) + (f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else "")
+            work.miss(f"where the logs end of {shown}: their leaders do not say (it needs DESCRIBE on the topic)")
+    return rows
 
 
 def share_commits_nothing(group_id: str) -> MetashellError:
@@ -85,7 +96,7 @@ def share_commits_nothing(group_id: str) -> MetashellError:
 def _find_brokers(work: Work) -> None:
     """Ask brokers where controllers were named: those that the newest metadata has. Errors: MetashellError."""
     if work.asks_controllers:
-        from metashell.cli.administering import cluster_of
+        from metashell.cli.named_cluster import cluster_of
 
         addresses = brokers_of(work.image(), cluster_of(work.values).command_config, work.place)
         work.values.bootstrap_server, work.values.bootstrap_controller = addresses, None

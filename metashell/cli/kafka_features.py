@@ -220,7 +220,7 @@ def _updates_json(verb: str, levels: Mapping[str, int], errors: Mapping[str, Adm
     found = []
     for name in sorted(levels):
         error = errors[name]
-        told = {"error": error.name, "message": error.words, "advice": error.advice} if error else {"error": None}
+        told = {"error": error.name, "message": error.words} if error else {"error": None}
         found.append({"type": "feature", "name": name, "level": levels[name], "change": verb, **told})
     return found
 

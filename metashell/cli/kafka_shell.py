@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from metashell.checks import Facts
     from metashell.checks.facts import QuorumAnswers
+    from metashell.cli.live_facts import LeaderlessError
     from metashell.cli.loading import Loaded
     from metashell.errors import UsageError
     from metashell.image.voters import Leader
@@ -156,23 +157,28 @@ def _noted_election(path: str) -> Leader | None:
 
 def _gathered(path: str, max_decompressed: int) -> Facts:
     """The facts of the node's directories beside the image, which commands have."""
-    from metashell.facts import gather_directories
+    from metashell.facts import gather
 
-    return gather_directories([path], max_decompressed=max_decompressed)
+    return gather([path], max_decompressed=max_decompressed)
 
 
 def _run_on_quorum(values: SimpleNamespace) -> int:
     from metashell.cli.attaching import target_of
     from metashell.cli.earlier import KeptQuorum, other_past
+    from metashell.cli.live_facts import LeaderlessError, attached
     from metashell.cli.loading import Loaded, report_faults, run_commands
     from metashell.errors import UsageError
     from metashell.image.newer import lacks_some
-    from metashell.live.attach import attach
     from metashell.progress import shown_while
 
-    with shown_while("reading the metadata of the quorum"):
-        attached = attach(target_of(values))
-    with attached as source, closing(KeptQuorum(values, lambda: source.view().image.provenance.end_offset)) as past:
+    try:
+        with shown_while("reading the metadata of the quorum"):
+            followed = attached(target_of(values))
+    except LeaderlessError as error:
+        if values.command[:1] != ("health",):
+            raise
+        return _health_without_leader(values, error)
+    with followed as source, closing(KeptQuorum(values, lambda: source.view().image.provenance.end_offset)) as past:
         view = source.view()
         loaded = Loaded(path=source.label, kind=view.image.provenance.source_kind, image=view.image)
         report_faults(values.name, loaded, verbose=values.verbose)
@@ -182,6 +188,7 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
         context = _context(loaded, values, groups)
         context.feed = source
         context.ask_quorum = partial(_ask_quorum, values)
+        context.static_min_isr = partial(_static_min_isr, values)
         context.past = past
         context.other_past = other_past(values)
         if values.at is not None:
@@ -201,15 +208,41 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
 
 def _ask_quorum(values: SimpleNamespace, lag_after_ms: int) -> QuorumAnswers:
     """What a live quorum answers now; why it does not, where it does not."""
-    from metashell.checks.facts import QuorumAnswers
-    from metashell.cli.quorum_health import answers_of
-    from metashell.cli.shell_changes import quorum_as_told
+    from metashell.cli.live_facts import ask_quorum
+
+    return ask_quorum(_named(values), lag_after_ms)
+
+
+def _static_min_isr(values: SimpleNamespace) -> int:
+    from metashell.cli.live_facts import static_min_isr
+    from metashell.cli.named_cluster import open_admin
+
+    if not values.bootstrap_controller:
+        return 1
+    with open_admin(_named(values)) as admin:
+        return static_min_isr(admin)
+
+
+def _named(values: SimpleNamespace) -> SimpleNamespace:
+    """The quorum of the command line: what the environment says is for others."""
+    from types import SimpleNamespace
+
+    from metashell.cli.named_cluster import cluster_of
     from metashell.options.administering import TIMEOUT_S
 
-    try:
-        return answers_of(quorum_as_told(values, values.timeout or TIMEOUT_S), lag_after_ms)
-    except MetashellError as error:
-        return QuorumAnswers(trouble=str(error), lag_after_ms=lag_after_ms)
+    given = {**vars(values), "command_config": values.command_config or "", "timeout": values.timeout or TIMEOUT_S}
+    return cluster_of(SimpleNamespace(**given))
+
+
+def _health_without_leader(values: SimpleNamespace, error: LeaderlessError) -> int:
+    """Run `health` on what the controllers said instead of their metadata."""
+    from metashell.checks import Facts
+    from metashell.cli.loading import Loaded, run_commands
+    from metashell.image import EMPTY_IMAGE
+
+    context = _context(Loaded(path=values.bootstrap_controller, kind="quorum", image=EMPTY_IMAGE), values)
+    context.gathered = lambda: Facts(quorum=error.answers, label=values.bootstrap_controller)
+    return run_commands(context, values.command)
 
 
 def _path(values: SimpleNamespace) -> str:

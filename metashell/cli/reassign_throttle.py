@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING
 
 from metashell.admin.throttle import Copy, Found, Throttle
 from metashell.cli.reassign_view import broker_states, look, settings
+from metashell.codec.config_types import THROTTLE_RATES, THROTTLED_REPLICAS
 from metashell.errors import MetashellError
 from metashell.placement.progress import Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from metashell.admin.configs import Resource
     from metashell.cli.administering import Work
     from metashell.placement import Plan
     from metashell.placement.progress import Standing
+
+_KEYS = (*THROTTLE_RATES, *THROTTLED_REPLICAS)
 
 
 def set_throttle(work: Work, plan: Plan, standings: Sequence[Standing]) -> Throttle | None:
@@ -52,6 +56,65 @@ def clear_throttle(work: Work, plan: Plan, throttle: Throttle | None = None) -> 
     elif found.kept and work.values.throttle is None:
         work.note("rates are removed only if --throttle names them: " + how_to_clear(work))
     return found
+
+
+def _throttle_settings(work: Work) -> tuple[dict[Resource, Mapping[str, str]], dict[Resource, MetashellError]]:
+    """What is set of throttles, of all brokers and topics, and the error of what cannot be read. Errors: MetashellError."""
+    from metashell.admin.configs import Resource
+    from metashell.cli.cluster_view import all_topics
+    from metashell.codec.config_types import BROKER_RESOURCE, TOPIC_RESOURCE
+
+    if work.asks_controllers:
+        resources = [Resource(kind, name) for kind, name in work.image().configs if kind in (BROKER_RESOURCE, TOPIC_RESOURCE)]
+    else:
+        resources = [Resource(BROKER_RESOURCE, name) for name in ("", *(str(one.id) for one in broker_states(work)))]
+        resources += [Resource(TOPIC_RESOURCE, topic.name) for topic in all_topics(work)]
+    found: dict[Resource, Mapping[str, str]] = {}
+    errors = {}
+    for resource, values in settings(work, resources).items():
+        if isinstance(values, MetashellError):
+            errors[resource] = values
+        elif set_here := {name: value for name, value in values.items() if name in _KEYS}:
+            found[resource] = set_here
+    return found, errors
+
+
+def clear_all_throttles(work: Work) -> None:
+    """Remove every throttle of replication in the cluster, and tell what it was; while partitions are moved, they stay."""
+    from metashell.admin.reassign import list_reassignments
+    from metashell.admin.throttle import clear_all
+
+    moves = list_reassignments(work.admin)
+    if moves:
+        work.fail(f"the throttles stay: {len(moves)} partitions are being moved")
+        return
+    present, unread = _throttle_settings(work)
+    for resource, error in [*sorted(clear_all(work.admin, present).items()), *unread.items()]:
+        fields: dict[str, object] = {"type": "throttle", "resource": str(resource), "was": dict(present.get(resource, {}))}
+        if error is not None:
+            work.failed(error, **fields)
+            continue
+        was = ", ".join(f"{name}={value}" for name, value in sorted(present[resource].items()))
+        work.tell(f"{resource}: {was} removed", **fields, result="removed")
+    if not present and not unread:
+        work.tell("no throttle is set", type="throttle", result="unchanged")
+
+
+def left_throttle_lines(work: Work) -> list[str]:
+    """What the rulebook says of throttles where no partition is being moved; nothing where there are none."""
+    from metashell.checks.registry import CHECKS
+    from metashell.checks.rules.throttles import throttle_words, throttled
+
+    try:
+        present, unread = _throttle_settings(work)
+    except MetashellError as error:
+        return [f"whether replication is throttled is not known: {error}"]
+    found = throttled({(one.kind, one.name): values for one, values in present.items()})
+    if not found:
+        return [f"whether replication is throttled is not known of {', '.join(map(str, unread))}"] if unread else []
+    check = CHECKS["left_throttles"]
+    what, time = throttle_words(found)
+    return [f"{check.severity}: {check.words}: {what}; {time}", f"next: {check.step}"]
 
 
 def _is_another(one: Standing) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from metashell.forms import Display
     from metashell.image import MetadataImage
     from metashell.rehearse import Assumptions
+    from metashell.rehearse.statics import Statics
     from metashell.rehearse.steps import Move, Step
     from metashell.rehearse.words.plan_file import Plan
     from metashell.rehearse.words.step_words import ParsedStep
@@ -45,8 +46,8 @@ def _rehearse(values: SimpleNamespace) -> int:
 
     show = check_parts(values.show, values.output)
     plan, steps = _asked(values.words)
-    assumptions = _assumptions(plan, values.assume)
     subject = subject_of(values)
+    assumptions = _assumptions(plan, values.assume, _statics(values))
     display = standard_output(no_color=values.no_color)
     if steps:
         status = _run_steps(values, display, subject, plan, steps, assumptions, show)
@@ -120,14 +121,31 @@ def _read_moves(path: str) -> tuple[Move, ...]:
     return tuple(Move(one.topic, one.partition, one.replicas) for one in read_plan(_text_of(path), path).assignments)
 
 
-def _assumptions(plan: Plan | None, given: Sequence[str]) -> Assumptions:
-    """What is assumed: the defaults, what the plan says, what the command line says. Errors: UsageError; PlanError for a plan's."""
+def _statics(values: SimpleNamespace) -> list[Statics]:
+    """What the files of -c say, else what the live cluster tells of itself. Errors: MetashellError for a file that cannot be read."""
+    from metashell.cli.rehearsing import is_live, live_statics
+    from metashell.facts.configuration import read_configuration
+    from metashell.rehearse.statics import NAMES, Statics, differences
+
+    if values.config:
+        read = [read_configuration(path) for path in values.config]
+        found = [Statics(one.path, one.roles, {name: one.values[name] for name in NAMES if name in one.values}) for one in read]
+    else:
+        found = live_statics(values) if is_live(values) else []
+    for text in differences(found):
+        complain(NAME, text)
+    return found
+
+
+def _assumptions(plan: Plan | None, given: Sequence[str], statics: Sequence[Statics]) -> Assumptions:
+    """What is assumed: the defaults, what servers say, the plan, and the command line. Errors: UsageError; PlanError for a plan's."""
     from metashell.cli.common import named_values
     from metashell.errors import UsageError
     from metashell.rehearse import Assumptions
+    from metashell.rehearse.statics import with_statics
     from metashell.rehearse.words.assumption_words import assume, assume_all
 
-    assumptions = Assumptions()
+    assumptions = with_statics(Assumptions(), statics)
     for name, value in ({} if plan is None else plan.assume).items():
         try:
             assumptions = assume(assumptions, name, value)

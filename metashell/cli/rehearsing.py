@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from metashell.image import MetadataImage
     from metashell.rehearse import Assumptions, Outcome
     from metashell.rehearse.standing import Standing
+    from metashell.rehearse.statics import Statics
     from metashell.rehearse.steps import Step
 
 NAME = "metashell rehearse"
 RECORDS_MAX = 10_000
 """So many records a JSON value holds without being asked."""
 _TABLE_SECTION = "troubles"
+_TELLING_S = 5
+"""So long a node is asked for its settings."""
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 _VERDICTS = {"SAFE: ": "\x1b[1;32m", "NO WORSE: ": "\x1b[1;33m", "WRITES REFUSED: ": "\x1b[1;33m", "NOT SAFE: ": "\x1b[1;31m"}
 
@@ -39,15 +42,12 @@ def subject_of(values: SimpleNamespace) -> Subject:
 
     Errors: UsageError without one; MetashellError if it cannot be read.
     """
-    from metashell.cli.administering import cluster_of
-    from metashell.cli.attaching import names_quorum
+    from metashell.cli.named_cluster import cluster_of
     from metashell.errors import UsageError
-    from metashell.options.administering import CONTROLLER_VARIABLE, SERVER_VARIABLE
 
-    is_stored = values.snapshot or values.demo
-    if names_quorum(values) or (not is_stored and any(map(os.environ.get, (SERVER_VARIABLE, CONTROLLER_VARIABLE)))):
+    if is_live(values):
         return live_subject(cluster_of(values))
-    if not is_stored:
+    if not (values.snapshot or values.demo):
         raise UsageError("no cluster: name a file or directory with --snapshot, a quorum with -C or -b, or try --demo", "--snapshot")
     from metashell.cli.loading import load, report_faults
 
@@ -59,6 +59,39 @@ def subject_of(values: SimpleNamespace) -> Subject:
     loaded = load(path, certain_only=values.certain_only, max_decompressed=values.max_decompressed)
     report_faults(NAME, loaded, verbose=values.verbose)
     return Subject(loaded.image, _label("the demo" if values.demo else path, loaded.image))
+
+
+def is_live(values: SimpleNamespace) -> bool:
+    """Whether a live quorum is named, by an option or the environment."""
+    from metashell.cli.attaching import names_quorum
+    from metashell.options.administering import CONTROLLER_VARIABLE, SERVER_VARIABLE
+
+    is_stored = values.snapshot or values.demo
+    return names_quorum(values) or (not is_stored and any(map(os.environ.get, (SERVER_VARIABLE, CONTROLLER_VARIABLE))))
+
+
+def live_statics(values: SimpleNamespace) -> list[Statics]:
+    """What one node of a live cluster says it was started with: the active controller, or a broker. Nothing where it does not say."""
+    from metashell.admin.configs import STATIC_SOURCE, Resource, describe_configs
+    from metashell.cli.named_cluster import cluster_of, open_admin
+    from metashell.codec.config_types import BROKER_RESOURCE
+    from metashell.errors import MetashellError
+    from metashell.rehearse.statics import NAMES, Statics
+
+    try:
+        named = cluster_of(values)
+        named.timeout = named.timeout or _TELLING_S
+        with open_admin(named) as admin:
+            active = admin.active_id()
+            role, id = ("broker", min(node.id for node in admin.nodes())) if active is None else ("controller", active)
+            [found] = describe_configs(admin, [Resource(BROKER_RESOURCE, str(id))], NAMES).values()
+            if isinstance(found, MetashellError):
+                raise found
+    except MetashellError as error:
+        complain(NAME, f"the settings of servers are assumed, for nobody told them: {error}")
+        return []
+    told = {one.name: one.value for one in found if one.value is not None and one.source == STATIC_SOURCE}
+    return [Statics(f"{role} {id}", frozenset((role,)), told)]
 
 
 def live_subject(values: SimpleNamespace) -> Subject:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metashell.cli.administering import NounTool, agreed, can_ask
+from metashell.cli.administering import NounTool
+from metashell.cli.questions import agreed, can_ask
 from metashell.errors import MetashellError, UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def quorum_as_told(values: SimpleNamespace, timeout_s: float) -> QuorumDescripti
     from types import SimpleNamespace
 
     from metashell.admin.quorum import describe_quorum
-    from metashell.cli.administering import open_admin
+    from metashell.cli.named_cluster import open_admin
 
     named = SimpleNamespace(**vars(values))
     named.command_config, named.timeout = named.command_config or "", timeout_s

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from immutables import Map
 
+from metashell.checks.partitions import has_eligible, is_leaderless, is_reassigning, is_unpreferred
 from metashell.codec import messages
 from metashell.controller.access.acl_hints import AclHints
 from metashell.controller.access.authorizer import Authorizer
@@ -15,7 +16,7 @@ from metashell.controller.access.mutation_quota import MutationQuotas
 from metashell.controller.chance import Chance
 from metashell.controller.cluster.heartbeats import Heartbeats
 from metashell.controller.configs.effective import PartitionRules, TopicDefaults
-from metashell.controller.partitions.hints import Hints, PartitionKey, is_unpreferred
+from metashell.controller.partitions.hints import Hints, PartitionKey
 from metashell.controller.records import level_of
 from metashell.controller.settings import Settings
 from metashell.controller.steps import PIECE, Steps, finish
@@ -213,10 +214,10 @@ class State:
         """Drop what the hints say of partitions that are no longer special."""
         hints = self._hints
         for named, is_meant in (
-            (hints.leaderless, lambda partition: partition.leader == NO_LEADER),
+            (hints.leaderless, is_leaderless),
             (hints.unpreferred, is_unpreferred),
-            (hints.reassigning, lambda partition: bool(partition.adding_replicas or partition.removing_replicas)),
-            (hints.eligible, lambda partition: bool(partition.elr or partition.last_known_elr)),
+            (hints.reassigning, is_reassigning),
+            (hints.eligible, has_eligible),
         ):
             for number, key in enumerate(tuple(named), 1):
                 partition = self.partition(*key)

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from metashell.ids import NO_LEADER
+from metashell.checks.partitions import is_leaderless, is_unpreferred
 from metashell.image import MetadataImage, PartitionRegistration
 from metashell.image.loss import VersionedRecord
 
@@ -132,8 +132,8 @@ class PartitionCounts:
             yield
 
     def _put(self, topic_id: bytes, number: int, partition: PartitionRegistration) -> None:
-        _keep(self._offline, topic_id, number, partition.leader == NO_LEADER)
-        _keep(self._unpreferred, topic_id, number, not partition.replicas or partition.leader != partition.replicas[0])
+        _keep(self._offline, topic_id, number, is_leaderless(partition))
+        _keep(self._unpreferred, topic_id, number, is_unpreferred(partition))
 
 
 def _keep(kept: dict[bytes, set[int]], topic_id: bytes, number: int, belongs: bool) -> None:

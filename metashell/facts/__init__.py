@@ -3,6 +3,6 @@
 Promises: what is read is never written, locked or deleted; what cannot be read is a fact with its reason, and never raises.
 """
 
-from metashell.facts.directories import gather_directories
+from metashell.facts.sources import gather
 
-__all__ = ["gather_directories"]
+__all__ = ["gather"]

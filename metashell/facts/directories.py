@@ -1,23 +1,23 @@
-"""Log directories as facts: who they belong to, the metadata log in them, and the partitions' directories."""
+"""One log directory as facts: who it belongs to, the metadata log in it, and the partitions' directories."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from metashell.checks.facts import CheckpointFacts, Facts, Identity, LogDirectory, MetadataLog, PartitionDirectory, QuorumNote
-from metashell.checks.health import Health
+from metashell.checks.facts import CheckpointFacts, Identity, LogDirectory, MetadataLog, PartitionDirectory, QuorumNote
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.errors import MetashellError
 from metashell.facts.events import read_events
 from metashell.image import load_image
-from metashell.log.directory import MetadataDirectory
+from metashell.log.directory import CheckpointEntry, MetadataDirectory
 from metashell.log.directory_source import DirectorySource
 from metashell.log.identity import partition_name
+from metashell.log.inputs import log_folder
+from metashell.log.kinds import METADATA
 from metashell.log.meta_properties import read_meta_properties
 from metashell.log.names import (
-    BOOTSTRAP_CHECKPOINT,
     LEADER_EPOCH_CHECKPOINT,
     META_PROPERTIES,
     METADATA_DIRECTORY,
@@ -25,54 +25,37 @@ from metashell.log.names import (
     QUORUM_STATE,
 )
 from metashell.log.quorum_state import read_quorum_state
+from metashell.log.snapshot import first_snapshot_fault
 from metashell.log.text_checkpoints import read_leader_epochs, read_topic_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
-_DEPTH_MAX: Final = 3
 _SUFFIXES: Final = ("stray", "delete", "future")
 
 
-def gather_directories(paths: Iterable[str], *, max_decompressed: int = MAX_DECOMPRESSED) -> Facts:
-    """The facts of all log directories at and below the paths; the image is the newest of theirs."""
-    directories = tuple(read_log_directory(place, max_decompressed) for path in paths for place in log_directories(path))
-    logs = [one.metadata for one in directories if one.metadata is not None and one.metadata.image is not None]
-    newest = max(logs, key=lambda log: (log.last_epoch, log.end_offset), default=None)
-    health = None
-    if newest is not None and newest.image is not None:
-        note = newest.quorum_note
-        health = Health(newest.image, voter_ids=lambda: note.voter_ids if isinstance(note, QuorumNote) else ())
-    return Facts(
-        health=health,
-        directories=directories,
-        events=() if newest is None else newest.events,
-        now_ms=-1 if newest is None else newest.last_timestamp_ms,
-    )
-
-
-def log_directories(path: str, depth: int = _DEPTH_MAX) -> Iterator[str]:
-    """The log directories at or below a path, in order: the path itself where it is one, is empty, or is not there."""
+def metadata_folder(path: str) -> str | None:
+    """Where the metadata log is that a path means: the folder itself, of any name, or that in a log directory; None where there is none."""
+    usual = os.path.join(path, METADATA_DIRECTORY)
+    if os.path.isdir(usual):
+        return usual
+    if not os.path.isdir(path) or os.path.exists(os.path.join(path, META_PROPERTIES)):
+        return None
     if os.path.basename(os.path.abspath(path)) == METADATA_DIRECTORY:
-        yield os.path.dirname(os.path.abspath(path)) if os.path.isabs(path) else os.path.normpath(os.path.join(path, os.pardir))
-        return
-    names = os.listdir(path) if os.path.isdir(path) else []
-    if not names or any(name in names for name in (META_PROPERTIES, METADATA_DIRECTORY, BOOTSTRAP_CHECKPOINT)):
-        yield path
-    elif depth:
-        folders = [folder for name in sorted(names) if os.path.isdir(folder := os.path.join(path, name))]
-        yield from (place for folder in folders if os.listdir(folder) for place in log_directories(folder, depth - 1))
+        return path
+    found = log_folder(path)
+    return path if found is not None and found.kind == METADATA else None
 
 
-def read_log_directory(path: str, max_decompressed: int = MAX_DECOMPRESSED) -> LogDirectory:
-    """One log directory, whatever state it is in."""
+def read_log_directory(path: str) -> LogDirectory:
+    """One log directory, whatever state it is in, without its metadata log."""
+    if metadata_folder(path) == path:
+        above = os.path.dirname(os.path.abspath(path)) if os.path.isabs(path) else os.path.normpath(os.path.join(path, os.pardir))
+        return LogDirectory(path=above, identity=_told(lambda: _identity(os.path.join(above, META_PROPERTIES))), is_alone=True)
     if not os.path.isdir(path):
         return LogDirectory(path=path, state="not_a_directory" if os.path.lexists(path) else "missing")
     names = sorted(os.listdir(path))
-    metadata = None
-    if METADATA_DIRECTORY in names:
-        metadata = read_metadata_log(os.path.join(path, METADATA_DIRECTORY), max_decompressed)
     try:
         disk = os.statvfs(path)
     except OSError:
@@ -80,7 +63,6 @@ def read_log_directory(path: str, max_decompressed: int = MAX_DECOMPRESSED) -> L
     return LogDirectory(
         path=path,
         identity=_told(lambda: _identity(os.path.join(path, META_PROPERTIES))),
-        metadata=metadata,
         partitions=tuple(_partitions(path, names)),
         is_empty=not names,
         free_bytes=None if disk is None else disk.f_bavail * disk.f_frsize,
@@ -88,18 +70,23 @@ def read_log_directory(path: str, max_decompressed: int = MAX_DECOMPRESSED) -> L
     )
 
 
-def read_metadata_log(path: str, max_decompressed: int = MAX_DECOMPRESSED) -> MetadataLog:
-    """The metadata log in a directory."""
+def read_metadata_log(path: str, topics: Collection[str | bytes] = (), max_decompressed: int = MAX_DECOMPRESSED) -> MetadataLog:
+    """The metadata log in a directory, with notes of the topics that have one of these names or ids."""
     image, trouble, found = None, "", read_events(iter(()))
     checkpoints: tuple[CheckpointFacts, ...] = ()
+    bases: tuple[int, ...] = ()
     try:
+        with DirectorySource(path, log_from=0) as source:
+            found = read_events(source.log_batches(0), topics, max_decompressed)
+    except (MetashellError, OSError) as error:
+        trouble = str(error)
+    try:
+        with MetadataDirectory(path) as directory:
+            listing = directory.list()
+            checkpoints = tuple(_checkpoint(directory, entry) for entry in listing.checkpoints)
+            bases = tuple(entry.base_offset for entry in listing.segments)
         with DirectorySource(path) as source:
             image = load_image(source, max_decompressed=max_decompressed)
-        with DirectorySource(path, log_from=0) as source:
-            found = read_events(source.log_batches(0), max_decompressed)
-        with MetadataDirectory(path) as directory:
-            entries = directory.list().checkpoints
-        checkpoints = tuple(CheckpointFacts(name, at.offset, at.epoch, os.path.getsize(os.path.join(path, name))) for at, name in entries)
     except (MetashellError, OSError) as error:
         trouble = str(error)
     epochs = _told(lambda: tuple((one.epoch, one.start_offset) for one in read_leader_epochs(os.path.join(path, LEADER_EPOCH_CHECKPOINT))))
@@ -107,9 +94,9 @@ def read_metadata_log(path: str, max_decompressed: int = MAX_DECOMPRESSED) -> Me
         path=path,
         image=image,
         trouble=trouble,
-        start_offset=found.start_offset,
-        end_offset=found.end_offset,
-        last_epoch=found.last_epoch,
+        start_offset=min(bases, default=0),
+        end_offset=max(found.end_offset, *bases, 0),
+        last_epoch=max((found.last_epoch, *(one.epoch for one in checkpoints if not one.trouble))),
         last_timestamp_ms=found.last_timestamp_ms,
         last_leader=found.last_leader,
         quorum_note=_told(lambda: _quorum_note(os.path.join(path, QUORUM_STATE))),
@@ -117,7 +104,19 @@ def read_metadata_log(path: str, max_decompressed: int = MAX_DECOMPRESSED) -> Me
         checkpoints=checkpoints,
         voter_sets=found.voter_sets,
         events=found.events,
+        topics=found.topics,
     )
+
+
+def _checkpoint(directory: MetadataDirectory, entry: CheckpointEntry) -> CheckpointFacts:
+    """A checkpoint, and whether it is whole."""
+    at = entry.snapshot_id
+    try:
+        with directory.open(entry.name) as file:
+            fault = first_snapshot_fault(file)
+            return CheckpointFacts(entry.name, at.offset, at.epoch, file.size() or 0, "" if fault is None else fault.reason)
+    except (MetashellError, OSError) as error:
+        return CheckpointFacts(entry.name, at.offset, at.epoch, 0, str(error))
 
 
 def _told(read: Callable[[], T]) -> T | str | None:

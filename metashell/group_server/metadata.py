@@ -23,6 +23,8 @@ from metashell.values import ZERO_UUID
 
 _BROKERS: Final = 1
 _NULL_NAME_SINCE: Final = 12
+_ALL_OF_CLUSTER: Final = 0b1_1111_1010_0000
+"""What may be done to a cluster, a bit for each operation. Source: AclEntry.supportedOperations."""
 _Topic = messages.MetadataResponse.MetadataResponseTopic
 
 
@@ -95,4 +97,5 @@ def describe_cluster(cluster: Cluster, request: Any, version: int) -> messages.D
         )
         return made(error_code=MISMATCHED_ENDPOINT_TYPE if known else UNSUPPORTED_ENDPOINT_TYPE, error_message=text)
     broker = made.DescribeClusterBroker(broker_id=cluster.node_id, host=cluster.address.host, port=cluster.address.port)
-    return made(cluster_id=cluster.id, controller_id=cluster.node_id, brokers=(broker,))
+    allowed = _ALL_OF_CLUSTER if request.include_cluster_authorized_operations else -(1 << 31)
+    return made(cluster_id=cluster.id, controller_id=cluster.node_id, brokers=(broker,), cluster_authorized_operations=allowed)

@@ -52,11 +52,12 @@ UNREGISTER = command(
     """
         For brokers that will never come back under their ids. Replicas that are still assigned to one stay assigned, and their partitions
         stay under-replicated until they are moved. A broker that runs is refused without --force: it would stay up, serve old data to
-        clients that know it, and not come back before it is restarted.
+        clients that know it, and not come back before it is restarted. So it is where this user cannot see all topics: whether the
+        last copy of a partition goes with the broker is not known then.
 
         --dry-run rehearses it on a copy of the cluster's metadata.
         """,
-    options=(flag("--force", help="also a broker that is not fenced"), DRY_RUN, YES),
+    options=(flag("--force", help="also a broker that is not fenced, and where not all topics can be seen"), DRY_RUN, YES),
     arguments=(_IDS,),
     examples=(("metashell brokers unregister 3 -b localhost:9092", "after broker 3 was taken away"),),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metashell.options import shared
 from metashell.options.administering import ENVIRONMENT
-from metashell.options.quorum import QUORUM_OPTIONS
+from metashell.options.quorum import ADDRESS_MAP, BOOTSTRAP_SERVER, COMMAND_CONFIG, CONTROLLERS, TIMEOUT
 from metashell.options.shell_tools import KAFKA_SHELL
 from metashell.options.spec import Argument, CommandSpec, Option, file_option
 
@@ -16,8 +16,10 @@ STEPS = (
         "restart-broker",
         "roll-brokers",
         "lose-rack",
+        "lose-directory",
         "unregister",
         "unregister-controller",
+        "remove-controller",
         "reassign",
         "add-broker",
         "elect",
@@ -30,16 +32,21 @@ STEPS = (
 _STEPS = """\
 kill-broker ID
     the broker dies at once, as by kill -9, and stays away
-restart-broker ID [--down TIME]
-    it shuts down in order, is off for TIME, and comes back; a dead one starts
+restart-broker ID [--down TIME] [--empty all|DIRECTORY,...]
+    it shuts down in order, is off for TIME, and comes back; a dead one starts;
+    --empty: with new disks in place of all log directories, or these
 roll-brokers [ID,...] [--max-offline N] [--down TIME]
     restart all brokers, or these, N at a time
 lose-rack RACK
     all brokers of a rack die at once
+lose-directory ID [DIRECTORY]
+    a log directory of a broker fails; a broker without another one dies
 unregister ID
     remove the registration of a broker, dead or alive
 unregister-controller ID
     remove that of a controller; one that runs registers again at once
+remove-controller ID
+    take a voter out of the voter set, alive or dead
 reassign FILE [--throttle SIZE]
     move partitions as Kafka's JSON says; each broker SIZE bytes a second
 add-broker ID [--rack RACK]
@@ -88,7 +95,8 @@ lagging-catch-up    no       replicas that are out of sync at first catch up
 seed                0        draws heartbeats and the places of new replicas
 voters                       1,2,3: the controllers, if the image names none
 A name with dots is a setting of server.properties, which no image holds:
-min.insync.replicas, auto.leader.rebalance.enable. Times are 90s, 2m, 1h30m
+min.insync.replicas, auto.leader.rebalance.enable. -c reads those that count,
+and a live node is asked for them; the answer says which were read. Times are 90s, 2m, 1h30m
 or 250ms, sizes 5000000, 64k or 100M."""
 
 REHEARSE = CommandSpec(
@@ -107,8 +115,19 @@ REHEARSE = CommandSpec(
         """,
     options=(
         KAFKA_SHELL.option("snapshot"),
-        *QUORUM_OPTIONS,
+        CONTROLLERS,
+        BOOTSTRAP_SERVER,
+        COMMAND_CONFIG._replace(names=("--command-config",)),
+        ADDRESS_MAP,
+        TIMEOUT,
         KAFKA_SHELL.option("demo"),
+        Option(
+            names=("--config", "-c"),
+            metavar="FILE",
+            kind="file",
+            multiple=True,
+            help="a server.properties, of a controller and of a broker: its timeouts and defaults in place of assumed ones",
+        ),
         file_option("--sizes", help="sizes of partitions: what `kafka-log-dirs --describe` prints"),
         Option(names=("--assume",), metavar="NAME=VALUE", multiple=True, help="assume something else; ASSUMPTIONS lists the names"),
         file_option("--html", help="write the answer as one HTML page with a timeline, too")._replace(type="page"),

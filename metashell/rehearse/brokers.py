@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any, Final
 
 from metashell.codec import messages
 from metashell.codec.error_codes import DUPLICATE_BROKER_REGISTRATION, NONE, error_text
+from metashell.codec.metadata_version import CORDONED_DIRECTORIES_LEVEL, METADATA_VERSION
 from metashell.controller.chance import new_uuid
 from metashell.controller.records import FENCE, UNFENCE
 from metashell.image import BrokerRegistration
@@ -24,7 +26,7 @@ from metashell.rehearse.steps import Assumptions
 _REGISTRATION_KEY: Final = 62
 _REGISTRATION_VERSION: Final = 4
 _HEARTBEAT_KEY: Final = 63
-_HEARTBEAT_VERSION: Final = 1
+_HEARTBEAT_VERSION: Final = 2
 STARTING_BEAT_MS: Final = 10
 LEAVING_BEAT_MS: Final = 50
 _UNCLEAN: Final = -1
@@ -37,7 +39,7 @@ class ModelBroker:
 
     Shape: `life` counts its processes, so that what was planned for one does not happen to the next; `epoch` is that of its registration,
     -1 while it has none. `was_clean` says whether its last process ended by a controlled shutdown. `away_ms` is when it stopped to follow
-    its leaders.
+    its leaders. `failed` are log directories that have failed.
     """
 
     id: int
@@ -49,6 +51,7 @@ class ModelBroker:
     away_ms: int
     life: int = 0
     since_ms: int = 0
+    failed: tuple[bytes, ...] = ()
     waiters: list[Action] = field(default_factory=list)
 
     @property
@@ -76,6 +79,7 @@ class Fleet:
         self.silent: set[int] = set()
         self.joining: set[int] = set()
         self._fenced_ids = {id for id, broker in quorum.image.cluster.brokers.items() if broker.fenced}
+        self._level = quorum.controller.state.level
         self.events: list[Event] = []
         self.spans: list[BrokerSpan] = []
         self.refusals: list[Refusal] = []
@@ -141,8 +145,16 @@ class Fleet:
                 self.silent.discard(record.broker_id)
                 self.serving.discard(record.broker_id)
                 self._fenced_ids.add(record.broker_id)
+            elif kind == "FeatureLevelRecord" and record.name == METADATA_VERSION:
+                self._upgraded(record.feature_level)
             elif kind == "UnregisterBrokerRecord":
                 self._unregistered(record.broker_id)
+
+    def _upgraded(self, level: int) -> None:
+        if level >= CORDONED_DIRECTORIES_LEVEL > self._level:
+            for broker in map(self.brokers.__getitem__, sorted(self.serving)):
+                self._clock.at(self._next_beat_ms(broker), partial(self._beat_upgraded, broker, broker.life))
+        self._level = level
 
     def _fenced(self, id: int) -> None:
         broker = self.brokers[id]
@@ -210,6 +222,16 @@ class Fleet:
             self._quorum.resume_sweeps()
         self.on_death(id, is_unknown)
 
+    def beat_failed(self, id: int) -> None:
+        """Let a broker tell at once that a log directory has failed."""
+        broker = self.brokers[id]
+        if id in self.living and broker.has_process:
+            life = broker.life
+            if self._quorum.is_active:
+                self._beat(broker, want_fence=broker.state is BrokerState.FENCED, want_shut_down=broker.state is BrokerState.SHUTTING_DOWN)
+            else:
+                self._quorum.when_active(lambda: self.beat_failed(id) if broker.life == life else None)
+
     def shut_down(self, id: int, then: Action) -> None:
         """Let a broker shut down in a controlled way; `then` follows when its process has ended."""
         broker = self.brokers[id]
@@ -257,6 +279,9 @@ class Fleet:
         """Let a dead broker start; it registers when it has booted."""
         broker = self.brokers[id]
         assert not broker.has_process, "only a dead broker starts"
+        if broker.failed and not broker.registration.directories:
+            self.tell(f"broker {id} does not start: all its log directories have failed", id)
+            return
         self._enter(broker, BrokerState.STARTING)
         self.tell(f"broker {id} starts", id)
         boot_ms = self._assumptions.boot_ms + (0 if broker.was_clean else self._assumptions.recovery_ms)
@@ -294,17 +319,27 @@ class Fleet:
         self.tell(f"broker {broker.id} registers with epoch {broker.epoch}", broker.id)
         self._clock.after(self._assumptions.commit_ms, lambda: self._beat_starting(broker, life))
 
-    def _beat_starting(self, broker: ModelBroker, life: int) -> None:
-        """A heartbeat that asks to stay fenced until the broker has caught up with the metadata."""
+    def _beat_starting(self, broker: ModelBroker, life: int, *, is_caught_up: bool = False) -> None:
+        """A heartbeat that asks to stay fenced until the broker has caught up with the metadata.
+
+        The one after that says which directories are cordoned; of eleven real starts, eight did so before they were unfenced.
+        """
         if broker.life != life or broker.id not in self.living:
             return
         if not self._quorum.is_active:
-            self._quorum.when_active(lambda: self._beat_starting(broker, life))
+            self._quorum.when_active(lambda: self._beat_starting(broker, life, is_caught_up=is_caught_up))
             return
-        answer = self._beat(broker, want_fence=True, want_shut_down=False)
-        ready = answer.error_code == NONE and answer.is_caught_up
-        action = self._beat_ready if ready else self._beat_starting
-        self._clock.after(STARTING_BEAT_MS, lambda: action(broker, life))
+        answer = self._beat(broker, want_fence=True, want_shut_down=False, says_cordoned=is_caught_up)
+        if is_caught_up:
+            self._clock.after(STARTING_BEAT_MS, lambda: self._beat_ready(broker, life))
+        else:
+            ready = answer.error_code == NONE and answer.is_caught_up
+            self._clock.after(STARTING_BEAT_MS, lambda: self._beat_starting(broker, life, is_caught_up=ready))
+
+    def _beat_upgraded(self, broker: ModelBroker, life: int) -> None:
+        """The first heartbeat at a level that knows of cordoned directories."""
+        if broker.life == life and broker.state is BrokerState.SERVING and self._quorum.is_active:
+            self._beat(broker, want_fence=False, want_shut_down=False, says_cordoned=True)
 
     def _beat_ready(self, broker: ModelBroker, life: int) -> None:
         """A heartbeat that asks to be unfenced."""
@@ -320,14 +355,18 @@ class Fleet:
         else:
             self._clock.at(self._next_beat_ms(broker), lambda: self._beat_ready(broker, life))
 
-    def _beat(self, broker: ModelBroker, *, want_fence: bool, want_shut_down: bool) -> Any:
+    def _beat(self, broker: ModelBroker, *, want_fence: bool, want_shut_down: bool, says_cordoned: bool = False) -> Any:
         self.sync()
+        known = broker.registration
+        cordoned = tuple(id for id in known.directories if id in (known.cordoned_directories or ()))
         body = messages.BrokerHeartbeatRequest(
             broker_id=broker.id,
             broker_epoch=broker.epoch,
             current_metadata_offset=self._quorum.offset_at(self._clock.now_ms),
             want_fence=want_fence,
             want_shut_down=want_shut_down,
+            offline_log_dirs=broker.failed,
+            cordoned_log_dirs=cordoned if says_cordoned else None,
         )
         return self._quorum.ask(_HEARTBEAT_KEY, _HEARTBEAT_VERSION, body, f"heartbeat of broker {broker.id}")
 

@@ -19,8 +19,10 @@ from metashell.rehearse.steps import (
     FeatureUpgrade,
     KillBroker,
     LoseController,
+    LoseDirectory,
     LoseRack,
     Reassign,
+    RemoveController,
     RestartBroker,
     RollBrokers,
     Step,
@@ -28,6 +30,7 @@ from metashell.rehearse.steps import (
     Unregister,
     UnregisterController,
 )
+from metashell.values import uuid_text
 
 
 def check_steps(image: MetadataImage, steps: Sequence[Step], assumptions: Assumptions | None = None) -> None:
@@ -70,6 +73,13 @@ class _Checks:
                 if step.broker in self._unregistered:
                     self._brokers.add(step.broker)
                 self._check_broker(step.broker)
+                self._check_directories(step.broker, step.empty or (), "empty")
+            case LoseDirectory():
+                self._check_broker(step.broker)
+                self._check_lost_directory(step)
+            case RemoveController():
+                self._check_controller(step.controller)
+                self._voters.discard(step.controller)
             case Unregister():
                 self._check_broker(step.broker)
                 self._brokers.discard(step.broker)
@@ -88,7 +98,7 @@ class _Checks:
                 for topic, partition in step.partitions or ():
                     self._check_partition(topic, partition, "partitions")
             case LoseController():
-                self._check_controller(step)
+                self._check_controller(step.controller)
             case CreateTopic():
                 if self._has_topic(step.topic):
                     raise self._error(f"topic {step.topic!r} exists already", "topic")
@@ -108,6 +118,24 @@ class _Checks:
         if broker not in self._brokers:
             known = ", ".join(map(str, sorted(self._brokers)[:20])) or "none"
             raise self._error(f"broker {broker} is not registered; the brokers are {known}", field_name)
+
+    def _check_lost_directory(self, step: LoseDirectory) -> None:
+        known = self._directories_of(step.broker)
+        if step.directory is None and len(known) != 1:
+            which = f"it has {', '.join(known)}: name one" if known else "the metadata names none of it"
+            raise self._error(f"broker {step.broker} has not just one log directory; {which}", "broker")
+        self._check_directories(step.broker, () if step.directory is None else (step.directory,), "directory")
+
+    def _directories_of(self, broker: int) -> list[str]:
+        registered = self._image.cluster.brokers.get(broker)
+        return [] if registered is None else sorted(map(uuid_text, registered.directories))
+
+    def _check_directories(self, broker: int, directories: Sequence[str], field_name: str) -> None:
+        known = self._directories_of(broker)
+        for one in directories:
+            if one not in known:
+                those = ", ".join(known) or "none that is known"
+                raise self._error(f"broker {broker} has no log directory {one}; it has {those}", field_name)
 
     def _check_new_broker(self, step: AddBroker) -> None:
         if step.broker < 0:
@@ -149,12 +177,12 @@ class _Checks:
             if key not in known:
                 raise self._error(f"{key!r} is no setting of a topic{did_you_mean(key, list(known))}", "values")
 
-    def _check_controller(self, step: LoseController) -> None:
+    def _check_controller(self, controller: int | None) -> None:
         if not self._voters:
             raise self._error("the controllers are not known: the metadata names no voters", "controller")
-        if step.controller is not None and step.controller not in self._voters:
+        if controller is not None and controller not in self._voters:
             known = ", ".join(map(str, sorted(self._voters)))
-            raise self._error(f"{step.controller} is no voter of the quorum; the voters are {known}", "controller")
+            raise self._error(f"{controller} is no voter of the quorum; the voters are {known}", "controller")
 
     def _has_topic(self, topic: str) -> bool:
         return topic in self._made or (topic in self._image.topics.by_name and topic not in self._deleted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from random import Random
 from typing import Any, Final
@@ -11,16 +11,15 @@ from typing import Any, Final
 from metashell.codec.config_types import TOPIC_RESOURCE
 from metashell.codec.error_codes import NOT_CONTROLLER
 from metashell.controller.partitions.change import RECOVERING
-from metashell.controller.partitions.reassignment import is_reassigning
 from metashell.controller.records import MIN_ISR, UNCLEAN_ELECTION
 from metashell.controller.state import partition_of
-from metashell.ids import NO_LEADER
 from metashell.image import BrokerRegistration, MetadataImage, PartitionRegistration, TopicImage
 from metashell.rehearse.brokers import Fleet
 from metashell.rehearse.checks import check_steps
 from metashell.rehearse.clock import Clock
 from metashell.rehearse.diff import Touched, changed_partitions, image_diff
-from metashell.rehearse.outcome import Batch, Event, Outcome, PartitionDiff, Refusal, StepReport, Unfinished
+from metashell.rehearse.directories import Directories
+from metashell.rehearse.outcome import Batch, Event, Outcome, PartitionDiff, Refusal, StepReport
 from metashell.rehearse.quorum import Quorum, known_voters
 from metashell.rehearse.replication import Replication
 from metashell.rehearse.requests import Asked, ask
@@ -32,16 +31,20 @@ from metashell.rehearse.steps import (
     Assumptions,
     KillBroker,
     LoseController,
+    LoseDirectory,
     LoseRack,
     Reassign,
+    RemoveController,
     RestartBroker,
     RollBrokers,
     Step,
-    Unregister,
+    static_min_isr,
 )
 from metashell.rehearse.survey import Counts, survey
 from metashell.rehearse.telling import Journal, broker_loads, notes_of, rack_loads, verdict_of
+from metashell.rehearse.unfinished import given_up, unfinished_moves, unfinished_restarts
 from metashell.rehearse.watch import PartitionKey, Watch
+from metashell.values import uuid_from_text
 
 RECORDS_KEPT: Final = 200_000
 INTERVALS_KEPT: Final = 200_000
@@ -86,8 +89,9 @@ class Rehearsal:
         self._clock = Clock(-_BEFORE_MS)
         self._quorum = Quorum(image, assumed, self._clock, self._on_written)
         self._fleet = Fleet(self._quorum, assumed, self._clock, chance)
-        self._watch = Watch(self._quorum.controller.state, self._fleet.living, self._clock, INTERVALS_KEPT)
-        self._replication = Replication(self._quorum, self._fleet, self._clock, assumed, self._sizes)
+        self._watch = Watch(self._quorum.controller.state, self._fleet.living, self._clock, INTERVALS_KEPT, static_min_isr(assumed))
+        self._directories = Directories(self._quorum, self._fleet, self._clock, chance)
+        self._replication = Replication(self._quorum, self._fleet, self._clock, assumed, self._sizes, self._directories)
         self._fleet.on_death = self._on_death
         self._fleet.on_serving = self._on_serving
         self._last_image = self._quorum.image
@@ -225,19 +229,19 @@ class Rehearsal:
             # A later record of the same batch deletes the topic.
             return
         self._touched.partitions[key] = None
-        if before is not None and record.leader >= 0 and _is_unclean(before, record):
+        is_empty = (key, record.leader) in self._directories.emptied
+        if before is not None and record.leader >= 0 and (is_empty or _is_unclean(before, record)):
             self._watch.note_unclean(key, topic)
+        self._directories.look(key, partition)
         self._watch.look(key, topic, partition)
         self._replication.look(key, topic, partition)
 
     def _on_rule(self, resource_type: int, resource_name: str) -> None:
         """What is asked of partitions changed."""
-        if resource_type == TOPIC_RESOURCE:
-            topic = self._last_image.topics.by_name.get(resource_name)
-            if topic is not None:
-                self._watch.look_at_topic(topic)
-        else:
+        if resource_type != TOPIC_RESOURCE:
             self._watch.look_at_all()
+        elif (topic := self._last_image.topics.by_name.get(resource_name)) is not None:
+            self._watch.look_at_topic(topic)
 
     def _on_death(self, id: int, is_unknown: bool) -> None:
         self._replication.forget(id)
@@ -278,6 +282,7 @@ class Rehearsal:
             self._quorum.when_active(lambda: self._shrink(id, life))
 
     def _on_serving(self, id: int) -> None:
+        self._directories.on_serving(id)
         self._replication.join(id)
         for roll in self._rolls:
             roll.joined(id)
@@ -291,10 +296,14 @@ class Rehearsal:
             case LoseRack():
                 self._kill([id for id, broker in sorted(self._fleet.brokers.items()) if broker.registration.rack == step.rack])
             case RestartBroker():
-                self._restart([step.broker], 1, step.down_ms)
+                self._restart([step.broker], 1, step.down_ms, step.empty)
             case RollBrokers():
                 brokers = sorted(self._fleet.serving) if step.brokers is None else list(step.brokers)
                 self._restart(brokers, step.max_offline, step.down_ms)
+            case LoseDirectory():
+                self._lose_directory(step)
+            case RemoveController():
+                self._quorum.when_active(partial(self._remove_controller, step))
             case AddBroker():
                 registered = self._quorum.image.cluster.brokers
                 self._fleet.add(step.broker, step.rack, registered[min(registered)] if registered else self._any_registration())
@@ -322,7 +331,27 @@ class Rehearsal:
                 self._fleet.tell(f"broker {id} was dead already", id)
             self._stop_controller(id)
 
-    def _restart(self, ids: Sequence[int], max_offline: int, down_ms: int | None) -> None:
+    def _lose_directory(self, step: LoseDirectory) -> None:
+        id = step.broker
+        directories = self._fleet.brokers[id].registration.directories
+        directory = directories[0] if step.directory is None else uuid_from_text(step.directory)
+        if directory not in directories:
+            self._fleet.tell(f"log directory {step.directory} of broker {id} is not online already", id)
+        elif self._directories.fail(id, directory):
+            self._fleet.beat_failed(id)
+        else:
+            self._kill([id])
+
+    def _remove_controller(self, step: RemoveController) -> None:
+        self._fleet.tell(f"controller {step.controller} leaves the voters")
+        self._refusals += self._quorum.remove_voter(step.controller)
+
+    def _restart(self, ids: Sequence[int], max_offline: int, down_ms: int | None, empty: tuple[str, ...] | None = None) -> None:
+        def on_start(id: int) -> None:
+            self._quorum.revive(id)
+            if empty is not None:
+                self._directories.empty(id, tuple(map(uuid_from_text, empty)))
+
         roll = Roll(
             ids,
             max_offline,
@@ -332,7 +361,7 @@ class Rehearsal:
             replication=self._replication,
             clock=self._clock,
             on_stop=self._stop_controller,
-            on_start=self._quorum.revive,
+            on_start=on_start,
         )
         self._rolls.append(roll)
         roll.go_on()
@@ -374,51 +403,17 @@ class Rehearsal:
         reports[-1] = last._replace(refusals=tuple(refusals))
         if not self._is_quiet():
             return
+        image = self._last_image
         ended_ms = max(self._quorum.last_write_ms, max((event.at_ms for event in self._fleet.events), default=0))
         for index, report in enumerate(reports):
             if report.ended_ms is None:
-                unfinished = (*self._unfinished_restarts(index), *self._unfinished_moves(report), *self._given_up(report.step))
+                unfinished = (
+                    *unfinished_restarts(self._rolls, index),
+                    *unfinished_moves(image, report),
+                    *given_up(self._quorum, self._image, report.step),
+                )
                 reports[index] = report._replace(ended_ms=max(report.began_ms, ended_ms), unfinished=unfinished)
         self._rolls.clear()
-
-    def _unfinished_restarts(self, step: int) -> Iterator[Unfinished]:
-        for roll in self._rolls:
-            if roll.step == step:
-                yield from (Unfinished(f"broker {id}", why) for id, why in roll.unfinished)
-
-    def _given_up(self, step: Step) -> Iterator[Unfinished]:
-        """Partitions without a leader, now for good: their last replicas in sync were on a broker that is not registered any more.
-
-        Those that went offline here are told as that.
-        """
-        if not isinstance(step, Unregister):
-            return
-        registered = self._last_image.cluster.brokers
-        for found in self._quorum.changes().with_replica(step.broker):
-            if found is not None:
-                topic, partition_id, partition = found
-                last = {*partition.isr, *partition.elr}
-                if partition.leader != NO_LEADER or step.broker not in last or any(id in registered for id in last):
-                    continue
-                was = self._image.topics.by_id.get(topic.id)
-                old = None if was is None else partition_of(was, partition_id)
-                if old is not None and old.leader == NO_LEADER:
-                    why = f"nobody may lead any more: its last replica in sync is on broker {step.broker}, which is unregistered"
-                    yield Unfinished(f"{topic.name}-{partition_id}", why)
-
-    def _unfinished_moves(self, report: StepReport) -> Iterator[Unfinished]:
-        """Reassignments that never end, since a broker that is to have a replica does not serve."""
-        if not isinstance(report.step, Reassign):
-            return
-        refused = {refusal.thing for refusal in report.refusals}
-        for move in report.step.moves:
-            topic = self._last_image.topics.by_name.get(move.topic)
-            partition = None if topic is None else partition_of(topic, move.partition)
-            thing = f"{move.topic}-{move.partition}"
-            if partition is not None and thing not in refused and is_reassigning(partition):
-                missing = [str(id) for id in partition.adding_replicas if id not in partition.isr]
-                who = f"broker {', '.join(missing)}" if missing else "its replicas"
-                yield Unfinished(thing, f"the reassignment waits for {who} to get in sync")
 
     # The end
 

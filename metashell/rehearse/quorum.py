@@ -8,11 +8,12 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
+from metashell.codec.error_codes import UNSUPPORTED_VERSION, VOTER_NOT_FOUND
 from metashell.controller import Decision, QuorumController, Request, Settings
 from metashell.controller.partitions.bulk import Changes
-from metashell.image import MetadataImage
+from metashell.image import MetadataImage, VoterSet
 from metashell.rehearse.clock import Action, Clock
-from metashell.rehearse.outcome import Batch, QuorumGap
+from metashell.rehearse.outcome import Batch, QuorumGap, Refusal
 from metashell.rehearse.steps import Assumptions
 
 CLUSTER_ID: Final = "rehearsal"
@@ -152,6 +153,29 @@ class Quorum:
 
     def _left(self) -> str:
         return f"{len(self.living)} of {len(self.voters)} controllers are left, which is no majority"
+
+    def remove_voter(self, controller: int) -> list[Refusal]:
+        """Take a voter out of the voter set, as RemoveRaftVoter does; why not, where the leader refuses that.
+
+        The smaller set counts at once: the leader needs a majority of it to commit it. A leader that removes itself resigns.
+        """
+        known, kraft_version = self.image.voters, self.image.features.kraft_version
+        thing = f"controller {controller}"
+        if known is None or kraft_version < 1:
+            return [Refusal(thing, UNSUPPORTED_VERSION, "Cluster doesn't support removing voter because the kraft.version feature is 0")]
+        left = tuple(voter for voter in known.voters if voter.id != controller)
+        if not left or len(left) == len(known.voters):
+            names = ", ".join(str(voter.id) for voter in known.voters)
+            return [Refusal(thing, VOTER_NOT_FOUND, f"Cannot remove voter {controller} from the set of voters {names}")]
+        self._offset += 1
+        self.voters = frozenset(voter.id for voter in left)
+        self.controller.state.set_quorum(VoterSet(self._offset, left), kraft_version)
+        if not self._has_majority():
+            self._begin_gap(f"controller {controller} was removed: {self._left()}")
+        elif controller == self.active:
+            self._begin_gap(f"controller {controller} removed itself: the quorum elects another leader")
+            self._elect()
+        return []
 
     def revive(self, controller: int) -> None:
         """A voter is back; with a majority again, somebody leads soon."""

@@ -13,6 +13,7 @@ from metashell.ids import NO_LEADER
 from metashell.image import PartitionRegistration, TopicImage
 from metashell.rehearse.brokers import Fleet
 from metashell.rehearse.clock import Action, Clock
+from metashell.rehearse.directories import Directories
 from metashell.rehearse.outcome import Copied
 from metashell.rehearse.quorum import Quorum
 from metashell.rehearse.sizes import Sizes
@@ -47,8 +48,11 @@ class Replication:
     that only wait for somebody to follow. `stuck` are replicas that were not in sync at the beginning, and stay so.
     """
 
-    def __init__(self, quorum: Quorum, fleet: Fleet, clock: Clock, assumptions: Assumptions, sizes: Sizes) -> None:
+    def __init__(
+        self, quorum: Quorum, fleet: Fleet, clock: Clock, assumptions: Assumptions, sizes: Sizes, directories: Directories
+    ) -> None:
         self._quorum = quorum
+        self._directories = directories
         self._fleet = fleet
         self._clock = clock
         self._assumptions = assumptions
@@ -100,10 +104,10 @@ class Replication:
             if found is None:
                 continue
             topic, partition_id, partition = found
-            if broker in partition.replicas and broker not in partition.isr:
-                key = topic.id, partition_id
+            key = topic.id, partition_id
+            if broker in partition.replicas and broker not in partition.isr and (key, broker) not in self._directories.gone:
                 self.stuck.discard((key, broker))
-                if broker in partition.adding_replicas:
+                if self._is_new(broker, key, partition):
                     new.append((topic.name, key, partition.leader))
                 elif partition.leader != NO_LEADER:
                     count += 1
@@ -115,6 +119,8 @@ class Replication:
     def look(self, key: PartitionKey, topic: TopicImage, partition: PartitionRegistration) -> None:
         """See what a change of a partition means for its replicas."""
         isr = partition.isr
+        if self._directories.emptied:
+            self._directories.emptied.difference_update((key, id) for id in isr if id != partition.leader)
         if self._behind:
             for id in tuple(self._behind):
                 if id in isr or id not in partition.replicas or _is_forlorn(id, partition):
@@ -122,19 +128,25 @@ class Replication:
         if len(isr) == len(partition.replicas):
             return
         for id in partition.replicas:
-            if id in isr or id not in self._fleet.serving or (key, id) in self.stuck or _is_forlorn(id, partition):
+            if id in isr or id not in self._fleet.serving or _is_forlorn(id, partition):
+                continue
+            if (key, id) in self.stuck or (key, id) in self._directories.gone:
                 continue
             ready_ms = self._behind.get(id, {}).get(key)
             if ready_ms is None:
                 if id in self._fleet.joining:
                     # `join` follows at once.
                     continue
-                if id in partition.adding_replicas:
+                if self._is_new(id, key, partition):
                     self._copy(id, key, topic.name, partition.leader)
                 else:
                     self._plan(id, key, self._clock.now_ms + self._assumptions.catch_up_min_ms)
             elif ready_ms == _READY and partition.leader in self._fleet.serving:
                 self._plan(id, key, self._clock.now_ms + self._assumptions.catch_up_min_ms)
+
+    def _is_new(self, id: int, key: PartitionKey, partition: PartitionRegistration) -> bool:
+        """Whether a replica has nothing yet: a reassignment adds it, or its disk is empty."""
+        return id in partition.adding_replicas or ((key, id) in self._directories.emptied and partition.leader != NO_LEADER)
 
     def look_removed(self, topic_id: bytes) -> None:
         """A topic is deleted."""

@@ -11,16 +11,16 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from metashell.checks import Health
+from metashell.checks.partitions import PartitionJudge, is_leaderless, is_online, is_under_min_isr
 from metashell.controller.configs.effective import PartitionRules
-from metashell.controller.partitions.bulk import is_online
 from metashell.controller.partitions.change import Election, PartitionChange, without
 from metashell.controller.records import elr_enabled, level_of
 from metashell.controller.settings import Settings
-from metashell.ids import NO_LEADER
 from metashell.image import MetadataImage, PartitionRegistration, TopicImage
 from metashell.image.partitions import fold_changes
 from metashell.rehearse.quorum import dead_voters, known_voters
-from metashell.rehearse.steps import Assumptions
+from metashell.rehearse.steps import Assumptions, static_min_isr
 from metashell.values import UNASSIGNED_DIRECTORY
 
 EXAMPLES_MAX: Final = 3
@@ -102,11 +102,12 @@ class _Tally:
 class _Survey:
     """One pass over the partitions of an image."""
 
-    def __init__(self, image: MetadataImage, settings: Settings) -> None:
+    def __init__(self, image: MetadataImage, assumptions: Assumptions) -> None:
         self.image = image
+        self.health = Health(image, static_min_isr=static_min_isr(assumptions))
         self.brokers = image.cluster.brokers
         self.active = frozenset(id for id, broker in self.brokers.items() if not broker.fenced and not broker.in_controlled_shutdown)
-        self.rules = PartitionRules(settings, image.configs)
+        self.rules = PartitionRules(Settings(dict(assumptions.settings), "", -1), image.configs)
         self.level = level_of(image)
         self.elr_enabled = elr_enabled(image)
         self.groups = _groups(image, self.active)
@@ -115,27 +116,20 @@ class _Survey:
             for id in group.brokers:
                 self.groups_of.setdefault(id, []).append(number)
         self.tallies = [_Tally() for _ in self.groups]
-        self.partitions = self.offline = self.under_min_isr = 0
         self._capped: int | None = None
 
     def run(self) -> None:
         # By name, so that examples do not depend on hashes.
         for topic in sorted(self.image.topics, key=lambda topic: topic.name):
-            min_isr = self.rules.min_isr(topic.name)
+            judge = self.health.judge_of(topic)
             self._capped = None
             for partition_id, partition in topic.partitions.pairs():
-                self._note(topic, partition_id, partition, min_isr)
+                # What is offline now cannot be lost.
+                if partition.leader in judge.active:
+                    self._note(topic, partition_id, partition, judge)
 
-    def _note(self, topic: TopicImage, partition_id: int, partition: PartitionRegistration, min_isr: int) -> None:
-        self.partitions += 1
-        needed = min(min_isr, len(partition.replicas))
-        in_sync = len(partition.isr)
-        is_offline = partition.leader == NO_LEADER
-        was_under = in_sync < needed
-        self.offline += is_offline
-        self.under_min_isr += was_under
-        if is_offline:
-            return
+    def _note(self, topic: TopicImage, partition_id: int, partition: PartitionRegistration, judge: PartitionJudge) -> None:
+        replicas, min_isr = partition.replicas, judge.min_isr(partition.leader)
         touched: dict[int, int] = {}
         for id in partition.isr:
             for number in self.groups_of.get(id, ()):
@@ -143,12 +137,12 @@ class _Survey:
         for number, count in touched.items():
             tally = self.tallies[number]
             lost = self.groups[number].brokers
-            left = in_sync - count
-            if left > 0 and left >= needed and self.active.issuperset(partition.isr):
+            left = partition.isr[count:]
+            if left and not is_under_min_isr(left, replicas, min_isr) and self.active.issuperset(partition.isr):
                 tally.leaders += partition.leader in lost
                 continue
-            after, is_unclean = self._after(topic, partition_id, partition, sorted(lost), min_isr)
-            if after.leader == NO_LEADER:
+            after, is_unclean = self._after(topic, partition_id, partition, sorted(lost))
+            if is_leaderless(after):
                 tally.offline += 1
                 tally.keep(0, topic, partition_id)
                 continue
@@ -156,12 +150,14 @@ class _Survey:
             if is_unclean:
                 tally.unclean += 1
                 tally.keep(1, topic, partition_id)
-            elif len(after.isr) < needed and not was_under:
+            elif is_under_min_isr(after.isr, replicas, judge.min_isr(after.leader)) and not is_under_min_isr(
+                partition.isr, replicas, min_isr
+            ):
                 tally.under_min_isr += 1
                 tally.keep(2, topic, partition_id)
 
     def _after(
-        self, topic: TopicImage, partition_id: int, partition: PartitionRegistration, lost: Iterable[int], min_isr: int
+        self, topic: TopicImage, partition_id: int, partition: PartitionRegistration, lost: Iterable[int]
     ) -> tuple[PartitionRegistration, bool]:
         """The partition once the controller has fenced each broker in turn, and whether one led it that may have lacked records."""
         gone: set[int] = set()
@@ -176,7 +172,7 @@ class _Survey:
                 partition_id,
                 is_acceptable=lambda replica, partition=partition: self._may_lead(replica, gone, partition),  # type: ignore[misc]
                 level=self.level,
-                min_isr=self._cap(topic, min_isr),
+                min_isr=self._cap(topic),
                 elr_enabled=self.elr_enabled,
                 default_directory=lambda _: UNASSIGNED_DIRECTORY,
             )
@@ -189,10 +185,10 @@ class _Survey:
                 partition = fold_changes(partition, [record])
         return partition, is_unclean
 
-    def _cap(self, topic: TopicImage, min_isr: int) -> int:
+    def _cap(self, topic: TopicImage) -> int:
         """What the controller takes min.insync.replicas for: at most the replicas of the topic's first partition."""
         if self._capped is None:
-            self._capped = min_isr
+            min_isr = self._capped = self.rules.min_isr(topic.name)
             if min_isr > 1 and 0 in (*topic.overlay, *(index := topic.scan())):
                 self._capped = min(min_isr, len(topic.read(0, index).replicas))
         return self._capped
@@ -216,18 +212,18 @@ def _groups(image: MetadataImage, active: Collection[int]) -> list[_Group]:
 def standing_answers(image: MetadataImage, assumptions: Assumptions | None = None) -> Standing:
     """What each single loss would do to this image."""
     assumptions = assumptions or Assumptions()
-    survey = _Survey(image, Settings(dict(assumptions.settings), "", -1))
+    survey = _Survey(image, assumptions)
     survey.run()
-    brokers = image.cluster.brokers
+    brokers, counts = image.cluster.brokers, survey.health.counts()
     quorum = tuple(sorted(known_voters(image) or assumptions.voters))
     dead = dead_voters(image, quorum)
     losses = [_loss(group, tally, quorum, dead) for group, tally in zip(survey.groups, survey.tallies, strict=True)]
     losses += [Loss(kind=CONTROLLER, name=str(id), voters=(id,), keeps_quorum=_keeps_quorum(quorum, dead, (id,))) for id in quorum]
     return Standing(
         faults=len(image.faults),
-        partitions=survey.partitions,
-        offline=survey.offline,
-        under_min_isr=survey.under_min_isr,
+        partitions=counts["partitions"],
+        offline=counts["leaderless"] + counts["offline"],
+        under_min_isr=counts["under_min_isr"],
         dead_brokers=tuple(sorted(id for id in brokers if id not in survey.active)),
         quorum=quorum,
         brokers_without_rack=tuple(sorted(id for id, broker in brokers.items() if broker.rack is None)),

@@ -18,8 +18,10 @@ from metashell.rehearse.steps import (
     FeatureUpgrade,
     KillBroker,
     LoseController,
+    LoseDirectory,
     LoseRack,
     Reassign,
+    RemoveController,
     RestartBroker,
     RollBrokers,
     Step,
@@ -28,6 +30,8 @@ from metashell.rehearse.steps import (
 )
 
 DEFAULT_NAME: Final = "default"
+EMPTY_ALL: Final = "all"
+"""All log directories of a broker."""
 RESOURCE_TYPES: Final = {
     "topic": TOPIC_RESOURCE,
     "broker": BROKER_RESOURCE,
@@ -44,16 +48,21 @@ def step_text(step: Step) -> str:
         case KillBroker():
             return f"kill-broker {step.broker}"
         case RestartBroker():
-            return f"restart-broker {step.broker}" + _time_option("--down", step.down_ms)
+            empty = "" if step.empty is None else f" --empty {','.join(step.empty) or EMPTY_ALL}"
+            return f"restart-broker {step.broker}" + _time_option("--down", step.down_ms) + empty
         case RollBrokers():
             brokers = "" if step.brokers is None else f" {','.join(map(str, step.brokers))}"
             return f"roll-brokers{brokers} --max-offline {step.max_offline}" + _time_option("--down", step.down_ms)
         case LoseRack():
             return shown_words(["lose-rack", step.rack])
+        case LoseDirectory():
+            return f"lose-directory {step.broker}" + ("" if step.directory is None else f" {step.directory}")
         case Unregister():
             return f"unregister {step.broker}"
         case UnregisterController():
             return f"unregister-controller {step.controller}"
+        case RemoveController():
+            return f"remove-controller {step.controller}"
         case Reassign():
             return f"reassign {counted(len(step.moves), 'partition')}"
         case AddBroker():

@@ -26,10 +26,14 @@ class KillBroker(Timed):
 
 @dataclass(frozen=True, slots=True)
 class RestartBroker(Timed):
-    """A live broker shuts down in a controlled way and starts again `down_ms` after that (None: the assumed time); a dead one starts."""
+    """A live broker shuts down in a controlled way and starts again `down_ms` after that (None: the assumed time); a dead one starts.
+
+    With `empty` these log directories, by their ids as texts, are empty then, as on a new disk: all of them where it names none.
+    """
 
     broker: int
     down_ms: int | None = None
+    empty: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,14 @@ class LoseRack(Timed):
 
 
 @dataclass(frozen=True, slots=True)
+class LoseDirectory(Timed):
+    """A log directory of a broker fails, the only one without an id (as a text). A broker without another one dies."""
+
+    broker: int
+    directory: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Unregister(Timed):
     """A broker's registration is removed, dead or alive."""
 
@@ -61,6 +73,13 @@ class Unregister(Timed):
 @dataclass(frozen=True, slots=True)
 class UnregisterController(Timed):
     """A controller's registration is removed, of a voter or of another; one that runs registers again at once."""
+
+    controller: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveController(Timed):
+    """A voter is taken out of the voter set, alive or dead; it stays registered."""
 
     controller: int
 
@@ -148,8 +167,10 @@ Step: TypeAlias = (
     | RestartBroker
     | RollBrokers
     | LoseRack
+    | LoseDirectory
     | Unregister
     | UnregisterController
+    | RemoveController
     | Reassign
     | AddBroker
     | Elect
@@ -182,7 +203,8 @@ class Assumptions:
     `catch_up_percent` of the time that it was away, but not below `catch_up_min_ms`. A new replica copies its partition's size
     (`partition_bytes` where no size is known) at `copy_rate`, which all copies to one broker share. A replica of a live broker that is not
     in sync at the beginning stays so, unless `lagging_catch_up`. `voters` are the controllers where the image names none. `seed` draws
-    the times of heartbeats, ids, and the places of new replicas.
+    the times of heartbeats, ids, and the places of new replicas. `read` says where a field or setting was read (see `statics`), so that it
+    is not assumed.
     """
 
     session_timeout_ms: int = 9_000
@@ -203,3 +225,10 @@ class Assumptions:
     seed: int = 0
     voters: tuple[int, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
+    read: tuple[tuple[str, str], ...] = ()
+
+
+def static_min_isr(assumptions: Assumptions) -> int:
+    """min.insync.replicas of server.properties; Kafka's default where it is not known, or no number."""
+    value = dict(assumptions.settings).get("min.insync.replicas", "")
+    return int(value) if value.isascii() and value.isdigit() and int(value) else 1

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Container
 from typing import Final
 
+from metashell.checks.min_isr import MinIsr
+from metashell.checks.partitions import is_leaderless, is_under_min_isr
 from metashell.controller.state import State
-from metashell.ids import NO_LEADER
 from metashell.image import PartitionRegistration, TopicImage
 from metashell.rehearse.clock import Clock
 from metashell.rehearse.outcome import Interval, Toll, Trouble
@@ -36,8 +37,11 @@ class Watch:
     `kept_max` are kept one by one, `left_out` says how many are not.
     """
 
-    def __init__(self, state: State, living: Container[int], clock: Clock, kept_max: int) -> None:
+    def __init__(self, state: State, living: Container[int], clock: Clock, kept_max: int, static_min_isr: int) -> None:
         self._state = state
+        self._static_min_isr = static_min_isr
+        self._min_isr = MinIsr(state.image, static_min_isr)
+        self._configs = state.image.configs
         self._living = living
         self._clock = clock
         self._room = kept_max
@@ -72,7 +76,7 @@ class Watch:
         for id in isr:
             if id in living:
                 alive += 1
-        if leader == NO_LEADER:
+        if is_leaderless(partition):
             return _OFFLINE
         if leader in living:
             bits = 0 if alive == len(isr) else _STALLED
@@ -81,9 +85,15 @@ class Watch:
         else:
             return _OFFLINE
         # By the ISR as it stands: until a dead member has left it, leaders take writes and wait for it.
-        if len(isr) < len(partition.replicas) and len(isr) < self._state.rules.min_isr(topic.name):
+        if is_under_min_isr(isr, partition.replicas, self._needed(topic.name, leader)):
             bits |= _UNDER_MIN_ISR
         return bits
+
+    def _needed(self, topic_name: str, leader: int) -> int:
+        image = self._state.image
+        if image.configs is not self._configs:
+            self._configs, self._min_isr = image.configs, MinIsr(image, self._static_min_isr)
+        return self._min_isr.of(topic_name, leader)
 
     def _is_saved(self, topic: TopicImage, partition: PartitionRegistration) -> bool:
         """Whether the controller will find another leader although no replica in sync lives."""
@@ -138,14 +148,14 @@ class Watch:
         for key in [key for key in self._open if key[0] == topic_id]:
             self._change(key, self._open[key], 0)
 
+    def look_at_all(self) -> None:
+        for topic in self._state.image.topics:
+            self.look_at_topic(topic)
+
     def look_at_topic(self, topic: TopicImage) -> None:
         """See how all partitions of a topic are now: what is asked of them changed."""
         for partition_id, partition in topic.partitions.items():
             self.look((topic.id, partition_id), topic, partition)
-
-    def look_at_all(self) -> None:
-        for topic in self._state.image.topics:
-            self.look_at_topic(topic)
 
     def close(self) -> dict[Trouble, Toll]:
         """The rehearsal ends: what lasts has no end. How much of each trouble there was."""

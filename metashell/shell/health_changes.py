@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from metashell.image import MetadataImage
     from metashell.shell.context import Context
 
-Counts = dict["Check", int]
+Counts = dict[str, int]
 
 
 class HealthChange(NamedTuple):
@@ -40,11 +40,11 @@ class HealthWatch:
         if known is not None and image.has_same_metadata(known) and (image.faults, image.unread) == (known.faults, known.unread):
             return []
         verdict = judge(Facts(health=Health(image, voter_ids=self._ctx.voter_ids)))
-        counts = {finding.check: finding.count for finding in verdict.findings}
+        counts = {finding.check.id: finding.count for finding in verdict.findings}
         found = [
-            HealthChange(check, self._counts.get(check, 0), counts.get(check, 0), image)
+            HealthChange(check, self._counts.get(check.id, 0), counts.get(check.id, 0), image)
             for check in all_checks()
-            if self._counts.get(check, 0) != counts.get(check, 0)
+            if self._counts.get(check.id, 0) != counts.get(check.id, 0)
         ]
         self._image, self._counts = image, counts
         return found

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.amounts import moment_text
+from metashell.checks.model import Found
 from metashell.forms import counted, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from metashell.checks import Evidence, Facts, Finding, Found, Verdict
+    from metashell.checks import Evidence, Facts, Finding, Verdict
     from metashell.forms import Display
 
 _SEVERITY_WIDTH: Final = len("unusual")
@@ -64,6 +65,11 @@ def in_order(verdict: Verdict) -> Iterator[tuple[Finding, str]]:
             yield follower, root.check.id
 
 
+def shown_of(verdict: Verdict, limit: int = 5) -> list[Shown]:
+    """The findings with the first things of each, where nobody knows of a tree or of the past."""
+    return [Shown(finding, finding.first(limit), {}, {}, cause) for finding, cause in in_order(verdict)]
+
+
 def verdict_lines(display: Display, shown: Sequence[Shown]) -> Iterator[str]:
     """The findings as text: a line for each with its count, then its things, what it endangers, and the next step."""
     kind_width = max((len(each.finding.check.id) for each in shown), default=0)
@@ -77,12 +83,12 @@ def verdict_lines(display: Display, shown: Sequence[Shown]) -> Iterator[str]:
         severity = f"{check.severity:<{_SEVERITY_WIDTH}}"
         follows = f" (follows from {each.cause})" if each.cause else ""
         words = filled(f"{check.words}{follows}".split(), room, " ")
-        if is_narrow:
-            words.insert(0, "")
+        # On a narrow screen what a check is called has a line for itself, and nothing stands below one another.
+        head = f"  {check.id}  {count}" if is_narrow else f"  {check.id:<{kind_width}}  {count:>{count_width}}  {words.pop(0)}"
         # The words for severities are those for colours.
         painted = display.paint(check.severity, severity)
-        yield display.joined((painted, f"  {check.id:<{kind_width}}  {count:>{count_width}}  {words[0]}"))
-        yield from (f"{'':{_SEVERITY_WIDTH + 2 if is_narrow else indent}}{line}" for line in words[1:])
+        yield display.joined((painted, head))
+        yield from (f"{'':{_SEVERITY_WIDTH + 2 if is_narrow else indent}}{line}" for line in words)
         yield from _name_lines(each, width)
         if not each.cause:
             yield from _hanging("endangers: ", each.finding.check.endangers, width)
@@ -114,6 +120,8 @@ def short_verdict(verdict: Verdict, *, holes: Sequence[str] = ()) -> str:
 def cluster_size(facts: Facts) -> str:
     """`36 partitions and 3 brokers`."""
     if facts.health is None:
+        if facts.quorum is not None and not facts.directories:
+            return "the quorum alone"
         return counted(len(facts.directories), "directory", "directories")
     partitions, brokers = facts.health.counts()["partitions"], len(facts.image.cluster.brokers)
     return f"{counted(partitions, 'partition')} and {counted(brokers, 'broker')}"
@@ -168,14 +176,14 @@ def verdict_row(verdict: Verdict, holes: Sequence[str] = ()) -> dict[str, Any]:
 def rows_of_names(shown: Shown) -> Iterator[dict[str, Any]]:
     """A row for each name, as tables are read: the count is that of all there are, also of those that are not named."""
     check = shown.finding.check
-    for one in shown.found:
+    for one in shown.found or (Found(""),):
         yield {
             "path": "/",
             "type": "health",
             "severity": check.severity,
             "kind": check.id,
             "count": shown.finding.count,
-            "name": shown.paths.get(one.name, one.name),
+            "name": shown.paths.get(one.name, one.name) or None,
             "since": shown.since.get(one.name),
             "cause": one.cause or None,
             "description": check.words,

@@ -40,7 +40,7 @@ def test_a_broker_is_unregistered_once(quorum: EmbeddedQuorum, admin: Admin) -> 
         unregister_broker(admin, 999)
     assert caught.value.code == BROKER_ID_NOT_REGISTERED
     assert str(caught.value) == "broker 999: BROKER_ID_NOT_REGISTERED: Broker ID 999 is not currently registered"
-    assert caught.value.advice
+    assert caught.value.remark == ""
 
 
 def test_the_quorum_has_its_voters_with_directories_and_endpoints(quorum: EmbeddedQuorum, admin: Admin) -> None:

@@ -1,4 +1,4 @@
-"""Who may not change or see what: one line with Kafka's code, its words and what to do; a listener of the wrong kind."""
+"""Who may not change or see what: one line with Kafka's code, its words and the right that is missing; a listener of the wrong kind."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from metashell.embedded import EmbeddedQuorum
 from tests.administering import AUTHORIZER, HERE, lines
 from tests.running import run_main
 
-RIGHTS = "Ask an administrator for the right, or use a --command-config of a user who has it."
-
 
 @pytest.fixture(scope="module")
 def strict() -> Iterator[EmbeddedQuorum]:
@@ -22,19 +20,21 @@ def strict() -> Iterator[EmbeddedQuorum]:
 
 
 @pytest.mark.parametrize(
-    ("noun", "words"),
+    ("noun", "words", "right"),
     [
-        ("acls", ["list"]),
-        ("acls", ["add", "--allow", "a", "--operation", "read", "--topic", "t"]),
-        ("acls", ["remove", "--all", "--yes"]),
-        ("quotas", ["set", "--user", "a", "producer_byte_rate=1"]),
-        ("quotas", ["unset", "--user", "a", "producer_byte_rate"]),
-        ("scram", ["set", "a"]),
+        ("acls", ["list"], "DESCRIBE"),
+        ("acls", ["add", "--allow", "a", "--operation", "read", "--topic", "t"], "ALTER"),
+        ("acls", ["remove", "--all", "--yes"], "DESCRIBE"),
+        ("quotas", ["set", "--user", "a", "producer_byte_rate=1"], "ALTER_CONFIGS"),
+        ("quotas", ["unset", "--user", "a", "producer_byte_rate"], "ALTER_CONFIGS"),
+        ("scram", ["set", "a"], "ALTER"),
     ],
 )
-def test_missing_rights(noun: str, words: list[str], strict: EmbeddedQuorum) -> None:
+def test_missing_rights(noun: str, words: list[str], right: str, strict: EmbeddedQuorum) -> None:
     told = lines(strict, noun, *words, stdin="secret", status=1)
-    assert len(told) == 1 and "CLUSTER_AUTHORIZATION_FAILED: " in told[0] and told[0].endswith(RIGHTS)
+    assert (
+        len(told) == 1 and "CLUSTER_AUTHORIZATION_FAILED: " in told[0] and told[0].endswith(f" It needs the right {right} on the cluster.")
+    )
 
 
 @pytest.mark.parametrize("noun", ["quotas", "scram"])

@@ -81,7 +81,7 @@ KEYS = {
     "config_diff": "resource_type resource_name name before after",
     "partition_diff": "topic partition before after",
     "record": "offset at_ms why record version data",
-    "assumption": "name value is_default",
+    "assumption": "name value is_default read_from",
     "note": "text",
 }
 """What each object has beside its type: a contract, to which keys may be added."""

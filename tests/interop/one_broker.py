@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,13 +28,29 @@ class OneBroker:
 
 
 @contextmanager
-def one_broker(folder: Path, *, fake_brokers: int = 2, version: str = KAFKA, metadata_version: str | None = None) -> Iterator[OneBroker]:
-    """Start all, and wait until the broker is unfenced; everything has ended when the block does."""
+def one_broker(
+    folder: Path,
+    *,
+    fake_brokers: int = 2,
+    version: str = KAFKA,
+    metadata_version: str | None = None,
+    properties: Mapping[str, object] | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> Iterator[OneBroker]:
+    """Start all, and wait until the broker is unfenced; everything has ended when the block does.
+
+    `properties` are those of the quorum, `settings` further ones of the broker, where `{port}` is its port.
+    """
     with (
-        EmbeddedQuorum(controllers=3, fake_brokers=fake_brokers, metadata_version=metadata_version) as quorum,
+        EmbeddedQuorum(
+            controllers=3 if properties is None else 1,
+            fake_brokers=fake_brokers,
+            metadata_version=metadata_version,
+            properties=dict(properties or {}),
+        ) as quorum,
         cluster(lambda *words: kafka_command(version, *words), folder) as place,
     ):
-        config, one = format_broker(quorum, folder, metadata_version=metadata_version)
+        config, one = format_broker(quorum, folder, metadata_version=metadata_version, settings=settings)
         place.start(config)
 
         def is_unfenced() -> bool:
@@ -45,11 +61,14 @@ def one_broker(folder: Path, *, fake_brokers: int = 2, version: str = KAFKA, met
         yield one
 
 
-def format_broker(quorum: EmbeddedQuorum, folder: Path, *, metadata_version: str | None = None) -> tuple[Path, OneBroker]:
+def format_broker(
+    quorum: EmbeddedQuorum, folder: Path, *, metadata_version: str | None = None, settings: Mapping[str, object] | None = None
+) -> tuple[Path, OneBroker]:
     """The settings of a broker on a formatted directory, which is not started, and what it will be."""
     (port,) = free_ports(1)
     directory = folder / "broker"
-    config = write_config(folder / "broker.properties", _settings(quorum, directory, port))
+    more = {name: str(value).replace("{port}", str(port)) for name, value in (settings or {}).items()}
+    config = write_config(folder / "broker.properties", _settings(quorum, directory, port) | more)
     words = ["format", "-c", str(config), "-t", quorum.cluster_id, "--no-initial-controllers"]
     words += ["-r", metadata_version] if metadata_version else []
     done = run_main(storage.main, words, cwd=folder)

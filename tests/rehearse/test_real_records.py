@@ -57,9 +57,11 @@ CASES = [
     Case("3.9.2", 392, 392, RestartBroker(6), "registration of broker 6"),
     Case("3.9.2", 394, 392, RestartBroker(6), "heartbeat of broker 6"),
     Case("4.3.1", 367, 367, RestartBroker(5), "registration of broker 5"),
-    Case("4.3.1", 383, 367, RestartBroker(5), "heartbeat of broker 5"),
+    Case("4.3.1", 382, 367, RestartBroker(5), "heartbeat of broker 5"),
+    Case("4.3.1", 383, 367, RestartBroker(5), "heartbeat of broker 5", 1),
     Case("4.3.1", 402, 402, RestartBroker(6), "registration of broker 6"),
-    Case("4.3.1", 404, 402, RestartBroker(6), "heartbeat of broker 6"),
+    # Here the broker said which directories are cordoned with the heartbeat that unfenced it; a rehearsal lets it do so before.
+    Case("4.3.1", 404, 402, RestartBroker(6), "heartbeat of broker 6", 1),
 ]
 
 
@@ -70,6 +72,8 @@ def test_what_a_rehearsal_writes_is_what_the_real_cluster_wrote(case: Case) -> N
     assert ours
     told = [*told_records((type(record).__name__, version, record) for record, version in ours[case.number].records)]
     real = [*told_records(records_at(case.version, case.offset))]
+    if len(real) > 1:
+        real = [one for one in real if dict(one[2]).get("cordoned_log_dirs") is None]
     assert Counter(told) == Counter(real)
 
 
@@ -83,9 +87,6 @@ def told_records(records: Any) -> Iterator[tuple[Any, ...]]:
             fields["incarnation_id"] = None
             fields["features"] = frozenset((one.name, one.min_supported_version, one.max_supported_version) for one in record.features)
             fields["end_points"] = frozenset((one.name, one.host, one.port, one.security_protocol) for one in record.end_points)
-        if name == "BrokerRegistrationChangeRecord" and record.cordoned_log_dirs is not None:
-            # What a broker says of its directories with its first heartbeat is not rehearsed.
-            continue
         yield name, version, tuple(sorted((field, tuple(value) if isinstance(value, list) else value) for field, value in fields.items()))
 
 

@@ -53,7 +53,7 @@ def test_what_is_wrong_is_what_health_says_and_as_of_when() -> None:
     assert len(cluster.findings) > 3
     assert "offset 596, 2026-11-21T00:25:58Z; what follows offset 592 may not have been committed" in text
     for finding, _ in cluster.findings:
-        assert f'<b class="{finding.kind.severity}">{finding.count}</b>' in text
+        assert f'<b class="{finding.check.severity}">{finding.count}</b>' in text
     assert "The state could not be judged: x/y: no metadata log" in render_index(
         answers(), [], Judged([], "x/y: no metadata log"), sources="x"
     )

@@ -99,7 +99,7 @@ def test_health_has_a_status_that_says_whether_anything_is_bad():
 def test_what_cannot_be_known_is_no_good_news():
     status, text, errors = run("health lagging unclean")
     assert (status, text.count("unclean  "), "none" in text) == (1, 1, False)
-    assert errors == "health: lagging: only the leader of a live quorum knows; attach with -C\n"
+    assert errors == "health: lagging: no live quorum asked, -C\n"
     assert run("health lagging")[1].splitlines() == [AS_OF]
 
 
@@ -109,7 +109,7 @@ def test_health_says_how_old_it_is_to_a_person_only():
 
 
 def test_health_gives_paths_to_paste():
-    row = json.loads(run("health reassigning -o jsonl")[1])
+    row = json.loads(run("health reassigning -o jsonl")[1].splitlines()[0])
     assert (row["names"], row["paths"]) == (["reassigned-1/0"], ["/image/topics/byName/reassigned-1/0"])
     assert run(f"ls {row['paths'][0]}")[0] == 0
 
@@ -117,8 +117,8 @@ def test_health_gives_paths_to_paste():
 def test_health_as_a_table_has_a_row_for_each_name():
     lines = run("health -o table")[1].splitlines()
     assert lines[0].split() == ["SEVERITY", "KIND", "COUNT", "NAME", "SINCE"]
-    assert lines[3].split() == ["unusual", "reassigning", "1", "/image/topics/byName/reassigned-1/0", "-"]
-    assert len(run("health -o csv --limit 1")[1].splitlines()) == 3
+    assert ["unusual", "reassigning", "1", "/image/topics/byName/reassigned-1/0", "-"] in [line.split() for line in lines]
+    assert len(run("health -o csv --limit 1 unclean")[1].splitlines()) == 2
     assert run("health -o csv --limit 0 reassigning")[1].splitlines()[1].startswith("unusual,reassigning,1,,")
 
 
@@ -132,7 +132,7 @@ def test_no_line_of_health_is_wider_than_the_terminal_but_for_what_is_one_word(w
 
 def test_health_names_as_many_as_it_is_told():
     assert "and 1 more" in run("health --limit 1")[1]
-    assert run("health --limit 0 unclean")[1].count("\n") == 2
+    assert "/image" not in run("health --limit 0 unclean")[1]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_health_names_as_many_as_it_is_told():
         ("--allow unclean=x", "--allow: 'x' is not a number of unclean"),
         ("--min-isr 0", "--min-isr: 0 is no min.insync.replicas"),
         ("--min-isr 2147483648", "--min-isr: 2147483648 is no min.insync.replicas"),
-        ("nope", "'nope' is not one of incomplete, "),
+        ("nope", "'nope' is not one of acl_range, "),
     ],
 )
 def test_what_health_does_not_understand_is_refused(words, message):
@@ -154,11 +154,11 @@ def test_what_health_does_not_understand_is_refused(words, message):
 def test_what_is_bad_is_red_and_what_is_unusual_yellow():
     lines = run("health", color=True)[1].splitlines()
     assert lines[0].startswith("\x1b[31mbad")
-    assert lines[-3].startswith("\x1b[33munusual")
+    assert any(line.startswith("\x1b[33munusual") for line in lines)
 
 
 def test_names_are_broken_at_the_width_of_the_terminal():
-    names = [line for line in run("health --limit 9 unclean", width=100)[1].splitlines() if line.startswith("  ")]
+    names = [line for line in run("health --limit 9 unclean", width=100)[1].splitlines() if line.startswith("         /image")]
     assert len(names) == 2
 
 

@@ -11,7 +11,6 @@ from unittest import mock
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.health.test_runs import partition_fields
 
 from metashell.forms import Display
 from metashell.image import ImageLoader, MetadataImage
@@ -19,6 +18,7 @@ from metashell.nodes import LocalInfo, build_root
 from metashell.nodes.topics import PartitionNode, TopicNode
 from metashell.shell import Context, partition_texts, run_line
 from metashell.shell.partition_texts import PartitionTexts
+from tests.checks.test_runs import partition_fields
 from tests.image.batches import batch, record
 
 NAMES = ("orders", '50%d "%s" \\ \ue000\ue004', "größe\x1b[31m\u202e\n", "a/b")

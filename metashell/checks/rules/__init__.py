@@ -1,12 +1,26 @@
-"""The rules, one file a subject. Importing this package registers them; the order here is that of findings."""
+"""The rules, one file a subject. Importing this package registers them."""
 
+# ruff: noqa: F401
 from metashell.checks.rules import (
     acls,
     brokers,
+    checkpoints,
+    configuration,
+    disks,
+    election,
+    elections,
     features,
+    identity,
+    incarnations,
+    lint,
     metadata,
+    migration,
     partitions,
+    probes,
     quorum,
+    registrations,
+    strays,
+    throttles,
+    transactions,
+    voters,
 )
-
-__all__ = ["acls", "brokers", "features", "metadata", "partitions", "quorum"]

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from metashell.checks.facts import IMAGE
 from metashell.checks.model import BAD, UNUSUAL, Found
 from metashell.checks.registry import check
+from metashell.checks.rules.registrations import spare_controllers
 from metashell.codec.metadata_version import level_name
 
 if TYPE_CHECKING:
     from metashell.checks.facts import Facts
+    from metashell.image import MetadataImage
 
 Supported = Mapping[str, tuple[int, int]]
 
 
-def nodes_of(facts: Facts) -> list[tuple[str, Supported]]:
+def nodes_of(image: MetadataImage) -> list[tuple[str, Supported]]:
     """Every registered node and the lowest and highest level of each feature that it supports, brokers first."""
-    cluster = facts.image.cluster
+    cluster = image.cluster
     nodes: list[tuple[str, Supported]] = [(f"broker {id}", one.supported_features) for id, one in sorted(cluster.brokers.items())]
     return nodes + [(f"controller {id}", one.supported_features) for id, one in sorted(cluster.controllers.items())]
 
@@ -35,11 +37,11 @@ def nodes_of(facts: Facts) -> list[tuple[str, Supported]]:
 def unsupported_feature(facts: Facts) -> Iterator[Found]:
     """Of a feature that a node does not know, it supports level 0."""
     levels = sorted(facts.image.features.finalized.items())
-    for node, supported in nodes_of(facts):
+    for node, supported in nodes_of(facts.image):
         for name, level in levels:
             low, high = supported.get(name, (0, 0))
             if not low <= level <= high:
-                yield Found(f"{node}: {level_name(name, level)}, supports {low}-{high}")
+                yield Found(f"{node}: {level_name(name, level)}, supports {low}-{high}", key=("feature", name))
 
 
 @check(
@@ -51,8 +53,14 @@ def unsupported_feature(facts: Facts) -> Iterator[Found]:
     source="org.apache.kafka.controller.QuorumFeatures",
 )
 def holds_upgrade(facts: Facts) -> Iterator[Found]:
-    """The nodes that support less of a feature than another one, where that is more than what is finalized."""
-    finalized, nodes = facts.image.features.finalized, nodes_of(facts)
+    """The nodes that support less of a feature than another one, where that is more than what is finalized.
+
+    A controller that is registered and gone is told by `stale_controller`.
+    """
+    finalized, brokers = facts.image.features.finalized, facts.image.cluster.brokers
+    stale = {f"controller {one.id}" for one in spare_controllers(facts)}
+    nodes = [(node, supported) for node, supported in nodes_of(facts.image) if node not in stale]
+    fenced = {f"broker {id}": id for id, broker in brokers.items() if broker.fenced}
     for feature in sorted({name for _, supported in nodes for name in supported}):
         highest = [(node, supported.get(feature, (0, 0))[1]) for node, supported in nodes]
         best = max(level for _, level in highest)
@@ -60,4 +68,28 @@ def holds_upgrade(facts: Facts) -> Iterator[Found]:
             words = level_name(feature, best).partition(" ")[2]
             for node, level in highest:
                 if level < best:
-                    yield Found(f"{node}: {level_name(feature, level)} at most, others {words}")
+                    is_down = node in fenced
+                    cause = f"{level_name(feature, level)} at most, others {words}{'; it is fenced' if is_down else ''}"
+                    steps = (f"where {node} is gone for good: metashell brokers unregister {fenced[node]}",) if is_down else ()
+                    yield Found(f"{node}: {cause}", steps=steps, key=("feature", feature))
+
+
+class LowestMaximum(NamedTuple):
+    """The highest level of a feature that all nodes support, and the nodes that support no more; none where all support the same."""
+
+    level: int
+    nodes: tuple[str, ...]
+
+
+def lowest_maxima(nodes: Sequence[tuple[str, Supported]]) -> dict[str, LowestMaximum]:
+    """For each feature that one of the nodes knows: an upgrade above it is refused.
+
+    Source: org.apache.kafka.controller.QuorumFeatures, ClusterControlManager.
+    """
+    found = {}
+    for feature in {name for _, supported in nodes for name in supported}:
+        highest = [(node, supported.get(feature, (0, 0))[1]) for node, supported in nodes]
+        level = min(level for _, level in highest)
+        holders = tuple(node for node, one in highest if one == level)
+        found[feature] = LowestMaximum(level, holders if len(holders) < len(nodes) else ())
+    return found

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     BAD,
     "the log begins late and without a snapshot: what came before is missing, so nothing else is judged",
     IMAGE,
+    follows=("lost_checkpoint",),
     of_a_part=True,
 )
 def incomplete(facts: Facts) -> Iterator[Found]:
@@ -59,7 +60,7 @@ def no_metadata_version(facts: Facts) -> Iterator[Found]:
         yield Found("metadata.version")
 
 
-@check("fault", BAD, "records that could not be applied", IMAGE, of_a_part=True)
+@check("fault", BAD, "records that could not be applied", IMAGE, follows=("lost_checkpoint", "torn_checkpoint"), of_a_part=True)
 def fault(facts: Facts) -> Iterator[Found]:
     return (Found(str(one)) for one in damage_of(facts.image))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -13,26 +13,62 @@ from metashell.checks.registry import check
 
 if TYPE_CHECKING:
     from metashell.checks.facts import Facts
+    from metashell.checks.health import Health
+    from metashell.image import TopicImage
 
 _GONE: Final = ("vanished", "fenced")
-_RACKS: Final = "racks"
-_RACKS_SHOWN: Final = 5
+_SHOWN: Final = 5
 
 
 def _partitions(facts: Facts, *, kind: str) -> Many:
     health = facts.health
     assert health is not None
+    cause_of = _CAUSES.get(kind)
 
     def names() -> Iterator[Found]:
         for topic, partition_id in health.partitions_of(kind):
-            cause = ""
-            if kind == _RACKS:
-                racks = health.racks_without(topic, partition_id)
-                more = f" and {len(racks) - _RACKS_SHOWN} more" if len(racks) > _RACKS_SHOWN else ""
-                cause = f"none on {', '.join(islice(racks, _RACKS_SHOWN))}{more}"
-            yield Found(health.partition_name(topic, partition_id), cause, key=("partition", topic.id, partition_id))
+            cause, steps = ("", ()) if cause_of is None else cause_of(health, topic, partition_id)
+            yield Found(health.partition_name(topic, partition_id), cause, (), steps, ("partition", topic.id, partition_id))
 
     return Many(health.count_of(kind), names)
+
+
+Told = tuple[str, tuple[str, ...]]
+"""The cause of one partition's state, and what to do."""
+
+
+def _told_of_racks(health: Health, topic: TopicImage, partition_id: int) -> Told:
+    racks = health.racks_without(topic, partition_id)
+    more = f" and {len(racks) - _SHOWN} more" if len(racks) > _SHOWN else ""
+    return f"none on {', '.join(islice(racks, _SHOWN))}{more}", ()
+
+
+def _told_of_leaderless(health: Health, topic: TopicImage, partition_id: int) -> Told:
+    """Who could lead it: a replica in sync, else an eligible one (KIP-966), else, with loss, the last that was."""
+    partition = topic.partitions[partition_id]
+    for ids, words in ((partition.isr, "in sync"), (partition.elr, "eligible")):
+        if ids:
+            named = ", ".join(map(str, ids))
+            which = f"broker {named}" if len(ids) == 1 else f"one of the brokers {named}"
+            return f"{words}: {named}", (f"start {which}: it leads without loss",)
+    last = partition.last_known_elr
+    if not last:
+        return "no replica is in sync", ()
+    name = f"{topic.name}:{partition_id}"
+    step = f"start broker {last[0]} and compare its log with the others'; metashell elect --unclean {name} takes what there is, with loss"
+    return f"none in sync or eligible; last: {', '.join(map(str, last))}", (step,)
+
+
+def _told_of_stuck(health: Health, topic: TopicImage, partition_id: int) -> Told:
+    waits = health.waits_for(topic, partition_id)
+    return f"waits for {', '.join(waits)}" if waits else "takes too long", ()
+
+
+_CAUSES: Final[Mapping[str, Callable[[Health, TopicImage, int], Told]]] = {
+    "racks": _told_of_racks,
+    "leaderless": _told_of_leaderless,
+    "stuck_reassignment": _told_of_stuck,
+}
 
 
 def _rule(id: str, severity: str, words: str, *, follows: tuple[str, ...] = (), endangers: str = "", step: str = "") -> None:
@@ -82,7 +118,7 @@ _rule(
 _rule(
     "stuck_reassignment",
     BAD,
-    "reassignments to a broker that is fenced or not registered, or that last too long",
+    "reassignments to a broker that is fenced or not registered, or to a directory that failed, or that last too long",
     follows=_GONE,
     endangers="the move never ends, and the next ones wait",
     step="start the broker it moves to, or end it: metashell reassign cancel",
@@ -108,4 +144,4 @@ _rule("not_preferred", UNUSUAL, "partitions not led by their preferred replica",
 _rule("reassigning", UNUSUAL, "partitions that are being reassigned")
 _rule("unassigned_directory", UNUSUAL, "partitions with a replica that has no directory yet")
 _rule("cordoned_directory", UNUSUAL, "partitions with a replica in a cordoned directory")
-_rule(_RACKS, UNUSUAL, "partitions on fewer racks than they could be on")
+_rule("racks", UNUSUAL, "partitions on fewer racks than they could be on")

@@ -32,7 +32,14 @@ def unregistered_voter(facts: Facts) -> Iterator[Found]:
         yield from (Found(str(id), key=("voter", id)) for id in missing)
 
 
-@check("lagging", BAD, "replicas of the metadata that have not had all of it for too long", QUORUM, of_a_part=True)
+@check(
+    "lagging",
+    BAD,
+    "replicas of the metadata that have not had all of it for too long",
+    QUORUM,
+    follows=("unreachable_voter",),
+    of_a_part=True,
+)
 def lagging(facts: Facts) -> Iterator[Found]:
     quorum = facts.quorum
     assert quorum is not None

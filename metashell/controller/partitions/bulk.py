@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from metashell.checks.partitions import is_leaderless, is_online, is_unpreferred
 from metashell.codec.metadata_version import DIRECTORY_ASSIGNMENT_LEVEL
 from metashell.controller.partitions.change import Election, PartitionChange, without
-from metashell.controller.partitions.hints import PartitionKey, is_unpreferred
+from metashell.controller.partitions.hints import PartitionKey
 from metashell.controller.records import elr_enabled, partition_version
 from metashell.controller.state import State, partition_of
 from metashell.controller.steps import PIECE, Steps
-from metashell.ids import NO_LEADER
-from metashell.image import BrokerRegistration, PartitionRegistration, TopicImage
+from metashell.image import PartitionRegistration, TopicImage
 from metashell.image.loss import VersionedRecord
-from metashell.values import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
+from metashell.values import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 
 NOBODY: Final = -1
 Found = tuple[TopicImage, int, PartitionRegistration]
@@ -132,7 +132,7 @@ class Changes:
 
     def leaderless(self) -> Iterator[Found | None]:
         """Every partition that nobody leads."""
-        return self._those(self._state.hints.leaderless, lambda partition: partition.leader == NO_LEADER)
+        return self._those(self._state.hints.leaderless, is_leaderless)
 
     def unpreferred(self) -> Iterator[Found | None]:
         """Every partition that another than its first replica leads."""
@@ -186,12 +186,3 @@ class Changes:
                 yield key, (topic, partition_id, partition)
             if not number % PIECE:
                 yield None, None
-
-
-def is_online(directory: bytes, broker: BrokerRegistration) -> bool:
-    """Whether a directory can hold a replica that leads. Source: org.apache.kafka.common.DirectoryId.isOnline."""
-    if directory in (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY):
-        return True
-    if directory == LOST_DIRECTORY:
-        return False
-    return not broker.directories or directory in broker.directories

@@ -5,6 +5,7 @@ Source: org.apache.kafka.controller.ReplicationControlManager.handleAssignReplic
 
 from __future__ import annotations
 
+from metashell.checks.partitions import is_online
 from metashell.codec import messages
 from metashell.codec.error_codes import (
     NONE,
@@ -15,7 +16,7 @@ from metashell.codec.error_codes import (
 )
 from metashell.codec.metadata_version import DIRECTORY_ASSIGNMENT_LEVEL
 from metashell.controller.decision import ApiError, Decision
-from metashell.controller.partitions.bulk import Changes, Found, is_online
+from metashell.controller.partitions.bulk import Changes, Found
 from metashell.controller.request import Request
 from metashell.controller.senders import check_broker_epoch
 from metashell.controller.state import State, partition_of

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
+from metashell.checks.partitions import is_leaderless, is_unpreferred
 from metashell.codec import messages
 from metashell.codec.error_codes import (
     ELECTION_NOT_NEEDED,
@@ -21,11 +22,9 @@ from metashell.codec.error_codes import (
 from metashell.controller.decision import ApiError, BoundedRecords, Decision, TaskResult
 from metashell.controller.partitions.bulk import Changes, Found
 from metashell.controller.partitions.change import Election
-from metashell.controller.partitions.hints import is_unpreferred
 from metashell.controller.request import Request
 from metashell.controller.state import State, partition_of
 from metashell.controller.steps import PIECE, Steps
-from metashell.ids import NO_LEADER
 from metashell.image import PartitionRegistration, TopicImage
 from metashell.image.loss import VersionedRecord
 
@@ -111,7 +110,7 @@ def _hold(
 def _is_needed(partition: PartitionRegistration, election: Election) -> bool:
     if election is Election.PREFERRED:
         return is_unpreferred(partition)
-    return partition.leader == NO_LEADER
+    return is_leaderless(partition)
 
 
 def _election_records(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from struct import Struct
 from typing import Any, Final
 
+from metashell.checks.partitions import has_eligible, is_leaderless, is_reassigning, is_unpreferred
 from metashell.controller.steps import Steps
 from metashell.ids import NO_LEADER
 from metashell.image import MetadataImage, PartitionRegistration
@@ -117,13 +118,13 @@ class Hints:
 
     def note(self, topic_id: bytes, partition_id: int, partition: PartitionRegistration) -> None:
         key = topic_id, partition_id
-        if partition.leader == NO_LEADER:
+        if is_leaderless(partition):
             self.leaderless[key] = None
-        if not partition.replicas or partition.leader != partition.replicas[0]:
+        if is_unpreferred(partition):
             self.unpreferred[key] = None
-        if partition.adding_replicas or partition.removing_replicas:
+        if is_reassigning(partition):
             self.reassigning[key] = None
-        if partition.elr or partition.last_known_elr:
+        if has_eligible(partition):
             self.eligible[key] = None
 
     def note_change(self, record: Any) -> None:
@@ -231,11 +232,6 @@ def _without(handles: array[int], gone: Collection[int]) -> Steps[None]:
         kept += len(left)
         yield
     del handles[kept:]
-
-
-def is_unpreferred(partition: PartitionRegistration) -> bool:
-    """Whether another than its first replica leads a partition, or nobody."""
-    return not partition.replicas or partition.leader != partition.replicas[0]
 
 
 def collision_key(name: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from metashell.checks.partitions import is_reassigning
 from metashell.codec import messages
 from metashell.codec.error_codes import (
     INVALID_REPLICA_ASSIGNMENT,
@@ -171,10 +172,6 @@ def _begin(
     if adding:
         change.adding = adding
     return changes.record(change)
-
-
-def is_reassigning(partition: PartitionRegistration) -> bool:
-    return bool(partition.adding_replicas or partition.removing_replicas)
 
 
 def list_reassignments(state: State, request: Request, now_ms: int) -> Steps[Decision]:

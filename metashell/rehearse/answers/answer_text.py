@@ -292,9 +292,12 @@ def assumption_lines(outcome: Outcome, label: str) -> Iterator[str]:
     if label:
         yield label
     found = assumed(outcome.assumptions)
-    if changed := [f"{name}={value}" for name, value, is_default in found if not is_default]:
+    for where in dict.fromkeys(one.where for one in found if one.where):
+        yield from _filled(f"read from {where}: ", [f"{one.name} {one.value}" for one in found if one.where == where])
+    if changed := [f"{one.name}={one.value}" for one in found if not one.is_default and not one.where]:
         yield from _filled("as asked: ", changed)
-    yield from _filled("by default: ", [f"{name} {value}" for name, value, is_default in found if is_default and name not in _UNSAID])
+    usual = [f"{one.name} {one.value}" for one in found if one.is_default and not one.where and one.name not in _UNSAID]
+    yield from _filled("by default: ", usual)
     yield from outcome.notes
 
 

@@ -192,8 +192,9 @@ def record_rows(outcome: Outcome) -> Iterator[Row]:
 
 
 def assumption_rows(outcome: Outcome) -> Iterator[Row]:
-    for name, value, is_default in assumed(outcome.assumptions):
-        yield {"type": "assumption", "name": name, "value": value, "is_default": is_default}
+    for one in assumed(outcome.assumptions):
+        row = {"type": "assumption", "name": one.name, "value": one.value, "is_default": one.is_default}
+        yield {**row, "read_from": one.where or None}
     for note in outcome.notes:
         yield {"type": "note", "text": note}
 

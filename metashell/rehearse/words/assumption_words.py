@@ -13,6 +13,7 @@ from metashell.amounts import duration_ms, duration_text, size_text
 from metashell.controller.configs.keys import config_keys
 from metashell.errors import UsageError
 from metashell.options.values import did_you_mean, size, whole_number
+from metashell.rehearse.statics import FIELDS
 from metashell.rehearse.steps import Assumptions
 
 
@@ -82,34 +83,37 @@ WORDS: Final[dict[str, Word]] = {
 }
 
 
-_SETTINGS: Final = {
-    "broker.session.timeout.ms": "session_timeout_ms",
-    "broker.heartbeat.interval.ms": "heartbeat_interval_ms",
-    "replica.lag.time.max.ms": "replica_lag_ms",
-}
-
-
 def assume(assumptions: Assumptions, name: str, value: str) -> Assumptions:
     """The assumptions with one of them changed. Errors: UsageError that begins with the name."""
     try:
-        if name in _SETTINGS:
-            return replace(assumptions, **{_SETTINGS[name]: whole_number(value)})  # type: ignore[arg-type]
+        if name in FIELDS:
+            return _with_field(assumptions, FIELDS[name], whole_number(value))
         if "." in name:
             return _with_setting(assumptions, name, value)
         if name not in WORDS:
             known = ", ".join(WORDS)
             raise UsageError(f"nothing that is assumed{did_you_mean(name, list(WORDS)) or f' (known: {known})'}", name)
         word = WORDS[name]
-        return replace(assumptions, **{word.field: word.read(value)})  # type: ignore[arg-type]
+        return _with_field(assumptions, word.field, word.read(value))
     except UsageError as error:
         raise UsageError(f"{name}: {error}", name) from None
+
+
+def _with_field(assumptions: Assumptions, field: str, value: object) -> Assumptions:
+    return replace(assumptions, **{field: value}, read=_read_without(assumptions, field))  # type: ignore[arg-type]
+
+
+def _read_without(assumptions: Assumptions, name: str) -> tuple[tuple[str, str], ...]:
+    """What was read but for one thing: what is asked for counts more."""
+    return tuple(one for one in assumptions.read if one[0] != name)
 
 
 def _with_setting(assumptions: Assumptions, name: str, value: str) -> Assumptions:
     known = config_keys("broker")
     if name not in known:
         raise UsageError(f"no setting of a server{did_you_mean(name, list(known))}", name)
-    return replace(assumptions, settings=tuple({**dict(assumptions.settings), name: value}.items()))
+    settings = {**dict(assumptions.settings), name: value}
+    return replace(assumptions, settings=tuple(settings.items()), read=_read_without(assumptions, name))
 
 
 def assume_all(assumptions: Assumptions, words: Mapping[str, str]) -> Assumptions:
@@ -119,11 +123,20 @@ def assume_all(assumptions: Assumptions, words: Mapping[str, str]) -> Assumption
     return assumptions
 
 
-def assumed(assumptions: Assumptions) -> list[tuple[str, str, bool]]:
-    """Each assumption as its name, its value for people, and whether it is the default."""
-    usual = Assumptions()
-    shown = [
-        (name, word.show(getattr(assumptions, word.field)), getattr(assumptions, word.field) == getattr(usual, word.field))
-        for name, word in WORDS.items()
-    ]
-    return shown + [(name, value, False) for name, value in assumptions.settings]
+class Assumed(NamedTuple):
+    """An assumption for people: whether it is the default, and where it was read, empty where it was not."""
+
+    name: str
+    value: str
+    is_default: bool
+    where: str = ""
+
+
+def assumed(assumptions: Assumptions) -> list[Assumed]:
+    """Each assumption, and what was read in its place."""
+    usual, read = Assumptions(), dict(assumptions.read)
+    shown = []
+    for name, word in WORDS.items():
+        value = getattr(assumptions, word.field)
+        shown.append(Assumed(name, word.show(value), value == getattr(usual, word.field), read.get(word.field, "")))
+    return shown + [Assumed(name, value, False, read.get(name, "")) for name, value in assumptions.settings]

@@ -14,7 +14,7 @@ from metashell.codec.metadata_version import METADATA_VERSION, NEWEST_LEVEL, OLD
 from metashell.errors import PathError, UsageError
 from metashell.image import MetadataImage
 from metashell.options.values import did_you_mean, size, whole_number
-from metashell.rehearse.step_text import DEFAULT_NAME, RESOURCE_TYPES, has_secrets, shown_words, step_text
+from metashell.rehearse.step_text import DEFAULT_NAME, EMPTY_ALL, RESOURCE_TYPES, has_secrets, shown_words, step_text
 from metashell.rehearse.steps import (
     AddBroker,
     ConfigSet,
@@ -24,9 +24,11 @@ from metashell.rehearse.steps import (
     FeatureUpgrade,
     KillBroker,
     LoseController,
+    LoseDirectory,
     LoseRack,
     Move,
     Reassign,
+    RemoveController,
     RestartBroker,
     RollBrokers,
     Step,
@@ -34,6 +36,7 @@ from metashell.rehearse.steps import (
     UnregisterController,
 )
 from metashell.rehearse.words.step_times import AFTER, AT, StepTimes
+from metashell.values import uuid_from_text, uuid_text
 
 ReadMoves: TypeAlias = Callable[[str], tuple[Move, ...]]
 """Gives what a file of reassignments says. Errors: UsageError that begins with its name."""
@@ -168,7 +171,29 @@ def _kill(words: _Words) -> Step:
 
 
 def _restart(words: _Words) -> Step:
-    return RestartBroker(words.number("ID", "broker"), words.duration("--down", "down_ms"), at_ms=words.at_ms)
+    broker, down_ms = words.number("ID", "broker"), words.duration("--down", "down_ms")
+    listed = words.option("--empty", "empty")
+    empty = None if listed is None else words.checked("empty", lambda: _directories(listed))
+    return RestartBroker(broker, down_ms, empty, at_ms=words.at_ms)
+
+
+def _lose_directory(words: _Words) -> Step:
+    broker = words.number("ID", "broker")
+    word = words.take("DIRECTORY", "directory") if words.has_more() else None
+    directory = None if word is None else words.checked("directory", lambda: _directory(word))
+    return LoseDirectory(broker, directory, at_ms=words.at_ms)
+
+
+def _directories(words: str) -> tuple[str, ...]:
+    return () if words == EMPTY_ALL else tuple(map(_directory, words.split(",")))
+
+
+def _directory(word: str) -> str:
+    """The id of a log directory, as brokers register it. Errors: UsageError."""
+    try:
+        return uuid_text(uuid_from_text(word))
+    except ValueError:
+        raise UsageError(f"{word!r} is no id of a log directory: meta.properties and `brokers describe` show them", word) from None
 
 
 def _roll(words: _Words) -> Step:
@@ -190,6 +215,10 @@ def _unregister(words: _Words) -> Step:
 
 def _unregister_controller(words: _Words) -> Step:
     return UnregisterController(words.number("ID", "controller"), at_ms=words.at_ms)
+
+
+def _remove_controller(words: _Words) -> Step:
+    return RemoveController(words.number("ID", "controller"), at_ms=words.at_ms)
 
 
 def _reassign(words: _Words) -> Step:
@@ -333,11 +362,13 @@ class Form(NamedTuple):
 
 FORMS: Final = (
     Form("kill-broker", "ID", _kill),
-    Form("restart-broker", "ID [--down TIME]", _restart, {"--down": True}),
+    Form("restart-broker", "ID [--down TIME] [--empty all|DIRECTORY,...]", _restart, {"--down": True, "--empty": True}),
     Form("roll-brokers", "[ID,...] [--max-offline N] [--down TIME]", _roll, {"--max-offline": True, "--down": True}),
     Form("lose-rack", "RACK", _lose_rack),
+    Form("lose-directory", "ID [DIRECTORY]", _lose_directory),
     Form("unregister", "ID", _unregister),
     Form("unregister-controller", "ID", _unregister_controller),
+    Form("remove-controller", "ID", _remove_controller),
     Form("reassign", "FILE [--throttle SIZE]", _reassign, {"--throttle": True}),
     Form("add-broker", "ID [--rack RACK]", _add, {"--rack": True}),
     Form("elect", "preferred|unclean [TOPIC[:PARTITION,...]...]", _elect),

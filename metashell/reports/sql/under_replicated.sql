@@ -5,9 +5,9 @@
 with states as (
     select
         cluster_id, topic_id, partition_id, position, at_ms, leader, size(isr) as isr_size,
-        size(array_except(replicas, adding_replicas)) as wanted, array_except(replicas, isr) as missing,
-        size(isr) < size(array_except(replicas, adding_replicas)) as is_under,
-        coalesce(size(previous_isr) < size(array_except(previous_replicas, previous_adding_replicas)), false) as was_under
+        size(replicas) - size(adding_replicas) as wanted, array_except(replicas, isr) as missing,
+        size(isr) < size(replicas) - size(adding_replicas) as is_under,
+        coalesce(size(previous_isr) < size(previous_replicas) - size(previous_adding_replicas), false) as was_under
     from partition_states
 ),
 runs as (

@@ -24,7 +24,7 @@ def test_a_setting_that_is_an_assumption_too_is_taken_as_this() -> None:
 
 
 def test_each_field_has_a_name() -> None:
-    assert [word.field for word in WORDS.values()] + ["settings"] == [item.name for item in fields(Assumptions)]
+    assert [word.field for word in WORDS.values()] + ["settings", "read"] == [item.name for item in fields(Assumptions)]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,8 @@ def test_help_lists_each_with_its_default() -> None:
     lines = dict(REHEARSE.epilog)["ASSUMPTIONS"].split("\n")
     listed = {line.split()[0]: line for line in lines if re.match("[a-z-]+  ", line)}
     assert list(listed) == list(WORDS)
-    for name, value, is_default in assumed(Assumptions()):
+    for name, value, is_default, where in assumed(Assumptions()):
         assert is_default
+        assert not where
         assert name == "voters" or f"  {value} " in listed[name], name
         assert listed[name].endswith(WORDS[name].help)

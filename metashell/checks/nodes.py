@@ -1,0 +1,150 @@
+"""Facts by node: the directories that are one server's, with its configuration, and who votes as far as it can know."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from metashell.checks.facts import Identity, QuorumNote
+from metashell.codec.metadata_version import KRAFT_VERSION
+from metashell.values import ZERO_UUID, uuid_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from metashell.checks.facts import Configuration, Facts, LogDirectory, MetadataLog
+    from metashell.image import MetadataImage
+
+T = TypeVar("T")
+META_PROPERTIES: Final = "meta.properties"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The directories of one server; `identities` are those that could be read, each with its directory."""
+
+    directories: tuple[LogDirectory, ...]
+    configuration: Configuration | None
+    identities: tuple[tuple[LogDirectory, Identity], ...]
+
+    @property
+    def id(self) -> int | None:
+        """The id of the configuration, else that of most directories."""
+        if self.configuration is not None and self.configuration.node_id is not None:
+            return self.configuration.node_id
+        return self.stored_id
+
+    @property
+    def stored_id(self) -> int | None:
+        """The id that most directories have, that of the metadata log's first."""
+        return _most(identity.node_id for _, identity in self._by_weight())
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster that most directories are of."""
+        return _most(identity.cluster_id for _, identity in self._by_weight())
+
+    def _by_weight(self) -> list[tuple[LogDirectory, Identity]]:
+        return sorted(self.identities, key=lambda found: found[0].metadata is None)
+
+    @property
+    def log(self) -> MetadataLog | None:
+        return next((one.metadata for one in self.directories if one.metadata is not None), None)
+
+    @property
+    def log_directory(self) -> LogDirectory | None:
+        """The directory that has the metadata log, or by the configuration is to have it."""
+        place = "" if self.configuration is None else self.configuration.metadata_directory
+        with_log = next((one for one in self.directories if one.metadata is not None), None)
+        return with_log or next((one for one in self.directories if one.path == place), None)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether these are all directories of the node: its configuration says so."""
+        return self.configuration is not None and bool(self.configuration.log_directories)
+
+    @property
+    def name(self) -> str:
+        return "this node" if self.id is None else f"node {self.id}"
+
+    def neighbours_text(self) -> str:
+        """`by its neighbours cluster.id X, node.id 1`; empty where they do not say."""
+        words = [f"cluster.id {self.cluster_id}"] if self.cluster_id is not None else []
+        words += [f"node.id {self.stored_id}"] if self.stored_id is not None else []
+        return f"by its neighbours it was of {', '.join(words)}" if words else ""
+
+
+def nodes_of(facts: Facts) -> list[Node]:
+    """The nodes whose directories or configurations are known, in order."""
+    numbers = dict.fromkeys((*(one.node for one in facts.directories), *(one.node for one in facts.configurations)))
+    nodes = []
+    for number in numbers:
+        directories = tuple(one for one in facts.directories if one.node == number)
+        config = next((one for one in facts.configurations if one.node == number), None)
+        identities = tuple((one, one.identity) for one in directories if is_whole(one.identity))
+        nodes.append(Node(directories, config, identities))  # type: ignore[arg-type]
+    return nodes
+
+
+def is_whole(identity: Identity | str | None) -> bool:
+    """Whether a meta.properties says all that Kafka needs of it."""
+    return isinstance(identity, Identity) and identity.cluster_id is not None and identity.node_id is not None
+
+
+def place_of(directory: LogDirectory) -> str:
+    return os.path.join(directory.path, META_PROPERTIES)
+
+
+def kraft_version(image: MetadataImage | None) -> int | None:
+    """The kraft.version of a log, None where nothing was read."""
+    return None if image is None else image.features.finalized.get(KRAFT_VERSION, 0)
+
+
+def voters_of(node: Node, facts: Facts) -> dict[int, bytes | None]:
+    """Who votes as far as a node can know, each with its directory id where one is known; empty where nothing says it.
+
+    By its log, else that of another node; else its configuration, and last its quorum-state.
+    """
+    images = [log.image for log in (node.log,) if log is not None]
+    images += [facts.image] if facts.health is not None else []
+    for image in images:
+        if image is not None and image.voters is not None:
+            return {voter.id: None if voter.directory_id == ZERO_UUID else voter.directory_id for voter in image.voters.voters}
+    config = node.configuration
+    if config is not None and config.voters:
+        return dict.fromkeys(id for id, _, _ in config.voters)
+    for image in images:
+        if image is not None and image.leader is not None and image.leader.voter_ids:
+            return dict.fromkeys(image.leader.voter_ids)
+    note = None if node.log is None else node.log.quorum_note
+    return dict.fromkeys(note.voter_ids) if isinstance(note, QuorumNote) else {}
+
+
+def is_only_voter(node: Node, facts: Facts) -> bool:
+    return node.id is not None and set(voters_of(node, facts)) == {node.id}
+
+
+def others_text(node: Node, facts: Facts) -> str:
+    """The other voters, `1 and 3`."""
+    others = [str(id) for id in sorted(voters_of(node, facts)) if id != node.id]
+    return " and ".join(filter(None, (", ".join(others[:-1]), *others[-1:])))
+
+
+def directory_ids(node: Node) -> Iterator[tuple[LogDirectory, bytes]]:
+    return ((one, identity.directory_id) for one, identity in node.identities if identity.directory_id is not None)
+
+
+def lost_directory_ids(node: Node, facts: Facts) -> list[str]:
+    """Ids of directories under which the node's broker is registered and that none of its directories has."""
+    if facts.health is None or node.stored_id is None or node.stored_id not in facts.image.cluster.brokers:
+        return []
+    present = {id for _, id in directory_ids(node)}
+    return [uuid_text(id) for id in facts.image.cluster.brokers[node.stored_id].directories if id not in present]
+
+
+def _most(values: Iterator[T | None]) -> T | None:
+    """The value that is there most often, the first of several; None for none."""
+    counts = Counter(value for value in values if value is not None)
+    return counts.most_common(1)[0][0] if counts else None

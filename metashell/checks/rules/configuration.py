@@ -1,0 +1,194 @@
+"""server.properties against the log: who votes, and at which address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from metashell.checks.facts import CONFIG, LOG, QuorumNote
+from metashell.checks.model import BAD, UNUSUAL, Evidence, Found
+from metashell.checks.nodes import Node, kraft_version, nodes_of
+from metashell.checks.registry import check
+
+if TYPE_CHECKING:
+    from metashell.checks.facts import Configuration, Facts, Listener, MetadataLog
+    from metashell.image import MetadataImage
+    from metashell.image.voters import VoterEndpoint
+
+_CONTROLLER = "controller"
+
+
+def _configured(facts: Facts) -> Iterator[tuple[Node, Configuration]]:
+    for node in nodes_of(facts):
+        if node.configuration is not None:
+            yield node, node.configuration
+
+
+def _image(node: Node, facts: Facts) -> tuple[MetadataImage, MetadataLog | None] | None:
+    """The metadata of a node: of its own log, else of another node's."""
+    log = node.log
+    if log is not None and log.image is not None:
+        return log.image, log
+    return None if facts.health is None else (facts.image, None)
+
+
+def _found(config: Configuration, cause: str, *steps: str, evidence: tuple[Evidence, ...] = ()) -> Found:
+    return Found(config.path, cause, (Evidence(config.path), *evidence), steps, ("configuration", config.path))
+
+
+@check(
+    "refused_configuration",
+    BAD,
+    "configurations that Kafka refuses",
+    CONFIG,
+    endangers="the server does not start",
+    source="kafka.server.KafkaConfig",
+    of_a_part=True,
+)
+def refused_configuration(facts: Facts) -> Iterator[Found]:
+    return (_found(config, config.trouble) for _, config in _configured(facts) if config.trouble)
+
+
+@check(
+    "no_voters_configured",
+    BAD,
+    "controllers of kraft.version 0 whose configuration names no voters: they elect nobody",
+    CONFIG,
+    LOG,
+    endangers="nothing is elected, so nothing is written; the servers start and wait for ever",
+    source="org.apache.kafka.raft.QuorumConfig; KIP-853",
+    example="server.properties (kraft.version is 0 and controller.quorum.voters is not set; the last voters were 0)",
+)
+def no_voters_configured(facts: Facts) -> Iterator[Found]:
+    """With kraft.version 1 the voters are in the log, and a configuration with or without the list is right."""
+    for node, config in _configured(facts):
+        found = _image(node, facts)
+        if _CONTROLLER not in config.roles or config.voters or found is None or not _is_static(found[0]):
+            continue
+        image, log = found
+        last = _static_voters(image, log)
+        words = ["kraft.version is 0 and controller.quorum.voters is not set: this controller elects nobody"]
+        if last:
+            words.append(f"the last voters were {', '.join(map(str, last))}")
+        if image.leader is not None:
+            words.append(f"the last that led: {image.leader.id} in epoch {image.leader.epoch}")
+        entries = ",".join(f"{id}@HOST:PORT" for id in last or (config.node_id,))
+        yield _found(
+            config,
+            "; ".join(words),
+            f"put controller.quorum.voters={entries} back into {config.path}, on each node, and restart",
+            "to do without the list, raise kraft.version first (4.1 or later): metashell features upgrade kraft.version=1",
+            evidence=() if log is None else (Evidence(log.path, log.end_offset - 1, log.last_timestamp_ms),),
+        )
+
+
+def _is_static(image: MetadataImage) -> bool:
+    return kraft_version(image) == 0 and image.voters is None
+
+
+def _static_voters(image: MetadataImage, log: MetadataLog | None) -> tuple[int, ...]:
+    """The voters of the last election, as the log or quorum-state has them."""
+    if image.leader is not None and image.leader.voter_ids:
+        return image.leader.voter_ids
+    note = None if log is None else log.quorum_note
+    return note.voter_ids if isinstance(note, QuorumNote) else ()
+
+
+@check(
+    "other_voters_configured",
+    BAD,
+    "configurations whose controller.quorum.voters are not the voters of the last election (kraft.version 0)",
+    CONFIG,
+    LOG,
+    endangers="nodes with different lists may elect two leaders, or none; a majority of the new list may lack committed records",
+    source="org.apache.kafka.raft.QuorumState.initialize",
+    example="server.properties (1, 2; the log's last election had 1, 2, 3)",
+)
+def other_voters_configured(facts: Facts) -> Iterator[Found]:
+    for node, config in _configured(facts):
+        found = _image(node, facts)
+        if found is None or not config.voters or not _is_static(found[0]):
+            continue
+        image, log = found
+        last = set(_static_voters(image, log))
+        own = {id for id, _, _ in config.voters}
+        if last and own != last:
+            listed = [", ".join(map(str, sorted(ids))) for ids in (own, last)]
+            epoch = f" (epoch {image.leader.epoch})" if image.leader is not None else ""
+            step = f"set the same list on all nodes, with the voters {listed[1]}; from kraft.version 1 (4.1) on voters are added one by one"
+            evidence = () if log is None else (Evidence(log.path),)
+            yield _found(
+                config, f"controller.quorum.voters names {listed[0]}; the last election{epoch} had {listed[1]}", step, evidence=evidence
+            )
+
+
+@check(
+    "configured_without_vote",
+    UNUSUAL,
+    "controllers by their configuration that are no voters: they only follow",
+    CONFIG,
+    LOG,
+    source="KIP-853, KIP-1186",
+    example="server.properties (node 4; voters 1, 2, 3)",
+)
+def configured_without_vote(facts: Facts) -> Iterator[Found]:
+    for node, config in _configured(facts):
+        found = _image(node, facts)
+        if _CONTROLLER not in config.roles or found is None or found[0].voters is None or config.node_id is None:
+            continue
+        joins = config.values.get("controller.quorum.auto.join.enable", "").strip().lower() == "true"
+        ids = [voter.id for voter in found[0].voters.voters]
+        if config.node_id not in ids and not joins:
+            step = "metashell quorum add-controller, on that node, once it has caught up"
+            yield _found(config, f"node {config.node_id}; voters {', '.join(map(str, ids))}", step)
+
+
+@check(
+    "configured_voter_address",
+    UNUSUAL,
+    "controllers whose configuration has another address than the voter set: the next start changes that",
+    CONFIG,
+    LOG,
+    source="KIP-853, UpdateRaftVoter",
+    example="server.properties (CONTROLLER at new:9093; the voter set has old:9093 for 1, offset 120)",
+)
+def configured_voter_address(facts: Facts) -> Iterator[Found]:
+    """A host that the configuration leaves out is that of the machine, which is not known here."""
+    for config, listener, endpoint, offset in _own_addresses(facts):
+        if listener is not None and (listener.port != endpoint.port or (listener.host and listener.host != endpoint.host)):
+            own = f"{listener.host or '(this host)'}:{listener.port}"
+            where = f", offset {offset}" if offset >= 0 else ""
+            cause = f"{listener.name} at {own}; the voter set has {endpoint.host}:{endpoint.port} for {config.node_id}{where}"
+            yield _found(config, cause, f"if {own} is right, start the node while a majority lives: it updates its entry")
+
+
+@check(
+    "voter_listener",
+    BAD,
+    "controllers that the voter set names under a listener that their configuration does not have",
+    CONFIG,
+    LOG,
+    endangers="the other voters look for this one under that listener and do not find it",
+    source="org.apache.kafka.raft.VoterSet",
+    example="server.properties (controller.listener.names CTRL; the voter set has CONTROLLER for 1)",
+)
+def voter_listener(facts: Facts) -> Iterator[Found]:
+    for config, listener, endpoint, offset in _own_addresses(facts):
+        if listener is None and endpoint.name not in config.controller_listeners:
+            where = f", offset {offset}" if offset >= 0 else ""
+            names = ", ".join(config.controller_listeners)
+            cause = f"controller.listener.names {names}; the voter set has {endpoint.name} for {config.node_id}"
+            yield _found(config, f"{cause}{where}", f"name a controller listener {endpoint.name}, as on the other nodes")
+
+
+def _own_addresses(facts: Facts) -> Iterator[tuple[Configuration, Listener | None, VoterEndpoint, int]]:
+    """Of each controller that is a voter, each endpoint of the voter set with what the configuration advertises under its name."""
+    for node, config in _configured(facts):
+        found = _image(node, facts)
+        voters = None if found is None else found[0].voters
+        if _CONTROLLER not in config.roles or voters is None or config.trouble:
+            continue
+        own = next((voter for voter in voters.voters if voter.id == config.node_id), None)
+        for endpoint in () if own is None else own.endpoints:
+            listener = next((one for one in config.advertised if one.name == endpoint.name), None)
+            yield config, listener, endpoint, voters.offset

@@ -1,0 +1,170 @@
+"""Broker ids that came back: as another process, at another address, or with another disk."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from metashell.amounts import duration_text
+from metashell.checks.facts import IMAGE, LOG
+from metashell.checks.hosts import address_text
+from metashell.checks.model import BAD, UNUSUAL, Evidence, Found
+from metashell.checks.registry import check
+from metashell.values import uuid_text
+
+if TYPE_CHECKING:
+    from metashell.checks.facts import Facts
+
+_WINDOW_MS: Final = 600_000
+"""Registrations that follow one another within it are one series."""
+_RECENT_MS: Final = 3_600_000
+"""A series that ended longer ago is over."""
+_RESTARTS: Final = 4
+"""So many starts within the window are no rolling restart."""
+_FORMS: Final = 3
+"""A, B, A: two processes. A, B: a broker that was moved."""
+_WHERE_SHOWN: Final = 4
+
+
+class Registration(NamedTuple):
+    """One process that registered under a broker's id: where, when, its listeners and its log directories."""
+
+    offset: int
+    timestamp_ms: int
+    address: str
+    directories: frozenset[bytes]
+
+
+def registrations(facts: Facts) -> dict[int, list[Registration]]:
+    """The processes that registered under each id that is registered now, in order; the same process counts once."""
+    found: dict[int, list[Registration]] = defaultdict(list)
+    last: dict[int, bytes] = {}
+    for event in facts.events:
+        record: Any = event.record
+        if event.name == "UNREGISTER_BROKER_RECORD":
+            found.pop(record.broker_id, None)
+            last.pop(record.broker_id, None)
+        elif event.name == "REGISTER_BROKER_RECORD" and last.get(record.broker_id) != record.incarnation_id:
+            last[record.broker_id] = record.incarnation_id
+            places = sorted((one.name, one.host, one.port) for one in record.end_points)
+            address = ", ".join(address_text(host, port) for _, host, port in places)
+            found[record.broker_id].append(Registration(event.offset, event.timestamp_ms, address, frozenset(record.log_dirs)))
+    return dict(found)
+
+
+def series_of(all: Sequence[Registration], now_ms: int) -> Sequence[Registration]:
+    """The last of the registrations that followed one another quickly; none where the last one is long over."""
+    if not all or (now_ms >= 0 and now_ms - all[-1].timestamp_ms > _RECENT_MS):
+        return ()
+    start = len(all) - 1
+    while start and all[start].timestamp_ms - all[start - 1].timestamp_ms <= _WINDOW_MS:
+        start -= 1
+    return all[start:]
+
+
+def _is_contested(series: Sequence[Registration]) -> bool:
+    """Whether a process came back that another had replaced."""
+    forms = [(one.address, one.directories) for one in series]
+    changes = [form for at, form in enumerate(forms) if not at or form != forms[at - 1]]
+    return len(changes) >= _FORMS and len(set(changes)) < len(changes)
+
+
+def _span(series: Sequence[Registration]) -> str:
+    took = series[-1].timestamp_ms - series[0].timestamp_ms
+    return f"{len(series) - 1} times within {duration_text(max(took, 0))}"
+
+
+def _evidence(series: Sequence[Registration]) -> tuple[Evidence, ...]:
+    return (Evidence("", series[0].offset, series[0].timestamp_ms), Evidence("", series[-1].offset, series[-1].timestamp_ms))
+
+
+@check(
+    "contested_id",
+    BAD,
+    "broker ids that two processes use: they replace one another",
+    LOG,
+    IMAGE,
+    endangers="each time one registers the other is put out, and its partitions have no leader or lose data",
+    step="look where a second broker runs with this node.id, and give one of them another id and empty log directories",
+    source="org.apache.kafka.controller.ClusterControlManager.registerBroker",
+    example="broker 3 (replaced 8 times within 31 s: kafka-3:9092, kafka-4:9092)",
+)
+def contested_id(facts: Facts) -> Iterator[Found]:
+    for id, all in sorted(registrations(facts).items()):
+        series = series_of(all, facts.now_ms)
+        if _is_contested(series):
+            places = list(dict.fromkeys(one.address for one in series))
+            where = ", ".join(places[:_WHERE_SHOWN])
+            disks = len({one.directories for one in series})
+            at = f"at {where}" if len(places) > 1 else f"at {where}, with {disks} different sets of log directories"
+            yield Found(f"broker {id}", f"replaced {_span(series)}: {at}", _evidence(series), key=("broker", id))
+
+
+@check(
+    "restarting_broker",
+    UNUSUAL,
+    "brokers that are started again and again",
+    LOG,
+    IMAGE,
+    endangers="its partitions change their leader each time",
+    step="look into the broker's own log for why it stops",
+    source="org.apache.kafka.controller.ClusterControlManager.registerBroker",
+    example="broker 3 (registered anew 5 times within 2 min, at kafka-3:9092)",
+)
+def restarting_broker(facts: Facts) -> Iterator[Found]:
+    for id, all in sorted(registrations(facts).items()):
+        series = series_of(all, facts.now_ms)
+        if len(series) > _RESTARTS and not _is_contested(series):
+            yield Found(f"broker {id}", f"registered anew {_span(series)}, at {series[-1].address}", _evidence(series), key=("broker", id))
+
+
+@check(
+    "lost_records",
+    BAD,
+    "partitions that lost records: their only replica in sync came back on an empty disk",
+    LOG,
+    IMAGE,
+    endangers="what only that replica had is gone, and the others were cut to it",
+    step="tell the topics' owners; the old disk may still have the records: keep it, and the disks of the other replicas",
+    source="org.apache.kafka.controller.ReplicationControlManager",
+    example="orders/0 (broker 3 came back without directory XUf..., offset 812, 2026-11-27T00:27:20Z)",
+)
+def lost_records(facts: Facts) -> Iterator[Found]:
+    """As long as nobody leads such a partition, nothing is lost yet that the old disk does not have."""
+    assert facts.health is not None
+    topics = facts.image.topics.by_id
+    for disk in facts.replaced:
+        gone = ", ".join(sorted(map(uuid_text, disk.gone)))
+        for topic_id, id in disk.alone:
+            topic = topics.get(topic_id)
+            if topic is not None and topic.has_partition(id) and topic.partitions[id].leader >= 0:
+                yield Found(
+                    facts.health.partition_name(topic, id),
+                    f"broker {disk.broker} came back without directory {gone}",
+                    (Evidence("", disk.offset, disk.timestamp_ms),),
+                    key=("partition", topic_id, id),
+                )
+
+
+@check(
+    "other_disk",
+    UNUSUAL,
+    "brokers that came back on another disk, and whose replicas are not in sync yet",
+    LOG,
+    IMAGE,
+    endangers="until they are, these partitions have a copy less",
+    source="KIP-858",
+    example="broker 3 (without directory XUf..., offset 812, 2026-11-27T00:27:20Z)",
+)
+def other_disk(facts: Facts) -> Iterator[Found]:
+    assert facts.health is not None
+    for disk in facts.replaced:
+        broker = facts.image.cluster.brokers.get(disk.broker)
+        if broker is None or not disk.gone.isdisjoint(broker.directories):
+            continue
+        behind = (topic.partitions[id] for topic, id in facts.health.partitions_of("under_replicated"))
+        if any(disk.broker in one.replicas and disk.broker not in one.isr for one in behind):
+            gone = ", ".join(sorted(map(uuid_text, disk.gone)))
+            place = (Evidence("", disk.offset, disk.timestamp_ms),)
+            yield Found(f"broker {disk.broker}", f"without directory {gone}", place, key=("broker", disk.broker))

@@ -1,0 +1,296 @@
+"""Facts of a live cluster as its brokers tell them: partitions as an image, the quorum through them, and what lies on their disks.
+
+Brokers know of partitions, of one another and of finalized features; `Facts.told` names the checks for which that is enough. What a broker
+does not know is never taken for a value: replicas have no directory that could be judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from metashell.errors import MetashellError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from types import SimpleNamespace
+
+    from metashell.admin.admin import Admin
+    from metashell.admin.brokers import LogDirectory
+    from metashell.admin.errors import AdminError
+    from metashell.admin.nodes import Node
+    from metashell.admin.reassign import Moving, Place
+    from metashell.admin.topics import Partition, Topic
+    from metashell.checks import Facts, Health
+    from metashell.checks.facts import BrokerAnswers, BrokerDirectory, QuorumAnswers
+    from metashell.image import MetadataImage, TopicImage
+    from metashell.image.cluster import BrokerRegistration
+
+TOLD: Final = frozenset(
+    {
+        "leaderless",
+        "offline",
+        "under_min_isr",
+        "under_replicated",
+        "stuck_reassignment",
+        "at_min_isr",
+        "elr",
+        "not_preferred",
+        "reassigning",
+        "racks",
+        "newer_level",
+        "newer_record",
+    }
+)
+"""Checks of an image that hold of what brokers tell; see `FENCED_TOO`."""
+FENCED_TOO: Final = frozenset({"fenced", "vanished", "unregistered_replica"})
+"""The same of brokers that name fenced ones too, as they do from Kafka 4.0 on."""
+_CHUNK: Final = 1000
+QUICK_S: Final = 3
+"""For what a broker has to ask a controller: one that has lost them waits for longer than anybody does here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokersView:
+    """What brokers tell of topics and of one another. `told` are the checks that it is enough for, `holes` what was refused.
+
+    `errors` are those of topics.
+    """
+
+    health: Health
+    nodes: tuple[Node, ...]
+    told: frozenset[str]
+    errors: list[AdminError]
+    holes: tuple[str, ...] = ()
+
+
+def of_brokers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
+    """All that brokers tell. Errors: MetashellError where none of them answers."""
+    from types import SimpleNamespace
+
+    from metashell.checks import Facts
+    from metashell.cli.named_cluster import open_admin
+
+    with open_admin(named) as admin, open_admin(SimpleNamespace(**{**vars(named), "timeout": _quick_s(named)})) as quick:
+        admin.nodes()
+        quorum = ask_through_brokers(named, lag_after_ms)
+        view = view_of(admin, quick, quorum)
+        answers = answers_of(quick, view.nodes)
+        cluster_id = admin.cluster_id
+    return Facts(
+        health=view.health,
+        quorum=quorum,
+        brokers=answers,
+        told=view.told,
+        holes=(*((quorum.trouble,) if quorum.trouble else ()), *map(str, view.errors), *view.holes),
+        now_ms=-1 if quorum.now_ms is None else quorum.now_ms,
+        label=named.bootstrap_server,
+        cluster_id=cluster_id,
+    )
+
+
+def view_of(
+    admin: Admin, quick: Admin, quorum: QuorumAnswers | None = None, *, names: Iterable[str] | None = None, whole: bool = False
+) -> BrokersView:
+    """All topics, or those that are named, and the brokers.
+
+    `quick` asks what brokers hand on to a controller; `whole`: also min.insync.replicas of topics that are sound.
+    Errors: MetashellError where no broker answers.
+    """
+    from metashell.admin.cluster import describe_cluster
+    from metashell.admin.reassign import list_reassignments
+    from metashell.admin.session import FENCED_FROM
+    from metashell.admin.topics import describe_topics, list_topics
+    from metashell.admin.view import unseen_topics
+    from metashell.checks import Health
+    from metashell.codec.api_keys import DESCRIBE_CLUSTER
+
+    names_fenced = admin.ranges().get(DESCRIBE_CLUSTER, (0, 0))[1] >= FENCED_FROM
+    nodes = describe_cluster(admin, fenced=names_fenced).nodes
+    topics, errors = list_topics(admin) if names is None else describe_topics(admin, sorted(set(names)))
+    holes = unseen_topics(admin, {topic.name for topic in topics}) if names is None else []
+    moves: Mapping[Place, Moving] = {}
+    if quorum is not None and quorum.leader_id is None:
+        holes.append("reassignments: brokers ask a controller for them, and none answers")
+    else:
+        try:
+            moves = list_reassignments(quick)
+        except MetashellError as error:
+            holes.append(f"reassignments: {error}")
+    behind = [topic for topic in topics if any(len(one.isr) < len(one.replicas) or not one.has_leader for one in topic.partitions)]
+    if behind and names is None:
+        # Only this question has the ELR, and it costs more than the other one.
+        better = {topic.name: topic for topic in describe_topics(admin, [topic.name for topic in behind])[0]}
+        topics = [better.get(topic.name, topic) for topic in topics]
+    min_isr, refused = min_isr_of(admin, [topic.name for topic in (topics if whole else behind)])
+    holes += [f"min.insync.replicas: {words}" for words in refused]
+    image = _image(admin, nodes, topics, moves, min_isr, names_fenced=names_fenced)
+    voters = [] if quorum is None else [voter.id for voter in quorum.voters]
+    told = TOLD | FENCED_TOO if names_fenced else TOLD
+    return BrokersView(
+        health=Health(image, voter_ids=lambda: voters), nodes=nodes, told=told, errors=errors, holes=tuple(dict.fromkeys(holes))
+    )
+
+
+def min_isr_of(admin: Admin, topics: Sequence[str]) -> tuple[dict[str, int], list[str]]:
+    """min.insync.replicas in force for each topic, where the cluster tells it, and why it does not elsewhere."""
+    from metashell.admin.configs import Resource, describe_configs
+    from metashell.checks.min_isr import MIN_ISR
+    from metashell.codec.config_types import TOPIC_RESOURCE
+
+    found: dict[str, int] = {}
+    refused: dict[str, None] = {}
+    resources = [Resource(TOPIC_RESOURCE, name) for name in topics]
+    for start in range(0, len(resources), _CHUNK):
+        for resource, settings in describe_configs(admin, resources[start : start + _CHUNK], (MIN_ISR,)).items():
+            if isinstance(settings, MetashellError):
+                refused[str(settings)] = None
+            else:
+                found.update((resource.name, int(one.value)) for one in settings if one.name == MIN_ISR and one.value is not None)
+    return found, list(refused)
+
+
+def ask_through_brokers(named: SimpleNamespace, lag_after_ms: int) -> QuorumAnswers:
+    """The quorum as brokers are told of it; why they are not, where they are not."""
+    from dataclasses import replace
+    from types import SimpleNamespace
+
+    from metashell.admin.errors import AdminError
+    from metashell.admin.quorum import describe_quorum_answer
+    from metashell.checks.facts import Probe, QuorumAnswers
+    from metashell.cli.named_cluster import open_admin
+    from metashell.client.errors import ConnectError
+    from metashell.live.probes import described
+
+    timed = SimpleNamespace(**{**vars(named), "timeout": _quick_s(named)})
+    try:
+        with open_admin(timed) as admin:
+            return replace(QuorumAnswers(**described(describe_quorum_answer(admin))), lag_after_ms=lag_after_ms)
+    except AdminError as error:
+        return QuorumAnswers(trouble=f"the quorum: {error}", lag_after_ms=lag_after_ms)
+    except ConnectError as error:
+        # A broker that has lost the controllers waits for them; that it answers itself is found out by what else it is asked.
+        probes = tuple(Probe(str(address), "no_controller", f"broker: {reason}", source="typed") for address, reason in error.attempts)
+        return QuorumAnswers(probes=probes, lag_after_ms=lag_after_ms)
+
+
+def _quick_s(named: SimpleNamespace) -> int:
+    return min(named.timeout or QUICK_S, QUICK_S)
+
+
+# ---- an image of what they tell
+
+
+def _image(
+    admin: Admin,
+    nodes: Sequence[Node],
+    topics: Sequence[Topic],
+    moves: Mapping[Place, Moving],
+    min_isr: Mapping[str, int],
+    *,
+    names_fenced: bool,
+) -> MetadataImage:
+    from immutables import Map
+
+    from metashell.checks.min_isr import MIN_ISR
+    from metashell.codec.config_types import TOPIC_RESOURCE
+    from metashell.codec.metadata_version import KRAFT_VERSION, METADATA_VERSION
+    from metashell.image import EMPTY_IMAGE
+    from metashell.image.cluster import ClusterImage
+    from metashell.image.features import FeaturesImage
+    from metashell.image.topics import TopicsImage
+
+    brokers = {node.id: _registration(node) for node in nodes}
+    if not names_fenced:
+        # Who is not named is fenced or gone: nobody says which.
+        named = {id for topic in topics for partition in topic.partitions for id in partition.replicas}
+        brokers |= {id: _registration_of(id, is_fenced=True) for id in named - brokers.keys()}
+    images = [_topic(topic, moves) for topic in topics]
+    levels = dict(admin.features().finalized)
+    features = FeaturesImage(levels.pop(METADATA_VERSION, None), levels.pop(KRAFT_VERSION, 0), Map(levels))
+    return EMPTY_IMAGE._replace(
+        features=features,
+        cluster=ClusterImage(Map(brokers)),
+        topics=TopicsImage({topic.id: topic for topic in images}, {topic.name: topic for topic in images}),
+        configs=Map({(TOPIC_RESOURCE, name): Map({MIN_ISR: str(value)}) for name, value in min_isr.items()}),
+        provenance=EMPTY_IMAGE.provenance._replace(source_kind="brokers"),
+    )
+
+
+def _registration(node: Node) -> BrokerRegistration:
+    from metashell.image.cluster import Listener
+
+    listener = Listener("", node.address.host, node.address.port, 0)
+    return _registration_of(node.id, is_fenced=node.is_fenced)._replace(rack=node.rack, listeners=(listener,))
+
+
+def _registration_of(id: int, *, is_fenced: bool) -> BrokerRegistration:
+    from metashell.image.cluster import BrokerRegistration
+    from metashell.values import ZERO_UUID
+
+    return BrokerRegistration(id=id, epoch=-1, incarnation_id=ZERO_UUID, fenced=is_fenced)
+
+
+def _topic(topic: Topic, moves: Mapping[Place, Moving]) -> TopicImage:
+    from immutables import Map
+
+    from metashell.image import TopicImage
+    from metashell.image.partitions import PartitionRegistration
+    from metashell.values import MIGRATING_DIRECTORY
+
+    def registration(partition: Partition) -> PartitionRegistration:
+        move = moves.get((topic.name, partition.id))
+        return PartitionRegistration(
+            replicas=partition.replicas,
+            # What Kafka writes where it does not know of directories.
+            directories=(MIGRATING_DIRECTORY,) * len(partition.replicas),
+            isr=partition.isr,
+            removing_replicas=() if move is None else move.removing,
+            adding_replicas=() if move is None else move.adding,
+            elr=partition.elr or (),
+            last_known_elr=partition.last_known_elr or (),
+            leader=partition.leader,
+            leader_epoch=partition.leader_epoch,
+        )
+
+    return TopicImage(topic.name, topic.id, overlay=Map({one.id: (registration(one),) for one in topic.partitions}))
+
+
+# ---- what each of them tells
+
+
+def answers_of(quick: Admin, nodes: Iterable[Node]) -> tuple[BrokerAnswers, ...]:
+    """What each broker that is not fenced answers for itself: whether it does, and its log directories."""
+    from metashell.admin.brokers import describe_log_dirs
+    from metashell.admin.errors import AdminError
+    from metashell.checks.facts import BrokerAnswers, Probe
+
+    active = {node.id: node for node in nodes if not node.is_fenced}
+    found = []
+    for id, told in sorted(describe_log_dirs(quick, sorted(active)).items()):
+        address = str(active[id].address)
+        if isinstance(told, AdminError):
+            found.append(BrokerAnswers(id=id, probe=Probe(address, "forbidden", str(told), id=id)))
+        elif isinstance(told, MetashellError):
+            words = str(told).removeprefix(f"{address}: ")
+            found.append(BrokerAnswers(id=id, probe=Probe(address, "silent", words, id=id)))
+        else:
+            found.append(BrokerAnswers(id=id, probe=Probe(address, "answers", id=id), directories=tuple(map(_directory, told))))
+    return tuple(found)
+
+
+def _directory(told: LogDirectory) -> BrokerDirectory:
+    from metashell.checks.facts import BrokerDirectory
+
+    return BrokerDirectory(
+        told.path,
+        "" if told.error is None else told.error.name,
+        told.size,
+        _known(told.total),
+        _known(told.usable),
+        told.is_cordoned,
+    )
+
+
+def _known(size: int) -> int | None:
+    return None if size < 0 else size

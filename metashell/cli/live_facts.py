@@ -1,0 +1,188 @@
+"""Facts of a live cluster, from its controllers or its brokers: what the rulebook is given where nobody has a disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.errors import MetashellError
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.admin.admin import Admin
+    from metashell.checks import Facts, Verdict
+    from metashell.checks.facts import QuorumAnswers
+    from metashell.live.attach import LiveSource
+    from metashell.live.target import Target
+
+LAG_MS: Final = 10_000
+"""How long a replica of the metadata may lag."""
+LEADER_S: Final = 2.0
+"""So long an attempt to attach waits for a leader before each controller is asked for itself."""
+_ELECTION_S: Final = 1.2
+"""Between two looks at a quorum that may just elect a leader, or of which a voter has just gone."""
+
+
+def named_target(named: SimpleNamespace) -> Target:
+    """What options name that already went through `cluster_of`. Errors: UsageError."""
+    from types import SimpleNamespace
+
+    from metashell.cli.attaching import target_of
+    from metashell.codec.compression import MAX_DECOMPRESSED
+
+    given = {"max_decompressed": MAX_DECOMPRESSED, **vars(named)}
+    return target_of(SimpleNamespace(**given | ({"bootstrap_server": None} if named.bootstrap_controller else {})))
+
+
+def ask_quorum(named: SimpleNamespace, lag_after_ms: int = LAG_MS, *, looks_twice: bool = True) -> QuorumAnswers:
+    """What the quorum says: controllers each for itself, brokers what they are told. Within 5 s. Errors: UsageError.
+
+    Where something is amiss it looks twice, unless the caller has waited already.
+    """
+    if named.bootstrap_controller:
+        return _ask_controllers(named_target(named), lag_after_ms, looks_twice=looks_twice)
+    from metashell.cli.broker_facts import ask_through_brokers
+
+    return ask_through_brokers(named, lag_after_ms)
+
+
+def _ask_controllers(target: Target, lag_after_ms: int, *, looks_twice: bool = True) -> QuorumAnswers:
+    import time
+    from dataclasses import replace
+
+    from metashell.checks.rules.probes import is_settled
+    from metashell.live.probes import probe
+
+    answers = probe(target)
+    if looks_twice and not is_settled(answers) and all(one.elapsed_ms < 1000 * _ELECTION_S for one in answers.probes):
+        time.sleep(_ELECTION_S)
+        answers = probe(target)
+    return replace(answers, lag_after_ms=lag_after_ms)
+
+
+class LeaderlessError(MetashellError):
+    """Nobody leads, or nobody can be asked; `answers` are what the controllers said instead."""
+
+    def __init__(self, message: str, answers: QuorumAnswers) -> None:
+        super().__init__(message)
+        self.answers = answers
+
+
+def attached(target: Target) -> LiveSource:
+    """An observer of a quorum; where nobody leads, that is found out within 5 s.
+
+    Errors: LeaderlessError with what the checks find of the quorum; AttachError.
+    """
+    from dataclasses import replace
+
+    from metashell.live.attach import attach
+    from metashell.live.failures import AttachError
+    from metashell.live.target import ATTACH_TIMEOUT_S
+
+    if target.brokers:
+        limit_s = target.timeout_s if target.timeout_s > ATTACH_TIMEOUT_S else min(target.timeout_s, 2 * LEADER_S)
+        return attach(replace(target, timeout_s=limit_s))
+    try:
+        return attach(replace(target, timeout_s=min(target.timeout_s, LEADER_S), absent_s=min(target.absent_s, LEADER_S)))
+    except AttachError as error:
+        answers = _ask_controllers(target, LAG_MS, looks_twice=False)
+        if answers.leader_id is None:
+            raise LeaderlessError(troubles_of(answers) or str(error), answers) from None
+        if target.timeout_s <= LEADER_S:
+            raise
+    return attach(target)
+
+
+def gather_live(values: SimpleNamespace, lag_after_ms: int = LAG_MS) -> Facts:
+    """All that controllers (-C) and brokers (-b) tell: the quorum, the image, what brokers say of their disks.
+
+    Errors: UsageError; MetashellError where brokers were named and none answers.
+    """
+    from dataclasses import replace
+    from types import SimpleNamespace
+
+    from metashell.cli.broker_facts import of_brokers
+    from metashell.cli.named_cluster import cluster_of
+    from metashell.options.administering import TIMEOUT_S
+
+    named = cluster_of(values)
+    named.timeout = named.timeout or TIMEOUT_S
+    told = of_brokers(SimpleNamespace(**{**vars(named), "bootstrap_controller": None}), lag_after_ms) if named.bootstrap_server else None
+    if not named.bootstrap_controller:
+        assert told is not None
+        return told
+    facts = _of_controllers(named, lag_after_ms)
+    if told is None:
+        return facts
+    if facts.health is None:
+        # Who leads nothing still answers what brokers know.
+        facts = replace(facts, health=told.health, told=told.told)
+    return replace(facts, brokers=told.brokers, holes=tuple(dict.fromkeys((*facts.holes, *told.holes))))
+
+
+def _of_controllers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
+    from metashell.checks import Facts, Health
+
+    target = named_target(named)
+    quorum = _ask_controllers(target, lag_after_ms)
+    facts = Facts(
+        quorum=quorum,
+        now_ms=-1 if quorum.now_ms is None else quorum.now_ms,
+        label=target.label,
+        cluster_id=next((one.cluster_id for one in quorum.probes if one.cluster_id and one.outcome != "wrong_cluster"), ""),
+    )
+    if quorum.leader_id is None:
+        return facts
+    from dataclasses import replace
+
+    from metashell.cli.named_cluster import open_admin
+    from metashell.live.attach import attach
+
+    try:
+        with attach(target) as source, open_admin(named) as admin:
+            image = source.view().image
+            usual = static_min_isr(admin)
+    except MetashellError as error:
+        return replace(facts, holes=(f"the metadata log: {error}",))
+    return replace(facts, health=Health(image, static_min_isr=usual, voter_ids=lambda: [voter.id for voter in quorum.voters]))
+
+
+def static_min_isr(admin: Admin) -> int:
+    """min.insync.replicas as the active controller has it, which stands for the brokers' server.properties; 1 where it does not say."""
+    from metashell.admin.configs import Resource, describe_configs
+    from metashell.checks.min_isr import MIN_ISR
+    from metashell.codec.config_types import BROKER_RESOURCE
+
+    try:
+        id = admin.active_id()
+        found = {} if id is None else describe_configs(admin, [Resource(BROKER_RESOURCE, str(id))], (MIN_ISR,))
+    except MetashellError:
+        return 1
+    settings = [one for told in found.values() if not isinstance(told, MetashellError) for one in told]
+    return max((int(one.value) for one in settings if one.name == MIN_ISR and one.value), default=1)
+
+
+def judge_quorum(answers: QuorumAnswers) -> Verdict:
+    """What the checks that need nothing else say of a quorum."""
+    from metashell.checks import Facts, all_checks, judge
+    from metashell.checks.facts import QUORUM
+
+    return judge(Facts(quorum=answers), [one.id for one in all_checks() if one.needs == (QUORUM,)])
+
+
+def troubles_of(answers: QuorumAnswers) -> str:
+    """What is wrong with a quorum, in one line; empty where the checks find nothing."""
+    return "; ".join(lines_of(judge_quorum(answers)))
+
+
+def lines_of(verdict: Verdict) -> list[str]:
+    """Each bad finding as a line, causes first."""
+    from metashell.shell.verdict_text import in_order
+
+    found = []
+    # What it comes to is said before the cause: a line may be cut off.
+    for finding, _ in sorted(in_order(verdict), key=lambda told: not told[1]):
+        if finding in verdict.bad:
+            things = "; ".join(f"{one.name} ({one.cause})" if one.cause else one.name for one in finding.first(5))
+            found.append(f"{finding.check.words}: {things}")
+    return found

@@ -1,0 +1,69 @@
+"""Settings of servers are read where they are known, and said to be read."""
+
+from __future__ import annotations
+
+import pytest
+
+from metashell.errors import UsageError
+from metashell.rehearse import rehearse_change
+from metashell.rehearse.statics import NAMES, Statics, differences, with_statics
+from metashell.rehearse.steps import Assumptions, KillBroker, static_min_isr
+from metashell.rehearse.words.assumption_words import assume, assumed
+from tests.rehearse.small_images import partition, small_image
+
+CONTROLLER = Statics("c.properties", frozenset({"controller"}), {"broker.session.timeout.ms": "18000", "min.insync.replicas": "1"})
+BROKER = Statics(
+    "b.properties", frozenset({"broker"}), {"min.insync.replicas": "2", "broker.session.timeout.ms": "7", "replica.lag.time.max.ms": "5000"}
+)
+
+
+def test_each_setting_comes_from_who_goes_by_it() -> None:
+    found = with_statics(Assumptions(), [BROKER, CONTROLLER])
+    assert (found.session_timeout_ms, found.replica_lag_ms, static_min_isr(found)) == (18_000, 5000, 2)
+    where = {one.name: one.where for one in assumed(found)}
+    assert where["session-timeout"] == "c.properties"
+    assert where["replica-lag"] == where["min.insync.replicas"] == "b.properties"
+    # What a server does not set has Kafka's default: that is known then too, not assumed.
+    assert (found.heartbeat_interval_ms, where["heartbeat-interval"]) == (2000, "b.properties")
+    assert (found.quorum_failover_ms, where["quorum-failover"]) == (3000, "c.properties")
+    assert not where["boot"]
+
+
+def test_the_time_without_a_leader_is_that_of_a_fetch_and_an_election() -> None:
+    values = {"controller.quorum.fetch.timeout.ms": "5000", "controller.quorum.election.timeout.ms": "1500"}
+    assert with_statics(Assumptions(), [CONTROLLER._replace(values=values)]).quorum_failover_ms == 6500
+
+
+def test_without_servers_everything_is_assumed() -> None:
+    assert with_statics(Assumptions(), []) == Assumptions()
+
+
+def test_what_is_asked_for_counts_more_than_what_was_read() -> None:
+    found = assume(with_statics(Assumptions(), [CONTROLLER]), "session-timeout", "3s")
+    [one] = [one for one in assumed(found) if one.name == "session-timeout"]
+    assert (one.value, one.where) == ("3 s", "")
+
+
+def test_servers_that_do_not_agree_are_told() -> None:
+    other = CONTROLLER._replace(where="d.properties", values={})
+    assert differences([CONTROLLER, other]) == ["broker.session.timeout.ms differs: 18000 in c.properties, 9000 in d.properties"]
+    # What only brokers go by, a controller may have otherwise, and the reverse.
+    assert not differences([CONTROLLER, BROKER])
+
+
+def test_a_value_that_is_no_number_names_its_file() -> None:
+    with pytest.raises(UsageError, match=r"c\.properties: broker\.session\.timeout\.ms"):
+        with_statics(Assumptions(), [CONTROLLER._replace(values={"broker.session.timeout.ms": "soon"})])
+
+
+def test_all_names_are_settings_of_brokers() -> None:
+    from metashell.controller.configs.keys import config_keys
+
+    assert set(NAMES) <= set(config_keys("broker"))
+
+
+def test_a_session_that_was_read_is_the_one_that_ends() -> None:
+    image = small_image({1: None, 2: None}, {"t": [partition(1, 2)]})
+    outcome = rehearse_change(image, [KillBroker(1)], with_statics(Assumptions(), [CONTROLLER]))
+    [fenced] = [event.at_ms for event in outcome.events if "fences" in event.text]
+    assert 16_000 <= fenced <= 20_100
