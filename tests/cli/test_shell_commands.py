@@ -121,7 +121,9 @@ NOUNS = [
 @pytest.mark.parametrize(("command", "words", "part"), NOUNS)
 def test_read_verbs_answer_from_metadata_on_disk(run: Run, config: str, command: list[str], words: list[str], part: dict | None) -> None:
     env = {"METASHELL_CONFIG": config}
-    answers = [run("metashell", *command, *source, *words, "-o", "jsonl", env=env) for source in ([DEMO], ["@lab"], ["--demo"], ["-s", DEMO])]
+    answers = [
+        run("metashell", *command, *source, *words, "-o", "jsonl", env=env) for source in ([DEMO], ["@lab"], ["--demo"], ["-s", DEMO])
+    ]
     assert [answer.stderr for answer in answers] == [""] * 4
     assert {(answer.returncode, answer.stdout) for answer in answers} == {(0, answers[0].stdout)}
     if part is None:
