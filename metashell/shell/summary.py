@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from metashell.errors import UsageError
 from metashell.forms import plain_text, spaced_json
 from metashell.nodes import Directory, Leaf
-from metashell.nodes.field_names import spellings
 from metashell.nodes.topics import TopicNode
 
 if TYPE_CHECKING:
@@ -53,6 +52,8 @@ def summarize(ctx: Context, node: Node) -> Fields:
 
 def listed_field(fields: Fields, name: str) -> Any:
     """The value of a field by any spelling of its name; None without it."""
+    from metashell.nodes.field_names import spellings
+
     return next((fields[each] for each in spellings(name) if each in fields), None)
 
 
