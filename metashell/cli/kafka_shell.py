@@ -87,7 +87,7 @@ def _run_on_source(values: SimpleNamespace) -> int:
 
         context.feed = GrowingDirectory(loaded.path, loaded.image, values.max_decompressed)
     if loaded.kind == "directory" and not values.certain_only:
-        context.election = partial(_noted_election, loaded.path)
+        context.election = partial(noted_election, loaded.path)
         context.gathered = partial(_gathered, loaded.path, values.max_decompressed)
     if values.at is not None:
         _show_moment(context, values.at)
@@ -138,7 +138,7 @@ def _nothing_to_open(command: tuple[str, ...]) -> UsageError:
     return UsageError("nothing to open: name a file or directory first (kafka-shell DIR ls /), a quorum with -C, or try --demo")
 
 
-def _noted_election(path: str) -> Leader | None:
+def noted_election(path: str) -> Leader | None:
     """The election in the quorum-state of a directory; None without one. Errors: MetashellError if it cannot be read."""
     from metashell.errors import PathError
     from metashell.image.voters import Leader

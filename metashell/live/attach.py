@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from metashell.live.consumers import Consumer
     from metashell.live.controllers import Dial
     from metashell.live.follow_loop import FollowLoop
+    from metashell.live.older_log import OlderLog
     from metashell.live.target import Target
+    from metashell.values import OffsetAndEpoch
 
 LOST_AFTER_S: Final = 6.0
 """No leader has answered for so long: longer than an election takes after a leader died."""
@@ -150,6 +152,10 @@ class _Session:
         """The voters as the leader names them, empty where it does not answer soon."""
         return self._follow.voter_ids()
 
+    def older_log(self, snapshot: OffsetAndEpoch) -> OlderLog | None:
+        """What the leader still has from before a snapshot; None where that is nothing."""
+        return self._follow.older_log(snapshot)
+
     def close(self) -> None:
         """End the thread; it may be closed twice."""
         self._follow.stop()
@@ -264,6 +270,10 @@ class ChunkSource:
     def cluster_id(self) -> str:
         """The id of the cluster, empty while no node has named it."""
         return self._session.cluster_id
+
+    def older_log(self, snapshot: OffsetAndEpoch) -> OlderLog | None:
+        """What the leader still has from before a snapshot that was given; None where that is nothing."""
+        return self._session.older_log(snapshot)
 
     def close(self) -> None:
         """Leave the quorum."""

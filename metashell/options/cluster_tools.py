@@ -35,7 +35,9 @@ BROKERS_LIST = command(
     examples=(
         ("metashell brokers list -b localhost:9092", "all of them, fenced ones too"),
         ("metashell brokers list -C localhost:9093 -o csv", "as the controllers have it, for a spreadsheet"),
+        ("metashell brokers list /var/lib/kafka", "the brokers as a disk has them"),
     ),
+    reads=True,
 )
 BROKERS_DESCRIBE = command(
     "describe",
@@ -46,6 +48,7 @@ BROKERS_DESCRIBE = command(
         """,
     arguments=(_IDS,),
     examples=(("metashell brokers describe 1 -b localhost:9092", "one broker, with its disks"),),
+    reads=True,
 )
 UNREGISTER = command(
     "unregister",
@@ -76,6 +79,7 @@ FEATURES_DESCRIBE = command(
         finalized level is off.
         """,
     examples=(("metashell features describe -b localhost:9092", "what is finalized, and what could be"),),
+    reads=True,
 )
 _CHANGE = (_RELEASE, DRY_RUN, YES)
 UPGRADE = command(
@@ -137,7 +141,9 @@ QUORUM_DESCRIBE = command(
     examples=(
         ("metashell quorum describe -b localhost:9092", "who leads, and who lags"),
         ("metashell quorum describe -C localhost:9093 --watch", "again every two seconds"),
+        ("metashell quorum describe /var/lib/kafka", "leader and voters as a disk has them"),
     ),
+    reads=True,
 )
 _CONTROLLER_ID = Argument("id", "node.id of the controller", "1", "ID", type="int32")
 _DIRECTORY_ID = Option(names=("--directory-id", "-d"), metavar="UUID", help="its directory.id, as meta.properties has it")
