@@ -12,20 +12,6 @@ SECTIONS = (
     *("steps", "events", "troubles", "quorum", "states", "brokers", "racks", "copied", "diff", "findings", "ranges", "records"),
     "assumptions",
 )
-    "steps",
-    "events",
-    "troubles",
-    "quorum",
-    "states",
-    "brokers",
-    "racks",
-    "copied",
-    "diff",
-    "findings",
-    "ranges",
-    "records",
-    "assumptions",
-)
 """The parts of an answer, in its order."""
 STEPS = (
     *(
