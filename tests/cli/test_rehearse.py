@@ -111,7 +111,21 @@ def test_the_parts_that_may_be_asked_for_are_those_that_there_are() -> None:
 
 @pytest.mark.parametrize("part", SECTIONS)
 def test_each_part_has_rows_in_every_form(part: str) -> None:
-    steps = ["lose-controller", "then", "config", "set", "topic:orders", "segment.ms=9000000", "then", *KILL, "then", "restart-broker", "6"]
+    steps = [
+        "lose-controller",
+        "then",
+        "config",
+        "set",
+        "topic:orders",
+        "segment.ms=9000000",
+        "then",
+        *KILL,
+        "then",
+        "restart-broker",
+        "6",
+        "--seeds",
+        "2",
+    ]
     objects = json.loads(rehearse(*steps, "--show", part, "-o", "json").stdout)[part]
     assert objects and all(row["type"] for row in objects)
     if part not in ("diff", "assumptions"):
