@@ -91,6 +91,24 @@ def test_what_waits_for_others_has_none(line: progress._Line, terminal: Terminal
     assert terminal.getvalue().endswith(f"1 s{CLEAR_LINE}")
 
 
+def test_a_question_is_never_drawn_over(line: progress._Line, terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    from metashell.cli import administering, passwords
+
+    for ask in (lambda: administering.agreed("Delete 1 topic?", "h:1"), lambda: passwords._asked("Password")):
+        line.has_ended = False
+        line.draw(1)
+
+        def typed(*_: object) -> str:
+            line.draw(2)  # while a person thinks
+            return "yes\n"
+
+        monkeypatch.setattr(administering, "sys", SimpleNamespace(stdin=SimpleNamespace(readline=typed), stderr=terminal))
+        monkeypatch.setattr("getpass.getpass", typed)
+        terminal.truncate(0)
+        ask()
+        assert "opening a" not in terminal.getvalue()
+
+
 def test_a_name_cannot_make_the_terminal_obey(line: progress._Line, terminal: Terminal) -> None:
     tell("opening \x1b[2Jx")
     line.draw(1)

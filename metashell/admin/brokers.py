@@ -6,8 +6,8 @@ Source: KIP-1073 (fenced brokers), KIP-827 (log directories).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from metashell.admin.errors import AdminError
@@ -39,7 +39,10 @@ class Broker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDirectory:
-    """One of a broker's log directories. Sizes are bytes, -1 where the answer does not say; `error` where the directory failed."""
+    """One of a broker's log directories. Sizes are bytes, -1 where the answer does not say; `error` where the directory failed.
+
+    `lags` is how many records the replica of each partition in it is behind, by topic and number.
+    """
 
     path: str
     error: AdminError | None = None
@@ -48,6 +51,7 @@ class LogDirectory:
     total: int = -1
     usable: int = -1
     is_cordoned: bool = False
+    lags: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +77,16 @@ def load_of(topics: Iterable[Topic]) -> Load:
     return Load(leaders=leaders, replicas=replicas, not_in_sync=not_in_sync)
 
 
-def describe_log_dirs(admin: Admin, ids: Sequence[int]) -> dict[int, tuple[LogDirectory, ...] | MetashellError]:
-    """The log directories of each of these brokers, which only it knows; an error in place of what could not be had."""
-    request = messages.DescribeLogDirsRequest(topics=None)
+def describe_log_dirs(
+    admin: Admin, ids: Sequence[int], only: Mapping[str, Iterable[int]] | None = None
+) -> dict[int, tuple[LogDirectory, ...] | MetashellError]:
+    """The log directories of each of these brokers, which only it knows; an error in place of what could not be had.
+
+    `only`: with no other partitions than these, by topic.
+    """
+    make = messages.DescribeLogDirsRequest
+    topics = None if only is None else tuple(make.DescribableLogDirTopic(topic=name, partitions=tuple(ids)) for name, ids in only.items())
+    request = make(topics=topics)
     found: dict[int, tuple[LogDirectory, ...] | MetashellError] = {}
     for id, answer in admin.ask_all(dict.fromkeys(ids, request)).items():
         if isinstance(answer, MetashellError):
@@ -97,4 +108,5 @@ def _directory(result: Any) -> LogDirectory:
         total=result.total_bytes,
         usable=result.usable_bytes,
         is_cordoned=result.is_cordoned,
+        lags={(topic.name, one.partition_index): one.offset_lag for topic in result.topics for one in topic.partitions},
     )

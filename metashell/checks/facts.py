@@ -212,7 +212,8 @@ class Probe(NamedTuple):
     """What one address answered within its time.
 
     Shape: `outcome` is `answers`, `refused`, `unresolved`, `silent`, `broker` (a broker's port), `tls` (a TLS port that was asked in
-    plain text), `plain` (the reverse), `no_kafka`, `wrong_cluster`, `not_loaded`, `forbidden` or `error`; `words` say it for people.
+    plain text), `plain` (the reverse), `no_kafka`, `wrong_cluster`, `not_loaded`, `forbidden`, or `no_controller` (a broker that gets no
+    answer of a controller); `words` say it for people.
     `voter_id` is the voter that the address belongs to, None for one that was only typed. `leader_id` and `epoch` are what the node takes
     for true, None where it does not say (the empty fields of a refusal are no data). `id` and `cluster_id` are what it says of itself.
     """

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from metashell.checks.min_isr import MinIsr
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 PartitionKey = tuple[bytes, int]
 """A partition by its topic's id and its number."""
 STUCK: Final = "stuck_reassignment"
+_COUNTED_MAX: Final = 100_000
 
 
 class Health:
@@ -44,7 +46,7 @@ class Health:
         self._counts: dict[str, int] | None = None
         self._unsound: list[tuple[TopicImage, int]] = []
         self._slow: frozenset[PartitionKey] = frozenset()
-        self._factors: list[tuple[TopicImage, int]] | None = None
+        self._by_factor: dict[int, list[TopicImage]] | None = None
 
     def with_slow(self, slow: Iterable[PartitionKey]) -> Health:
         """The same with reassignments that last too long, by topic id and partition; they are stuck too."""
@@ -148,12 +150,34 @@ class Health:
         self.counts()
         return sorted(self._vanished)
 
-    def factors(self) -> list[tuple[TopicImage, int]]:
-        """The topics, ordered by name, each with how many replicas its first partition has; those that a move adds do not count."""
-        if self._factors is None:
-            found = ((topic, first_factor(topic)) for topic in self.image.topics)
-            self._factors = sorted(((topic, factor) for topic, factor in found if factor), key=_name_and_id)
-        return self._factors
+    def by_factor(self) -> Mapping[int, list[TopicImage]]:
+        """The topics by how many replicas their first partition has, in no order; those that a move adds do not count."""
+        if self._by_factor is None:
+            found: dict[int, list[TopicImage]] = {}
+            for topic in self.image.topics:
+                found.setdefault(first_factor(topic), []).append(topic)
+            self._by_factor = found
+        return self._by_factor
+
+    def preferred_leaders(self) -> tuple[Counter[int], bool]:
+        """How many partitions each broker should lead, and whether that is of a part of the topics: of large clusters every n-th counts."""
+        topics = self.image.topics
+        step = 1 + self.counts()["partitions"] // _COUNTED_MAX
+        survey = PartitionSurvey(lambda partition: next(iter(partition.replicas), -1), _first_replica)
+        counts: Counter[int] = Counter()
+        for topic in islice(topics, 0, None, step):
+            counts.update(survey.answers(topic))
+        counts.pop(-1, None)
+        return counts, step > 1
+
+    def needing_all(self) -> list[tuple[TopicImage, int]]:
+        """The topics whose min.insync.replicas is not less than their replicas, of which there are several, with how many there are."""
+        own, usual = self._min_isr.own, self._min_isr.usual
+        found = []
+        for factor, topics in self.by_factor().items():
+            if factor > 1 and (own or factor <= usual):
+                found += [(topic, factor) for topic in topics if factor <= own.get(topic.name, usual)]
+        return sorted(found, key=lambda one: _name_and_id((one[0], 0)))
 
     def min_isr_of(self, topic: str) -> int:
         """min.insync.replicas of a topic, without what single brokers have of their own."""
@@ -174,6 +198,11 @@ class Health:
 
 def _name_and_id(found: tuple[TopicImage, int]) -> tuple[str, bytes]:
     return found[0].name, found[0].id
+
+
+def _first_replica(row: tuple[bytes, bytes]) -> int:
+    first = row[0]
+    return int.from_bytes(first[1:5], "big", signed=True) if 1 < first[0] < 128 else -1
 
 
 def _per_kind(by_bits: Counter[int]) -> dict[str, int]:

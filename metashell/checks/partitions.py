@@ -97,6 +97,24 @@ def is_under_replicated(isr: Sequence[int], replicas: Sequence[int], adding: Seq
     return len(isr) < len(replicas) - len(adding)
 
 
+TOPIC_COMMAND_FILTERS: Final = ("under-replicated", "unavailable", "under-min-isr", "at-min-isr")
+
+
+def topic_command_filters(partition: PartitionRegistration, min_isr: int, active: Collection[int]) -> list[str]:
+    """Which filters of kafka-topics.sh show a partition. They take min.insync.replicas as it is set, also above the number of replicas.
+
+    Source: org.apache.kafka.tools.TopicCommand.PartitionDescription.
+    """
+    isr = len(partition.isr)
+    is_true = (
+        is_under_replicated(partition.isr, partition.replicas, partition.adding_replicas),
+        partition.leader not in active,
+        partition.leader < 0 or isr < min_isr,
+        isr == min_isr,
+    )
+    return [name for name, holds in zip(TOPIC_COMMAND_FILTERS, is_true, strict=True) if holds]
+
+
 def is_plain(first: bytes, second: bytes) -> bool:
     """Whether a row (see `runs`) has as many in sync as replicas, none added or removed, a directory each, and no tagged field."""
     size = first[0]

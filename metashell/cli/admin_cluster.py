@@ -21,8 +21,8 @@ _COUNTS = ("brokers", "brokers_fenced", "topics", "partitions", "offline", "unde
 
 def _show(work: Work) -> bool:
     from metashell.checks import judge
-    from metashell.cli.administering import cluster_of
     from metashell.cli.live_facts import gather_live
+    from metashell.cli.named_cluster import cluster_of
     from metashell.shell.verdict_text import cluster_size, finding_row, shown_of, summary_line, verdict_lines, verdict_row
 
     facts = gather_live(cluster_of(work.values))

@@ -27,16 +27,16 @@ def describe(work: Work) -> None:
 
 def _show(work: Work) -> bool:
     from metashell.checks.rules.probes import may_fail, voters_of
-    from metashell.cli.administering import cluster_of
-    from metashell.cli.live_facts import ask_quorum, judge_quorum
+    from metashell.cli.live_facts import ask_quorum, judge_quorum, troubles_of
+    from metashell.cli.named_cluster import cluster_of
     from metashell.errors import MetashellError
     from metashell.forms import counted
     from metashell.shell.verdict_text import finding_row, shown_of, verdict_lines
 
     quorum = ask_quorum(cluster_of(work.values))
-    if quorum.trouble:
-        raise MetashellError(quorum.trouble)
     leads = quorum.leader_id is not None
+    if quorum.trouble or not (leads or voters_of(quorum)):
+        raise MetashellError(quorum.trouble or troubles_of(quorum))
     if leads:
         work.note_newer(work.admin.features().finalized)
     verdict = judge_quorum(quorum)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metashell.cli.administering import Work, noun_tool
-from metashell.cli.reassign_acts import apply, cancel, status
+from metashell.cli.reassign_acts import apply, status
+from metashell.cli.reassign_cancel import cancel
 from metashell.errors import UsageError
 
 if TYPE_CHECKING:

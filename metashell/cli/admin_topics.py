@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from metashell.cli.administering import Work, noun_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
-    from metashell.admin.topics import Done, Partition, Topic
+    from metashell.admin.topics import Done, Topic
+    from metashell.checks import Health
+    from metashell.image import PartitionRegistration, TopicImage
 
 LIST_COLUMNS = ("topic", "partitions", "replication_factor", "offline", "under_min_isr", "under_replicated", "id")
 PARTITION_COLUMNS = ("topic", "partition", "leader", "leader_epoch", "replicas", "isr", "elr", "problems")
@@ -18,88 +20,108 @@ PARTITION_COLUMNS = ("topic", "partition", "leader", "leader_epoch", "replicas",
 def _list(work: Work) -> None:
     from fnmatch import fnmatchcase
 
-    from metashell.cli.cluster_view import all_topics
+    from metashell.cli.cluster_view import INTERNAL, health_of
 
-    patterns = work.values.patterns
+    patterns, filters = work.values.patterns, _filters(work)
+    health, errors = health_of(work, whole=bool(filters))
+    work.miss(*map(str, errors))
     topics = [
         topic
-        for topic in all_topics(work)
-        if (any(fnmatchcase(topic.name, pattern) for pattern in patterns) if patterns else work.values.internal or not topic.is_internal)
+        for topic in sorted(health.image.topics, key=lambda topic: topic.name)
+        if (not patterns or any(fnmatchcase(topic.name, each) for each in patterns))
+        and (work.values.internal or topic.name not in INTERNAL or topic.name in patterns)
     ]
-    if not work.values.internal:
-        topics = [topic for topic in topics if not topic.is_internal or topic.name in patterns]
-    min_isr = _min_isr(work, topics)
-    rows = [_row(topic, min_isr.get(topic.name)) for topic in topics]
+    rows = [_row(topic, health) for topic in topics]
     if work.values.unhealthy:
-        rows = [row for row in rows if row["offline"] or row["under_replicated"]]
-    none = "no topic is unhealthy" if work.values.unhealthy else "no such topic" if patterns else "no topics that this user may see"
+        rows = [row for row in rows if row["offline"] or row["under_min_isr"] or row["under_replicated"]]
+    if filters:
+        wanted = {topic.name for topic in topics if any(_shown_by(health, topic, one, filters) for one in topic.partitions.values())}
+        rows = [row for row in rows if row["topic"] in wanted]
+    none = "no topic is unhealthy" if work.values.unhealthy else "no such topic" if patterns or filters else _NO_TOPICS
     work.rows(rows, LIST_COLUMNS, none=none)
 
 
-def _min_isr(work: Work, topics: Iterable[Topic]) -> Mapping[str, int]:
-    """The smallest allowed ISR of the topics where it could matter."""
-    from metashell.cli.cluster_view import min_isr_of
-
-    return min_isr_of(work, [topic for topic in topics if any(partition.is_under_replicated for partition in topic.partitions)])
+_NO_TOPICS = "no topics that this user may see"
 
 
-def _row(topic: Topic, min_isr: int | None) -> dict[str, object]:
-    from metashell.cli.cluster_view import is_under_min_isr
+def _filters(work: Work) -> set[str]:
+    """The filters of kafka-topics.sh that were asked for."""
+    from metashell.checks.partitions import TOPIC_COMMAND_FILTERS
+
+    return {name for name in TOPIC_COMMAND_FILTERS if getattr(work.values, name.replace("-", "_"))}
+
+
+def _shown_by(health: Health, topic: TopicImage, partition: PartitionRegistration, filters: Collection[str]) -> bool:
+    """Whether one of the filters shows a partition."""
+    from metashell.checks.partitions import topic_command_filters
+
+    active = health.judge_of(topic).active
+    return not filters or not set(filters).isdisjoint(topic_command_filters(partition, health.min_isr_of(topic.name), active))
+
+
+def _row(topic: TopicImage, health: Health) -> dict[str, object]:
+    from metashell.cli.cluster_view import INTERNAL
     from metashell.values import uuid_text
 
-    partitions = topic.partitions
+    counts = health.topic_counts(topic)
     return {
         "type": "topic",
         "topic": topic.name,
         "id": uuid_text(topic.id),
-        "internal": topic.is_internal,
-        "partitions": len(partitions),
-        "replication_factor": topic.replication_factor,
-        "offline": sum(not partition.has_leader for partition in partitions),
-        "under_min_isr": sum(is_under_min_isr(partition, min_isr) for partition in partitions),
-        "under_replicated": sum(partition.is_under_replicated for partition in partitions),
+        "internal": topic.name in INTERNAL,
+        "partitions": topic.partition_count,
+        "replication_factor": max((len(partition.replicas) for partition in topic.partitions.values()), default=0),
+        "offline": counts["leaderless"] + counts["offline"],
+        "under_min_isr": counts["under_min_isr"],
+        "under_replicated": counts["under_replicated"],
     }
 
 
 def _describe(work: Work) -> None:
-    from metashell.cli.cluster_view import all_topics, min_isr_of, topics_named
+    from metashell.cli.cluster_view import health_of
     from metashell.errors import UsageError
 
-    if not work.values.topics and not work.values.unhealthy:
+    filters = _filters(work)
+    if not (work.values.topics or work.values.unhealthy or filters):
         raise UsageError("missing TOPIC (--unhealthy alone looks at all)", "TOPIC")
-    topics, errors = topics_named(work, work.values.topics) if work.values.topics else (all_topics(work), [])
-    if work.values.unhealthy:
-        topics = [
-            topic for topic in topics if any(partition.is_under_replicated or not partition.has_leader for partition in topic.partitions)
-        ]
-    min_isr = min_isr_of(work, topics)
-    rows = [_partition_row(topic, partition, min_isr.get(topic.name)) for topic in topics for partition in topic.partitions]
+    health, errors = health_of(work, work.values.topics or None, whole=True)
+    by_name = health.image.topics.by_name
+    names = sorted(set(work.values.topics) or by_name)
+    rows = []
+    for topic in (by_name[name] for name in names if name in by_name):
+        found = sorted(topic.partitions.items())
+        rows += [_partition_row(health, topic, id, one) for id, one in found if _shown_by(health, topic, one, filters)]
     if work.values.unhealthy:
         rows = [row for row in rows if row["problems"]]
     if rows or not errors:
-        work.rows(rows, PARTITION_COLUMNS, none="no partition is unhealthy")
+        work.rows(rows, PARTITION_COLUMNS, none="no partition is unhealthy" if work.values.unhealthy else "no such partition")
     for error in errors:
         work.failed(error, type="topic", topic=error.thing)
 
 
-def _partition_row(topic: Topic, partition: Partition, min_isr: int | None) -> dict[str, object]:
-    from metashell.cli.cluster_view import problems_of
+_PROBLEMS = ("leaderless", "offline", "under_min_isr", "under_replicated")
+
+
+def _partition_row(health: Health, topic: TopicImage, id: int, partition: PartitionRegistration) -> dict[str, object]:
+    from metashell.checks import BITS
     from metashell.values import uuid_text
 
+    judge = health.judge_of(topic)
+    bits = judge(partition)
     return {
         "type": "partition",
         "topic": topic.name,
         "topic_id": uuid_text(topic.id),
-        "partition": partition.id,
-        "leader": partition.leader if partition.has_leader else None,
+        "partition": id,
+        "leader": partition.leader if partition.leader >= 0 else None,
         "leader_epoch": partition.leader_epoch,
         "replicas": list(partition.replicas),
         "isr": list(partition.isr),
-        "elr": None if partition.elr is None else list(partition.elr),
-        "last_known_elr": None if partition.last_known_elr is None else list(partition.last_known_elr),
-        "offline_replicas": list(partition.offline),
-        "min_isr": min_isr,
-        "problems": problems_of(partition, min_isr),
+        "elr": list(partition.elr),
+        "last_known_elr": list(partition.last_known_elr),
+        "offline_replicas": [replica for replica in partition.replicas if replica not in judge.active],
+        "min_isr": health.min_isr_of(topic.name),
+        "problems": [name for name in _PROBLEMS if bits & BITS[name]],
     }
 
 

@@ -4,8 +4,8 @@ A command is a function of one `Work`. It takes its values from `work.values` an
 `work.rows`, `work.one` and `work.tell`, each refusal to `work.failed`, so that forms and statuses are the same everywhere:
 
 - Several things in one command: each is told, the others are done although one fails, and then the status is 1.
-- In text, what was done is a line on stdout, what failed one on stderr with Kafka's code and words, and what the rulebook finds about it.
-  In the other forms both are objects on stdout too: a failed one has `result: failed`, `error`, `message`, `advice` and `findings`.
+- In text, what was done is a line on stdout, what failed one on stderr, with what the rulebook finds about it. In the other forms both are
+  objects on stdout too: a failed one has `result: failed`, `error`, `message`, `advice` and `findings`.
 - What could not be seen (`work.miss`) is told, the status is 1, counts are at least what was seen, and JSON says `complete: false`.
 - What can lose data or availability goes through `work.confirm` first, which nothing passes that was not seen.
 - A command that ends early (an error, Ctrl-C) prints what it had gathered.
@@ -13,13 +13,13 @@ A command is a function of one `Work`. It takes its values from `work.values` an
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from contextlib import contextmanager
 from errno import EBADF
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, drop_output, parsed, run_sub_command
+from metashell.cli.named_cluster import cluster_of, open_admin
 from metashell.cli.questions import agreed, can_ask
 from metashell.progress import CLEAR_LINE
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.admin.admin import Admin
-    from metashell.cli.advice import Advice
+    from metashell.cli.advice import Advice, Adviser
     from metashell.client.errors import ConnectError
     from metashell.errors import MetashellError
     from metashell.image import MetadataImage
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from metashell.net.addresses import Address
     from metashell.options import CommandSpec
 
-LEADERLESS_MS = 4000
-"""For so long a leader is looked for."""
 POLL_S = 0.1
 POLL_MAX_S = 1.0
 _CLEAR_SCREEN = "\x1b[H\x1b[J"
@@ -96,6 +94,7 @@ class Work:
         self.display = standard_output(note=self.note)
         self._opened: Admin | None = None
         self._followed: LiveSource | None = None
+        self._adviser: Adviser | None = None
         self._status = STATUS_OK
         self._objects: list[Mapping[str, object]] = []
         self._columns: Sequence[str] = ()
@@ -136,7 +135,7 @@ class Work:
         from metashell.errors import MetashellError
 
         if self.asks_controllers:
-            answers = ask_quorum(cluster_of(self.values))
+            answers = ask_quorum(cluster_of(self.values), looks_twice=False)
             if answers.leader_id is None and (text := troubles_of(answers)):
                 return MetashellError(text)
         return error
@@ -263,7 +262,7 @@ class Work:
     def failed(self, error: MetashellError, **fields: object) -> None:
         """One thing that was refused or could not be done: a line on stderr, and the status is 1."""
         from metashell.admin.errors import AdminError
-        from metashell.cli.advice import advice_on, lines_of, with_remark
+        from metashell.cli.advice import Adviser, lines_of, with_remark
 
         self._status = STATUS_FAILED
         self._end_progress()
@@ -272,13 +271,14 @@ class Work:
         if isinstance(error, AdminError):
             error.right = error.right or (self._opened.right_refused if self._opened is not None else "")
             error.was_asked_again = self._opened is not None and self._opened.again > 0
-            advice = advice_on(error, self.image if self._followed or (self._opened and self.asks_controllers) else None)
+            self._adviser = self._adviser or Adviser(self.image, lambda: cluster_of(self.values))
+            advice = self._adviser.advice_on(error, has_image=bool(self._followed or (self._opened and self.asks_controllers)))
             reason = {"error": error.name, "message": error.words, "advice": error.remark}
-        for text in (with_remark(error), *lines_of(advice)):
-            self.note(text)
+        self.note(with_remark(error))
+        for text in lines_of(advice):
+            self.note_once(text)
         if self.form != "text" and fields:
-            found = {"findings": [one._asdict() for one in advice]} if advice else {}
-            self._gather([{**fields, "result": "failed", **reason, **found}])
+            self._gather([{**fields, "result": "failed", **reason, "findings": [one._asdict() for one in advice]}])
 
     def note(self, text: str) -> None:
         """A remark beside the answer, on stderr."""
@@ -449,50 +449,3 @@ class Work:
 def _for_people(value: object) -> object:
     """A list as one word, as Kafka's tools have it: `1,2,3`."""
     return (",".join(map(str, value)) or None) if isinstance(value, list) else value
-
-
-# ---- which cluster
-
-
-def cluster_of(values: SimpleNamespace) -> SimpleNamespace:
-    """The values with what the environment says where the command line does not. Errors: UsageError for no cluster, or two."""
-    from types import SimpleNamespace
-
-    from metashell.errors import UsageError
-    from metashell.options.administering import CONFIG_VARIABLE, CONTROLLER_VARIABLE, SERVER_VARIABLE
-
-    named = SimpleNamespace(**vars(values))
-    if not named.bootstrap_server and not named.bootstrap_controller:
-        named.bootstrap_server = os.environ.get(SERVER_VARIABLE)
-        named.bootstrap_controller = os.environ.get(CONTROLLER_VARIABLE)
-        if named.bootstrap_server and named.bootstrap_controller:
-            raise UsageError(f"{SERVER_VARIABLE} and {CONTROLLER_VARIABLE} are both set: say which by -b or -C", SERVER_VARIABLE)
-    if not named.bootstrap_server and not named.bootstrap_controller:
-        raise UsageError(f"which cluster? Name brokers (-b HOST:PORT) or controllers (-C HOST:PORT), or set {SERVER_VARIABLE}", "-b")
-    if named.command_config is None:
-        named.command_config = os.environ.get(CONFIG_VARIABLE)
-    # The empty name is how a caller says that there is none, whatever the environment says.
-    named.command_config = named.command_config or None
-    return named
-
-
-def open_admin(values: SimpleNamespace) -> Admin:
-    """A connection to the cluster that the values name; nothing is connected yet. Errors: UsageError."""
-    from metashell.admin.admin import Admin, Kind
-    from metashell.cli.attaching import addresses_of, client_config_of
-    from metashell.net.addresses import AddressMap
-
-    named = cluster_of(values)
-    kind = Kind.CONTROLLERS if named.bootstrap_controller else Kind.BROKERS
-    options = client_config_of(named.command_config).options()
-    # The time that a person waits for an answer is the command line's; nobody waits as long for who does not come.
-    del options["deadline_ms"]
-    options["connect_timeout_ms"] = min(options.get("connect_timeout_ms", LEADERLESS_MS), LEADERLESS_MS)
-    return Admin(
-        kind,
-        addresses_of(named.bootstrap_controller or named.bootstrap_server),
-        timeout_ms=named.timeout * 1000,
-        leaderless_ms=LEADERLESS_MS,
-        address_map=AddressMap.parse(",".join(named.address_map)),
-        **options,
-    )

@@ -8,29 +8,27 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from metashell.checks.facts import QUORUM
+from metashell.checks.model import BAD
 from metashell.codec import error_codes as codes
 from metashell.errors import MetashellError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from types import SimpleNamespace
 
     from metashell.admin.errors import AdminError
-    from metashell.checks import Facts
-    from metashell.checks.model import Found
+    from metashell.checks import Facts, Verdict
+    from metashell.checks.model import Check, Found
     from metashell.image import MetadataImage
 
-FEATURE: Final = "feature"
-BROKER: Final = "broker"
-PARTITION: Final = "partition"
-_ABOUT: Final = {
-    codes.INVALID_UPDATE_VERSION: FEATURE,
-    codes.FEATURE_UPDATE_FAILED: FEATURE,
-    codes.INVALID_REPLICATION_FACTOR: BROKER,
-    codes.INVALID_REPLICA_ASSIGNMENT: BROKER,
-    codes.PREFERRED_LEADER_NOT_AVAILABLE: PARTITION,
-    codes.ELIGIBLE_LEADERS_NOT_AVAILABLE: PARTITION,
-}
+_FEATURE: Final = frozenset({codes.INVALID_UPDATE_VERSION, codes.FEATURE_UPDATE_FAILED})
+_BROKERS: Final = frozenset({codes.INVALID_REPLICATION_FACTOR})
+_PARTITION: Final = frozenset({codes.PREFERRED_LEADER_NOT_AVAILABLE, codes.ELIGIBLE_LEADERS_NOT_AVAILABLE})
+_QUORUM: Final = frozenset({codes.NOT_CONTROLLER, codes.NOT_LEADER_OR_FOLLOWER, codes.REQUEST_TIMED_OUT})
 """What a refusal is about. All other codes are about what was typed, or say themselves what they mean."""
+_ON_FEATURES: Final = frozenset({"stale_controller", "holds_upgrade", "unsupported_feature"})
+"""The checks of what the registered nodes support."""
 SHOWN: Final = 5
 _SEARCHED: Final = 100_000
 """Things of one finding that are compared with what was refused."""
@@ -44,39 +42,61 @@ class Advice(NamedTuple):
     steps: tuple[str, ...]
 
 
-def advice_on(error: AdminError, image: Callable[[], MetadataImage] | None) -> list[Advice]:
-    """What the checks find about what was refused, the worst first; nothing where the metadata cannot be had (`image` gives it)."""
-    from metashell.checks import Facts, Health, judge
+class Adviser:
+    """Asks the rulebook about refusals; the facts are gathered once. `image` gives the metadata, `named` the cluster's addresses."""
 
-    if image is None or error.code not in _ABOUT:
-        return []
-    try:
-        facts = Facts(health=Health(image()))
-    except MetashellError:
-        return []
-    subject = _subject(error, facts)
+    def __init__(self, image: Callable[[], MetadataImage], named: Callable[[], SimpleNamespace]) -> None:
+        self._image = image
+        self._named = named
+        self._judged: dict[bool, tuple[Facts, Verdict]] = {}
+
+    def advice_on(self, error: AdminError, *, has_image: bool) -> list[Advice]:
+        """What the checks find about what was refused; nothing where the facts cannot be had. `has_image`: the metadata can be read."""
+        from metashell.checks import judge
+
+        of_quorum = error.code in _QUORUM
+        if not of_quorum and not (has_image and error.code in _FEATURE | _BROKERS | _PARTITION):
+            return []
+        if of_quorum not in self._judged:
+            try:
+                facts = self._gather(of_quorum=of_quorum)
+            except MetashellError:
+                return []
+            self._judged[of_quorum] = facts, judge(facts)
+        return advice_on(error, *self._judged[of_quorum])
+
+    def _gather(self, *, of_quorum: bool) -> Facts:
+        from metashell.checks import Facts, Health
+        from metashell.cli.live_facts import ask_quorum
+
+        quorum = ask_quorum(self._named())
+        return Facts(quorum=quorum) if of_quorum else Facts(health=Health(self._image()), quorum=quorum)
+
+
+def advice_on(error: AdminError, facts: Facts, verdict: Verdict) -> list[Advice]:
+    """What a verdict on the facts says about what was refused, the worst first."""
     found = []
-    for finding in judge(facts).findings if subject else ():
-        for one in islice(_matching(islice(finding, _SEARCHED), subject), SHOWN):
+    for finding in verdict.findings:
+        about = (one for one in islice(finding, _SEARCHED) if _is_about(error, facts, finding.check, one))
+        for one in islice(about, SHOWN):
             words = f"{one.name}: {one.cause}" if one.cause else f"{one.name} ({finding.check.words})"
             found.append(Advice(finding.check.id, words, one.steps or tuple(filter(None, [finding.check.step]))))
     return found
 
 
-def _matching(found: Iterable[Found], subject: tuple[object, ...]) -> Iterator[Found]:
-    return (one for one in found if one.key[: len(subject)] == subject)
-
-
-def _subject(error: AdminError, facts: Facts) -> tuple[object, ...]:
-    """The beginning of the keys of findings that are about what was refused; empty where nothing can be."""
-    kind = _ABOUT.get(error.code, "")
-    if kind == FEATURE:
-        return (FEATURE, error.thing) if error.thing else (FEATURE,)
-    if kind == PARTITION:
-        name, colon, number = error.thing.rpartition(":")
-        topic = facts.image.topics.by_name.get(name)
-        return (PARTITION, topic.id, int(number)) if topic is not None and colon and number.isdigit() else ()
-    return (kind,) if kind else ()
+def _is_about(error: AdminError, facts: Facts, check: Check, one: Found) -> bool:
+    if error.code in _QUORUM:
+        return check.severity == BAD and check.needs == (QUORUM,)
+    if error.code in _FEATURE:
+        return check.id in _ON_FEATURES and error.thing in f"{one.name} {one.cause}"
+    if error.code in _BROKERS:
+        # Where the factor is above what is registered, it is the factor that is wrong.
+        return check.id in ("fenced", "shutting_down") and "fenced" in error.words
+    if error.code not in _PARTITION:
+        return False
+    name, _, number = error.thing.rpartition(":")
+    topic = facts.image.topics.by_name.get(name) if facts.health is not None else None
+    return topic is not None and one.key == ("partition", topic.id, int(number))
 
 
 def lines_of(advice: Iterable[Advice]) -> Iterator[str]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from metashell.admin.admin import Admin
     from metashell.admin.brokers import LogDirectory
+    from metashell.admin.errors import AdminError
     from metashell.admin.nodes import Node
     from metashell.admin.reassign import Moving, Place
     from metashell.admin.topics import Partition, Topic
@@ -45,17 +46,21 @@ TOLD: Final = frozenset(
 FENCED_TOO: Final = frozenset({"fenced", "vanished", "unregistered_replica"})
 """The same of brokers that name fenced ones too, as they do from Kafka 4.0 on."""
 _CHUNK: Final = 1000
-_QUICK_S: Final = 3
+QUICK_S: Final = 3
 """For what a broker has to ask a controller: one that has lost them waits for longer than anybody does here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokersView:
-    """What brokers tell of topics and of one another. `told` are the checks that it is enough for, `holes` what was refused."""
+    """What brokers tell of topics and of one another. `told` are the checks that it is enough for, `holes` what was refused.
+
+    `errors` are those of topics.
+    """
 
     health: Health
     nodes: tuple[Node, ...]
     told: frozenset[str]
+    errors: list[AdminError]
     holes: tuple[str, ...] = ()
 
 
@@ -64,13 +69,11 @@ def of_brokers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
     from types import SimpleNamespace
 
     from metashell.checks import Facts
-    from metashell.cli.administering import open_admin
-    from metashell.cli.live_facts import ask_quorum
+    from metashell.cli.named_cluster import open_admin
 
-    quick_s = min(named.timeout or _QUICK_S, _QUICK_S)
-    with open_admin(named) as admin, open_admin(SimpleNamespace(**{**vars(named), "timeout": quick_s})) as quick:
+    with open_admin(named) as admin, open_admin(SimpleNamespace(**{**vars(named), "timeout": _quick_s(named)})) as quick:
         admin.nodes()
-        quorum = ask_quorum(named, lag_after_ms)
+        quorum = ask_through_brokers(named, lag_after_ms)
         view = view_of(admin, quick, quorum)
         answers = answers_of(quick, view.nodes)
         cluster_id = admin.cluster_id
@@ -79,39 +82,43 @@ def of_brokers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
         quorum=quorum,
         brokers=answers,
         told=view.told,
-        holes=(*((quorum.trouble,) if quorum.trouble else ()), *view.holes),
+        holes=(*((quorum.trouble,) if quorum.trouble else ()), *map(str, view.errors), *view.holes),
         now_ms=-1 if quorum.now_ms is None else quorum.now_ms,
         label=named.bootstrap_server,
         cluster_id=cluster_id,
     )
 
 
-def view_of(admin: Admin, quick: Admin, quorum: QuorumAnswers | None = None, *, whole: bool = False) -> BrokersView:
-    """Topics and brokers. `quick` asks what brokers hand on to a controller; `whole`: also min.insync.replicas of topics that are sound.
+def view_of(
+    admin: Admin, quick: Admin, quorum: QuorumAnswers | None = None, *, names: Iterable[str] | None = None, whole: bool = False
+) -> BrokersView:
+    """All topics, or those that are named, and the brokers.
 
+    `quick` asks what brokers hand on to a controller; `whole`: also min.insync.replicas of topics that are sound.
     Errors: MetashellError where no broker answers.
     """
     from metashell.admin.cluster import describe_cluster
     from metashell.admin.reassign import list_reassignments
     from metashell.admin.session import FENCED_FROM
     from metashell.admin.topics import describe_topics, list_topics
+    from metashell.admin.view import unseen_topics
     from metashell.checks import Health
     from metashell.codec.api_keys import DESCRIBE_CLUSTER
 
     names_fenced = admin.ranges().get(DESCRIBE_CLUSTER, (0, 0))[1] >= FENCED_FROM
     nodes = describe_cluster(admin, fenced=names_fenced).nodes
-    topics, errors = list_topics(admin)
-    holes = [str(error) for error in errors]
+    topics, errors = list_topics(admin) if names is None else describe_topics(admin, sorted(set(names)))
+    holes = unseen_topics(admin, {topic.name for topic in topics}) if names is None else []
     moves: Mapping[Place, Moving] = {}
-    if quorum is not None and quorum.trouble:
-        holes.append("reassignments: no controller answers")
+    if quorum is not None and quorum.leader_id is None:
+        holes.append("reassignments: brokers ask a controller for them, and none answers")
     else:
         try:
             moves = list_reassignments(quick)
         except MetashellError as error:
             holes.append(f"reassignments: {error}")
     behind = [topic for topic in topics if any(len(one.isr) < len(one.replicas) or not one.has_leader for one in topic.partitions)]
-    if behind:
+    if behind and names is None:
         # Only this question has the ELR, and it costs more than the other one.
         better = {topic.name: topic for topic in describe_topics(admin, [topic.name for topic in behind])[0]}
         topics = [better.get(topic.name, topic) for topic in topics]
@@ -120,7 +127,9 @@ def view_of(admin: Admin, quick: Admin, quorum: QuorumAnswers | None = None, *, 
     image = _image(admin, nodes, topics, moves, min_isr, names_fenced=names_fenced)
     voters = [] if quorum is None else [voter.id for voter in quorum.voters]
     told = TOLD | FENCED_TOO if names_fenced else TOLD
-    return BrokersView(health=Health(image, voter_ids=lambda: voters), nodes=nodes, told=told, holes=tuple(dict.fromkeys(holes)))
+    return BrokersView(
+        health=Health(image, voter_ids=lambda: voters), nodes=nodes, told=told, errors=errors, holes=tuple(dict.fromkeys(holes))
+    )
 
 
 def min_isr_of(admin: Admin, topics: Sequence[str]) -> tuple[dict[str, int], list[str]]:
@@ -139,6 +148,34 @@ def min_isr_of(admin: Admin, topics: Sequence[str]) -> tuple[dict[str, int], lis
             else:
                 found.update((resource.name, int(one.value)) for one in settings if one.name == MIN_ISR and one.value is not None)
     return found, list(refused)
+
+
+def ask_through_brokers(named: SimpleNamespace, lag_after_ms: int) -> QuorumAnswers:
+    """The quorum as brokers are told of it; why they are not, where they are not."""
+    from dataclasses import replace
+    from types import SimpleNamespace
+
+    from metashell.admin.errors import AdminError
+    from metashell.admin.quorum import describe_quorum_answer
+    from metashell.checks.facts import Probe, QuorumAnswers
+    from metashell.cli.named_cluster import open_admin
+    from metashell.client.errors import ConnectError
+    from metashell.live.probes import described
+
+    timed = SimpleNamespace(**{**vars(named), "timeout": _quick_s(named)})
+    try:
+        with open_admin(timed) as admin:
+            return replace(QuorumAnswers(**described(describe_quorum_answer(admin))), lag_after_ms=lag_after_ms)
+    except AdminError as error:
+        return QuorumAnswers(trouble=f"the quorum: {error}", lag_after_ms=lag_after_ms)
+    except ConnectError as error:
+        # A broker that has lost the controllers waits for them; that it answers itself is found out by what else it is asked.
+        probes = tuple(Probe(str(address), "no_controller", f"broker: {reason}", source="typed") for address, reason in error.attempts)
+        return QuorumAnswers(probes=probes, lag_after_ms=lag_after_ms)
+
+
+def _quick_s(named: SimpleNamespace) -> int:
+    return min(named.timeout or QUICK_S, QUICK_S)
 
 
 # ---- an image of what they tell

@@ -8,25 +8,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from metashell.admin.brokers import Broker
-from metashell.admin.configs import Resource, describe_configs
 from metashell.admin.errors import AdminError
 from metashell.admin.topics import Partition, Topic, describe_topics, list_topics
 from metashell.admin.view import unseen_topics
-from metashell.codec.config_types import TOPIC_RESOURCE
 from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
-from metashell.errors import MetashellError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from metashell.admin.nodes import Node
+    from metashell.checks import Health
     from metashell.cli.administering import Work
     from metashell.image import MetadataImage, PartitionRegistration, TopicImage
 
 INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 """Source: org.apache.kafka.common.internals.Topic."""
-MIN_ISR: Final = "min.insync.replicas"
-_CHUNK: Final = 1000
 
 
 def all_topics(work: Work) -> list[Topic]:
@@ -92,34 +88,28 @@ def _nodes(work: Work) -> Iterable[Node]:
     return describe_cluster(work.admin, fenced=is_whole).nodes
 
 
-def min_isr_of(work: Work, topics: Sequence[Topic]) -> dict[str, int]:
-    """The smallest ISR with which each topic takes records of acks=all, where the cluster tells it."""
-    found: dict[str, int] = {}
-    resources = [Resource(TOPIC_RESOURCE, topic.name) for topic in topics]
-    for start in range(0, len(resources), _CHUNK):
-        for resource, settings in describe_configs(work.admin, resources[start : start + _CHUNK], (MIN_ISR,)).items():
-            if isinstance(settings, MetashellError):
-                work.miss(f"{MIN_ISR} of {resource.name}: {settings}")
-                continue
-            found.update((resource.name, int(one.value)) for one in settings if one.name == MIN_ISR and one.value is not None)
-    return found
+def health_of(work: Work, names: Iterable[str] | None = None, *, whole: bool = False) -> tuple[Health, list[AdminError]]:
+    """What is wrong with partitions, from whoever was asked, and why topics that were named are not among them.
 
+    `whole`: min.insync.replicas also where it makes no difference to health. What brokers may not tell is said, and the status is 1.
+    Errors: MetashellError.
+    """
+    from types import SimpleNamespace
 
-def is_under_min_isr(partition: Partition, min_isr: int | None) -> bool:
-    """Whether producers with acks=all are refused. More in-sync replicas than there are replicas are never asked for."""
-    return min_isr is not None and len(partition.isr) < min(min_isr, len(partition.replicas))
+    from metashell.checks import Health
+    from metashell.cli.broker_facts import QUICK_S, view_of
+    from metashell.cli.live_facts import static_min_isr
+    from metashell.cli.named_cluster import cluster_of, open_admin
 
-
-def problems_of(partition: Partition, min_isr: int | None = None) -> list[str]:
-    """What is not as it should be, the worst first."""
-    found = []
-    if not partition.has_leader:
-        found.append("offline")
-    if is_under_min_isr(partition, min_isr):
-        found.append("under min ISR")
-    if partition.is_under_replicated:
-        found.append("under-replicated")
-    return found
+    if work.asks_controllers:
+        image = work.image()
+        missing = sorted(set(names or ()) - image.topics.by_name.keys())
+        health = Health(image, static_min_isr=static_min_isr(work.admin))
+        return health, [AdminError(UNKNOWN_TOPIC_OR_PARTITION, None, name) for name in missing]
+    with open_admin(SimpleNamespace(**{**vars(cluster_of(work.values)), "timeout": QUICK_S})) as quick:
+        view = view_of(work.admin, quick, names=names, whole=whole)
+    work.miss(*view.holes)
+    return view.health, view.errors
 
 
 def _up(image: MetadataImage) -> frozenset[int]:

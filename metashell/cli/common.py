@@ -194,7 +194,7 @@ def parsed(spec: CommandSpec, words: Sequence[str]) -> SimpleNamespace | None:
     if any(word[:1] == "@" for word in words):
         from metashell.cli.sources import named_paths
 
-        named_paths(spec, values)
+        named_paths(spec, values, chosen_settings)
     if getattr(values, "version", False):
         print_version(spec.name)
         return None

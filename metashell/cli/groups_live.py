@@ -96,7 +96,7 @@ def share_commits_nothing(group_id: str) -> MetashellError:
 def _find_brokers(work: Work) -> None:
     """Ask brokers where controllers were named: those that the newest metadata has. Errors: MetashellError."""
     if work.asks_controllers:
-        from metashell.cli.administering import cluster_of
+        from metashell.cli.named_cluster import cluster_of
 
         addresses = brokers_of(work.image(), cluster_of(work.values).command_config, work.place)
         work.values.bootstrap_server, work.values.bootstrap_controller = addresses, None

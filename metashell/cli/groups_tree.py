@@ -120,8 +120,8 @@ class LiveGroups:
         if self._opened is None:
             from types import SimpleNamespace
 
-            from metashell.cli.administering import open_admin
             from metashell.cli.groups_live import brokers_of
+            from metashell.cli.named_cluster import open_admin
             from metashell.options.administering import TIMEOUT_S
 
             values = SimpleNamespace(**vars(self._values))

@@ -50,7 +50,34 @@ def gather_facts(values: SimpleNamespace) -> Facts:
     for path in values.sources:
         if not os.path.isdir(path):
             facts = _with_image(facts, _image_of_file(path, values.max_decompressed))
-    return replace(facts, label=", ".join(values.sources))
+    facts = replace(facts, label=", ".join(values.sources))
+    if values.bootstrap_controller or values.bootstrap_server:
+        facts = _with_live(facts, values)
+    return facts
+
+
+def _with_live(facts: Facts, values: SimpleNamespace) -> Facts:
+    """The facts of disks joined with what a live cluster answers now: its image is the newest."""
+    from dataclasses import replace
+
+    from metashell.cli.live_facts import LAG_MS, gather_live
+
+    live = gather_live(values, LAG_MS if values.lag_after is None else values.lag_after)
+    # What brokers tell is a part of what is in the log.
+    is_newest = live.health is not None and (live.told is None or facts.health is None)
+    return replace(
+        facts,
+        health=live.health if is_newest else facts.health,
+        told=live.told if is_newest else None,
+        events=live.events or facts.events,
+        quorum=live.quorum,
+        brokers=live.brokers,
+        holes=(*facts.holes, *live.holes),
+        not_followed=live.not_followed,
+        now_ms=max(facts.now_ms, live.now_ms),
+        cluster_id=live.cluster_id,
+        label=", ".join(filter(None, (facts.label, live.label))),
+    )
 
 
 def _image_of_file(path: str, max_decompressed: int) -> MetadataImage:
@@ -89,6 +116,8 @@ def _context(values: SimpleNamespace, facts: Facts) -> Context:
     )
     context.command = "health"
     context.gathered = lambda: facts
+    if facts.health is not None:
+        context.use_health(facts.health)
     if facts.health is not None and os.path.exists(source):
         context.past = past_of_path(source, values.max_decompressed)
     return context

@@ -188,6 +188,7 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
         context = _context(loaded, values, groups)
         context.feed = source
         context.ask_quorum = partial(_ask_quorum, values)
+        context.static_min_isr = partial(_static_min_isr, values)
         context.past = past
         context.other_past = other_past(values)
         if values.at is not None:
@@ -212,13 +213,25 @@ def _ask_quorum(values: SimpleNamespace, lag_after_ms: int) -> QuorumAnswers:
     return ask_quorum(_named(values), lag_after_ms)
 
 
+def _static_min_isr(values: SimpleNamespace) -> int:
+    from metashell.cli.live_facts import static_min_isr
+    from metashell.cli.named_cluster import open_admin
+
+    if not values.bootstrap_controller:
+        return 1
+    with open_admin(_named(values)) as admin:
+        return static_min_isr(admin)
+
+
 def _named(values: SimpleNamespace) -> SimpleNamespace:
     """The quorum of the command line: what the environment says is for others."""
     from types import SimpleNamespace
 
+    from metashell.cli.named_cluster import cluster_of
     from metashell.options.administering import TIMEOUT_S
 
-    return SimpleNamespace(**{**vars(values), "command_config": values.command_config or "", "timeout": values.timeout or TIMEOUT_S})
+    given = {**vars(values), "command_config": values.command_config or "", "timeout": values.timeout or TIMEOUT_S}
+    return cluster_of(SimpleNamespace(**given))
 
 
 def _health_without_leader(values: SimpleNamespace, error: LeaderlessError) -> int:

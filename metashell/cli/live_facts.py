@@ -9,6 +9,7 @@ from metashell.errors import MetashellError
 if TYPE_CHECKING:
     from types import SimpleNamespace
 
+    from metashell.admin.admin import Admin
     from metashell.checks import Facts, Verdict
     from metashell.checks.facts import QuorumAnswers
     from metashell.live.attach import LiveSource
@@ -20,8 +21,6 @@ LEADER_S: Final = 2.0
 """So long an attempt to attach waits for a leader before each controller is asked for itself."""
 _ELECTION_S: Final = 1.2
 """Between two looks at a quorum that may just elect a leader, or of which a voter has just gone."""
-_BROKERS_S: Final = 4
-"""For a broker's word on the quorum: one that has lost the controllers waits for them for longer than anybody does here."""
 
 
 def named_target(named: SimpleNamespace) -> Target:
@@ -31,14 +30,20 @@ def named_target(named: SimpleNamespace) -> Target:
     from metashell.cli.attaching import target_of
     from metashell.codec.compression import MAX_DECOMPRESSED
 
-    return target_of(SimpleNamespace(**{"max_decompressed": MAX_DECOMPRESSED, **vars(named)}))
+    given = {"max_decompressed": MAX_DECOMPRESSED, **vars(named)}
+    return target_of(SimpleNamespace(**given | ({"bootstrap_server": None} if named.bootstrap_controller else {})))
 
 
-def ask_quorum(named: SimpleNamespace, lag_after_ms: int = LAG_MS) -> QuorumAnswers:
-    """What the quorum says: controllers each for itself, brokers what they are told. Within 5 s. Errors: UsageError."""
+def ask_quorum(named: SimpleNamespace, lag_after_ms: int = LAG_MS, *, looks_twice: bool = True) -> QuorumAnswers:
+    """What the quorum says: controllers each for itself, brokers what they are told. Within 5 s. Errors: UsageError.
+
+    Where something is amiss it looks twice, unless the caller has waited already.
+    """
     if named.bootstrap_controller:
-        return _ask_controllers(named_target(named), lag_after_ms)
-    return _ask_through_brokers(named, lag_after_ms)
+        return _ask_controllers(named_target(named), lag_after_ms, looks_twice=looks_twice)
+    from metashell.cli.broker_facts import ask_through_brokers
+
+    return ask_through_brokers(named, lag_after_ms)
 
 
 def _ask_controllers(target: Target, lag_after_ms: int, *, looks_twice: bool = True) -> QuorumAnswers:
@@ -53,23 +58,6 @@ def _ask_controllers(target: Target, lag_after_ms: int, *, looks_twice: bool = T
         time.sleep(_ELECTION_S)
         answers = probe(target)
     return replace(answers, lag_after_ms=lag_after_ms)
-
-
-def _ask_through_brokers(named: SimpleNamespace, lag_after_ms: int) -> QuorumAnswers:
-    from dataclasses import replace
-    from types import SimpleNamespace
-
-    from metashell.admin.quorum import describe_quorum_answer
-    from metashell.checks.facts import QuorumAnswers
-    from metashell.cli.administering import open_admin
-    from metashell.live.probes import described
-
-    timed = SimpleNamespace(**{**vars(named), "timeout": min(named.timeout or _BROKERS_S, _BROKERS_S)})
-    try:
-        with open_admin(timed) as admin:
-            return replace(QuorumAnswers(**described(describe_quorum_answer(admin))), lag_after_ms=lag_after_ms)
-    except MetashellError as error:
-        return QuorumAnswers(trouble=f"the brokers do not tell of the quorum: {error}", lag_after_ms=lag_after_ms)
 
 
 class LeaderlessError(MetashellError):
@@ -105,13 +93,31 @@ def attached(target: Target) -> LiveSource:
     return attach(target)
 
 
-def gather_live(named: SimpleNamespace, lag_after_ms: int = LAG_MS) -> Facts:
-    """All that controllers (-C) or brokers (-b) tell: the quorum, the image, what brokers say of their disks. Errors: UsageError."""
-    if named.bootstrap_controller:
-        return _of_controllers(named, lag_after_ms)
-    from metashell.cli.broker_facts import of_brokers
+def gather_live(values: SimpleNamespace, lag_after_ms: int = LAG_MS) -> Facts:
+    """All that controllers (-C) and brokers (-b) tell: the quorum, the image, what brokers say of their disks.
 
-    return of_brokers(named, lag_after_ms)
+    Errors: UsageError; MetashellError where brokers were named and none answers.
+    """
+    from dataclasses import replace
+    from types import SimpleNamespace
+
+    from metashell.cli.broker_facts import of_brokers
+    from metashell.cli.named_cluster import cluster_of
+    from metashell.options.administering import TIMEOUT_S
+
+    named = cluster_of(values)
+    named.timeout = named.timeout or TIMEOUT_S
+    told = of_brokers(SimpleNamespace(**{**vars(named), "bootstrap_controller": None}), lag_after_ms) if named.bootstrap_server else None
+    if not named.bootstrap_controller:
+        assert told is not None
+        return told
+    facts = _of_controllers(named, lag_after_ms)
+    if told is None:
+        return facts
+    if facts.health is None:
+        # Who leads nothing still answers what brokers know.
+        facts = replace(facts, health=told.health, told=told.told)
+    return replace(facts, brokers=told.brokers, holes=tuple(dict.fromkeys((*facts.holes, *told.holes))))
 
 
 def _of_controllers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
@@ -129,14 +135,31 @@ def _of_controllers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
         return facts
     from dataclasses import replace
 
+    from metashell.cli.named_cluster import open_admin
     from metashell.live.attach import attach
 
     try:
-        with attach(target) as source:
+        with attach(target) as source, open_admin(named) as admin:
             image = source.view().image
+            usual = static_min_isr(admin)
     except MetashellError as error:
         return replace(facts, holes=(f"the metadata log: {error}",))
-    return replace(facts, health=Health(image, voter_ids=lambda: [voter.id for voter in quorum.voters]))
+    return replace(facts, health=Health(image, static_min_isr=usual, voter_ids=lambda: [voter.id for voter in quorum.voters]))
+
+
+def static_min_isr(admin: Admin) -> int:
+    """min.insync.replicas as the active controller has it, which stands for the brokers' server.properties; 1 where it does not say."""
+    from metashell.admin.configs import Resource, describe_configs
+    from metashell.checks.min_isr import MIN_ISR
+    from metashell.codec.config_types import BROKER_RESOURCE
+
+    try:
+        id = admin.active_id()
+        found = {} if id is None else describe_configs(admin, [Resource(BROKER_RESOURCE, str(id))], (MIN_ISR,))
+    except MetashellError:
+        return 1
+    settings = [one for told in found.values() if not isinstance(told, MetashellError) for one in told]
+    return max((int(one.value) for one in settings if one.name == MIN_ISR and one.value), default=1)
 
 
 def judge_quorum(answers: QuorumAnswers) -> Verdict:
@@ -157,7 +180,8 @@ def lines_of(verdict: Verdict) -> list[str]:
     from metashell.shell.verdict_text import in_order
 
     found = []
-    for finding, _ in in_order(verdict):
+    # What it comes to is said before the cause: a line may be cut off.
+    for finding, _ in sorted(in_order(verdict), key=lambda told: not told[1]):
         if finding in verdict.bad:
             things = "; ".join(f"{one.name} ({one.cause})" if one.cause else one.name for one in finding.first(5))
             found.append(f"{finding.check.words}: {things}")

@@ -60,6 +60,9 @@ def _asked(question: str) -> str:
     import warnings
     from getpass import GetPassWarning, getpass
 
+    from metashell.progress import end
+
+    end()
     with warnings.catch_warnings():
         # A terminal that cannot hide what is typed.
         warnings.simplefilter("error", GetPassWarning)

@@ -14,9 +14,11 @@ def can_ask() -> bool:
 
 
 def agreed(question: str, place: str) -> bool:
-    """Whether a person says yes to a change of the cluster at this place."""
+    """Whether a person says yes to a change of the cluster at this place. No line of progress is drawn over the question."""
     from metashell.escape import terminal_line
+    from metashell.progress import end
 
+    end()
     try:
         sys.stderr.write(terminal_line(f"{question} (cluster at {place}) [y/N] "))
         sys.stderr.flush()

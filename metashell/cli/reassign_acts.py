@@ -1,4 +1,4 @@
-"""metashell reassign apply, status and cancel: a plan is carried out, looked at, and stopped.
+"""metashell reassign apply and status: a plan is carried out, and looked at.
 
 What is to be done is read from the cluster each time, never from notes of ours: so `apply` again goes on where another stopped.
 """
@@ -13,7 +13,7 @@ from metashell.cli.reassign_view import look
 from metashell.errors import MetashellError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from metashell.admin.reassign import Place
     from metashell.admin.throttle import Throttle
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 SHOWN: Final = 20
 GRACE_S: Final = 5.0
 """So long a move may be asked for and not be seen yet: what is read follows the controller with a delay."""
-STATUS_COLUMNS = ("topic", "partition", "stage", "replicas", "target", "adding", "why")
-MOVING_COLUMNS = ("topic", "partition", "target", "replicas", "adding", "removing")
+STATUS_COLUMNS = ("topic", "partition", "stage", "replicas", "target", "adding", "waits_for", "why")
+MOVING_COLUMNS = ("topic", "partition", "target", "replicas", "adding", "removing", "waits_for")
 
 
 def apply(work: Work) -> None:
@@ -71,10 +71,10 @@ def _of(plan: Plan, standings: Iterable[Standing]) -> str:
 
 def _check_brokers(work: Work, standings: Sequence[Standing]) -> None:
     """Errors: MetashellError for brokers that are not there, or where a move would never end."""
-    from metashell.cli.reassign_view import broker_states
+    from metashell.cli.reassign_view import states_with_disks
     from metashell.placement.progress import Stage
 
-    known = {one.id: one for one in broker_states(work)}
+    known = {one.id: one for one in states_with_disks(work)}
     for standing in standings:
         if standing.stage is not Stage.WAITING or standing.now is None:
             continue
@@ -326,7 +326,10 @@ def _clear_without_plan(work: Work) -> None:
 def _show_moves(work: Work) -> bool:
     from metashell.admin.reassign import list_reassignments
     from metashell.cli.reassign_throttle import left_throttle_lines
+    from metashell.cli.reassign_waits import waits_of
 
+    moves = list_reassignments(work.admin)
+    waits = waits_of(work, {place: one.adding for place, one in moves.items()})
     rows = [
         {
             "type": "reassignment",
@@ -336,8 +339,9 @@ def _show_moves(work: Work) -> bool:
             "replicas": list(one.replicas),
             "adding": list(one.adding),
             "removing": list(one.removing),
+            "waits_for": waits[place],
         }
-        for _, one in sorted(list_reassignments(work.admin).items())
+        for place, one in sorted(moves.items())
     ]
     work.rows(rows, MOVING_COLUMNS, none="no move is under way")
     for line in left_throttle_lines(work) if not rows else ():
@@ -347,6 +351,7 @@ def _show_moves(work: Work) -> bool:
 
 def _show_plan(work: Work, plan: Plan) -> bool:
     """Show how far a plan is; whether there is more to look at."""
+    from metashell.cli.reassign_waits import waits_of
     from metashell.placement.progress import Stage, count_stages
 
     standings = look(work, plan)
@@ -355,8 +360,15 @@ def _show_plan(work: Work, plan: Plan) -> bool:
     if not is_done:
         work.fail()
     total = {"type": "reassignment_plan", **{stage.value: count for stage, count in counts.items()}}
+    waits = waits_of(work, {_key(one): one.adding for one in standings if one.stage is Stage.MOVING})
     rows = [
-        {**_fields(one), "stage": one.stage.value, "adding": list(one.adding), "why": one.why or None}
+        {
+            **_fields(one),
+            "stage": one.stage.value,
+            "adding": list(one.adding),
+            "waits_for": waits.get(_key(one), []),
+            "why": one.why or None,
+        }
         for one in standings
         if one.stage is not Stage.DONE
     ]
@@ -388,61 +400,3 @@ def _clear_when_done(work: Work, plan: Plan) -> None:
         work.tell("the rest of the throttle is removed", type="throttle", result="removed in part", kept=list(found.kept))
     else:
         work.tell("the throttle is removed", type="throttle", result="removed")
-
-
-# ---- cancel
-
-
-def cancel(work: Work) -> None:
-    """Stop moves."""
-    from metashell.admin.reassign import CHUNK, alter_reassignments
-    from metashell.cli.reassign_throttle import clear_throttle, how_to_clear
-    from metashell.forms import counted
-
-    if (work.values.plan is None) != work.values.all:
-        raise UsageError("name a plan, or give --all" if work.values.plan is None else "--all and a plan exclude each other")
-    if work.values.all and work.values.throttle is not None:
-        raise UsageError("--throttle needs a plan", "--throttle")
-    plan, moves = _moves_of(work)
-    if not moves:
-        work.note("no move is under way" if plan is None else "no move of the plan is under way")
-        if work.values.throttle is not None:
-            work.note(f"what is set of its throttle stays until {how_to_clear(work)}")
-        return
-    if plan is None:
-        work.confirm("moves that others began are stopped too", question=f"Cancel {counted(len(moves), 'move')}?")
-    else:
-        work.confirm(question=f"Cancel {counted(len(moves), 'move')}?")
-    for chunk in _chunks(moves, CHUNK):
-        errors = {} if work.is_dry else alter_reassignments(work.admin, dict.fromkeys(chunk))
-        for topic, partition in chunk:
-            fields: dict[str, object] = {"type": "reassignment", "topic": topic, "partition": partition}
-            error = errors.get((topic, partition))
-            if error is not None:
-                work.failed(error, **fields)
-            else:
-                result = "would be cancelled" if work.is_dry else "cancelled"
-                work.tell(f"{topic}:{partition}: {result}", **fields, result=result)
-    if plan is not None and not work.is_dry:
-        clear_throttle(work, plan)
-
-
-def _moves_of(work: Work) -> tuple[Plan | None, list[Place]]:
-    """The moves that are to be cancelled: those of the plan whose goal is the plan's, or all."""
-    from metashell.admin.reassign import list_reassignments
-    from metashell.cli.reassign_view import read_plan_file
-    from metashell.placement.progress import Stage
-
-    if work.values.plan is None:
-        return None, sorted(list_reassignments(work.admin))
-    plan = read_plan_file(work.values.plan)
-    standings = look(work, plan)
-    for one in standings:
-        if one.stage is Stage.CHANGED:
-            work.fail(f"{one.wanted.place}: {one.why}")
-    return plan, [_key(one) for one in standings if one.stage is Stage.MOVING]
-
-
-def _chunks(places: Sequence[Place], count: int) -> Iterator[Sequence[Place]]:
-    for start in range(0, len(places), count):
-        yield places[start : start + count]

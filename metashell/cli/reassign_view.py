@@ -28,7 +28,7 @@ def situation(work: Work) -> Situation:
 
     if work.asks_controllers:
         return situation_of(work.image())
-    return Situation(broker_states(work), tuple(_states(work, all_topics(work))))
+    return Situation(states_with_disks(work), tuple(_states(work, all_topics(work))))
 
 
 def broker_states(work: Work) -> tuple[BrokerState, ...]:
@@ -42,11 +42,46 @@ def broker_states(work: Work) -> tuple[BrokerState, ...]:
     return tuple(BrokerState(one.id, one.rack, one.is_fenced, one.is_leaving) for one in brokers(work))
 
 
+def states_with_disks(work: Work) -> tuple[BrokerState, ...]:
+    """The registered brokers with what their disks say: brokers know which failed or are cordoned, the metadata only who is cordoned.
+
+    Errors: MetashellError.
+    """
+    from metashell.admin.brokers import describe_log_dirs
+
+    states = broker_states(work)
+    if work.asks_controllers:
+        return states
+    told = describe_log_dirs(work.admin, [one.id for one in states if not one.is_fenced], {})
+    found = []
+    for state in states:
+        directories = told.get(state.id, ())
+        if isinstance(directories, MetashellError):
+            work.miss(f"log directories of broker {state.id}: {directories}")
+            directories = ()
+        failed = [f"{one.path} failed ({one.error.name})" for one in directories if one.error is not None]
+        cordoned = [one.path for one in directories if one.error is None and one.is_cordoned]
+        if directories and len(cordoned) == len(directories):
+            state = state._replace(is_cordoned=True)
+        elif directories and len(failed) + len(cordoned) == len(directories):
+            words = ", ".join([*failed, *(f"{path} is cordoned" for path in cordoned)])
+            state = state._replace(disk_trouble=f"has no log directory that takes replicas: {words}")
+        elif failed:
+            work.note_once(f"broker {state.id}: {', '.join(failed)}: replicas go to its other log directories")
+        found.append(state)
+    return tuple(found)
+
+
 def partitions(work: Work, topics: Iterable[str]) -> list[PartitionState]:
     """The partitions of these topics; nothing of those that are not there. Errors: MetashellError."""
     from metashell.cli.cluster_view import topics_named
+    from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 
-    return _states(work, topics_named(work, topics)[0])
+    found, errors = topics_named(work, topics)
+    for error in errors:
+        if error.code != UNKNOWN_TOPIC_OR_PARTITION:
+            work.miss(str(error))
+    return _states(work, found)
 
 
 def _states(work: Work, topics: Sequence[Topic]) -> list[PartitionState]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, parsed
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, chosen_settings, complain, parsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def run(words: list[str]) -> int:
     values = parsed(REHEARSE._replace(name=NAME), [*own, "--", *rest])
     if values is None:
         return STATUS_OK
-    choose_named(values)
+    choose_named(values, chosen_settings)
     return _rehearse(values)
 
 

@@ -42,7 +42,7 @@ def subject_of(values: SimpleNamespace) -> Subject:
 
     Errors: UsageError without one; MetashellError if it cannot be read.
     """
-    from metashell.cli.administering import cluster_of
+    from metashell.cli.named_cluster import cluster_of
     from metashell.errors import UsageError
 
     if is_live(values):
@@ -73,7 +73,7 @@ def is_live(values: SimpleNamespace) -> bool:
 def live_statics(values: SimpleNamespace) -> list[Statics]:
     """What one node of a live cluster says it was started with: the active controller, or a broker. Nothing where it does not say."""
     from metashell.admin.configs import STATIC_SOURCE, Resource, describe_configs
-    from metashell.cli.administering import cluster_of, open_admin
+    from metashell.cli.named_cluster import cluster_of, open_admin
     from metashell.codec.config_types import BROKER_RESOURCE
     from metashell.errors import MetashellError
     from metashell.rehearse.statics import NAMES, Statics

@@ -26,7 +26,7 @@ def quorum_as_told(values: SimpleNamespace, timeout_s: float) -> QuorumDescripti
     from types import SimpleNamespace
 
     from metashell.admin.quorum import describe_quorum
-    from metashell.cli.administering import open_admin
+    from metashell.cli.named_cluster import open_admin
 
     named = SimpleNamespace(**vars(values))
     named.command_config, named.timeout = named.command_config or "", timeout_s

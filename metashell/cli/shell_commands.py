@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from metashell.cli.common import STATUS_OK, Tool
+from metashell.cli.common import STATUS_OK, Tool, chosen_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _run(name: str, words: list[str]) -> int:
     from metashell.cli.kafka_shell import run
     from metashell.cli.sources import front_words
 
-    return run(front_words(name, words), f"metashell {name}")
+    return run(front_words(name, words, chosen_settings), f"metashell {name}")
 
 
 def _tool(name: str) -> Tool:

@@ -10,12 +10,15 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import SimpleNamespace
 
     from metashell.errors import UsageError
     from metashell.options import CommandSpec
     from metashell.settings import Settings
+
+    Chosen = Callable[[str, str | None], Settings | None]
+    """What reads the settings of a person, for a tool of this name: `cli.common.chosen_settings`."""
 
 SOURCES = ("snapshot", "demo", "bootstrap_controller", "bootstrap_server")
 SOURCE_OPTIONS = (*SOURCES, "command_config", "address_map", "timeout")
@@ -74,12 +77,10 @@ def choose_source(values: SimpleNamespace, settings: Settings | None, environ: M
             setattr(values, name, getattr(named, name))
 
 
-def choose_named(values: SimpleNamespace) -> None:
+def choose_named(values: SimpleNamespace, chosen: Chosen) -> None:
     """Put what `@NAME` stands for into values that have the options of a source. Errors: UsageError for a name that no source has."""
     if (values.snapshot or "")[:1] == "@":
-        from metashell.cli.common import chosen_settings
-
-        choose_source(values, chosen_settings("metashell"), {})
+        choose_source(values, chosen("metashell", None), {})
 
 
 def is_path(word: str) -> bool:
@@ -116,7 +117,7 @@ def source_of(said: str, settings: Settings | None, where: str) -> SimpleNamespa
 # ---- a source among other words
 
 
-def front_words(name: str, words: Sequence[str]) -> list[str]:
+def front_words(name: str, words: Sequence[str], chosen: Chosen) -> list[str]:
     """The words of `metashell NAME SOURCE ...` as kafka-shell takes them: the source, the command, the rest.
 
     Shape: the first word that is no option is the source, unless an option or a default names one; in `diff` the next that names
@@ -145,32 +146,30 @@ def front_words(name: str, words: Sequence[str]) -> list[str]:
             named = [word, *value]
         elif word.startswith("-"):
             others += [word, *value]
-        elif not named and _is_source(word):
+        elif not named and _is_source(word, chosen):
             named = ["--snapshot", word]
         elif name == "diff" and named and not value and (word[:1] == "@" or "/" in word or os.path.exists(word)):
             others += ["--snapshot", word]
         else:
             others.append(word)
-    if not named and not _has_default():
+    if not named and not _has_default(chosen):
         raise UsageError(f"name a source first: metashell {name} DIR, @NAME, --demo, -C HOST:PORT or -b HOST:PORT")
     return [*named, name, *others]
 
 
-def _is_source(word: str) -> bool:
+def _is_source(word: str, chosen: Chosen) -> bool:
     """Whether a word is the source, not a path in the tree: where nothing else says what to open, it has to be."""
     if word[:1] == "@" or (word != "/" and os.path.exists(word)):
         return True
-    return word != "/" and not word.startswith("/image") and not _has_default()
+    return word != "/" and not word.startswith("/image") and not _has_default(chosen)
 
 
-def _has_default() -> bool:
+def _has_default(chosen: Chosen) -> bool:
     from metashell.options.shared import SOURCE_VARIABLE
 
     if os.environ.get(SOURCE_VARIABLE):
         return True
-    from metashell.cli.common import chosen_settings
-
-    settings = chosen_settings("metashell")
+    settings = chosen("metashell", None)
     return settings is not None and settings.source is not None
 
 
@@ -184,7 +183,7 @@ def with_demo(spec: CommandSpec, words: Sequence[str]) -> list[str]:
     return [demo_directory() if word == "--demo" and at < end else word for at, word in enumerate(words)]
 
 
-def named_paths(spec: CommandSpec, values: SimpleNamespace) -> None:
+def named_paths(spec: CommandSpec, values: SimpleNamespace, chosen: Chosen) -> None:
     """Put what `@NAME` stands for into the arguments that are paths to read, and a quorum into the options that name one.
 
     Errors: UsageError for a quorum where none can be asked.
@@ -195,7 +194,7 @@ def named_paths(spec: CommandSpec, values: SimpleNamespace) -> None:
             continue
         paths = []
         for word in (found,) if isinstance(found, str) else found:
-            named = None if word[:1] != "@" else _named(word, getattr(values, "settings", None))
+            named = None if word[:1] != "@" else _named(word, chosen("metashell", getattr(values, "settings", None)))
             if named is None or named.snapshot is not None:
                 paths.append(word if named is None else named.snapshot)
             elif "bootstrap_controller" in vars(values) and not isinstance(found, str):
@@ -207,20 +206,18 @@ def named_paths(spec: CommandSpec, values: SimpleNamespace) -> None:
         setattr(values, argument.name, paths[0] if isinstance(found, str) else tuple(paths))
 
 
-def path_of(word: str) -> str:
+def path_of(word: str, chosen: Chosen) -> str:
     """The path that a word names: itself, or what the settings have for `@NAME`. Errors: UsageError for a quorum."""
     if word[:1] != "@":
         return word
-    named = _named(word, None)
+    named = _named(word, chosen("metashell", None))
     if named.snapshot is None:
         raise _live_only(word)
     return str(named.snapshot)
 
 
-def _named(word: str, settings: str | None) -> SimpleNamespace:
-    from metashell.cli.common import chosen_settings
-
-    named = source_of(word, chosen_settings("metashell", settings), "")
+def _named(word: str, settings: Settings | None) -> SimpleNamespace:
+    named = source_of(word, settings, "")
     if named.demo:
         from metashell.demo import demo_directory
 

@@ -6,7 +6,7 @@ import os
 import sys
 from functools import partial
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, chosen_settings, complain, declared_tool
 from metashell.escape import terminal_line
 
 TYPE_CHECKING = False
@@ -86,7 +86,7 @@ def _question_and_paths(values: SimpleNamespace) -> tuple[str | None, list[str]]
     from metashell.cli.sources import path_of
     from metashell.errors import UsageError
 
-    words = [path_of(word) for word in (values.query, *values.paths) if word is not None]
+    words = [path_of(word, chosen_settings) for word in (values.query, *values.paths) if word is not None]
     has_question = values.file is None and len(words) > 1 and words[0] != _STDIN and not os.path.exists(words[0])
     paths = words[1:] if has_question else words
     if not paths:
@@ -152,7 +152,7 @@ def _write_lines(display: Display, columns: Sequence[str], rows: Iterable[Sequen
 
 def _prompt(session: Session, form: str, label: str) -> int:
     """Ask for questions until the end of input; errors are told, and the prompt goes on."""
-    from metashell.cli.common import chosen_settings, show_error
+    from metashell.cli.common import show_error
     from metashell.cli.tables import meanings, write_about
     from metashell.columns.names import STATE_TABLES
     from metashell.errors import MetashellError

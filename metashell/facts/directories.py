@@ -48,6 +48,13 @@ def metadata_folder(path: str) -> str | None:
     return path if found is not None and found.kind == METADATA else None
 
 
+def is_partition(path: str) -> bool:
+    """Whether a directory is one of a partition by its name and its small files: folders of nodes may be named alike."""
+    if partition_name(os.path.basename(path)) is None:
+        return False
+    return any(os.path.exists(os.path.join(path, name)) for name in (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT))
+
+
 def read_log_directory(path: str) -> LogDirectory:
     """One log directory, whatever state it is in, without its metadata log."""
     if metadata_folder(path) == path:

@@ -13,7 +13,7 @@ from metashell.checks.health import Health
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.codec.releases import NEWEST_RELEASE
 from metashell.facts.configuration import read_configuration
-from metashell.facts.directories import metadata_folder, read_log_directory, read_metadata_log
+from metashell.facts.directories import is_partition, metadata_folder, read_log_directory, read_metadata_log
 from metashell.facts.replaced import replaced_disks
 from metashell.log.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES, METADATA_DIRECTORY
 
@@ -89,7 +89,7 @@ def log_directories(path: str, depth: int = _DEPTH_MAX) -> Iterator[str]:
     """The log directories at or below a path, in order: the path itself where it is one, is empty, or is not there."""
     names = os.listdir(path) if os.path.isdir(path) else []
     is_one = any(name in names for name in (META_PROPERTIES, METADATA_DIRECTORY, BOOTSTRAP_CHECKPOINT))
-    if not names or is_one or metadata_folder(path) is not None:
+    if not names or is_one or metadata_folder(path) is not None or any(is_partition(os.path.join(path, name)) for name in names):
         yield path
     elif depth:
         folders = [folder for name in sorted(names) if os.path.isdir(folder := os.path.join(path, name))]

@@ -55,6 +55,10 @@ class FetchedOpener:
         snapshot = self._held.snapshot
         return [0 if snapshot is None else snapshot[0].offset]
 
+    def lone_checkpoints(self) -> list[int]:
+        """See Opener."""
+        return []
+
     def cluster_id(self) -> str:
         """See Opener."""
         return self.cluster_name

@@ -51,6 +51,16 @@ class DirectoryOpener:
         except OSError as error:
             raise PathError.of(self.path, error) from None
 
+    def lone_checkpoints(self) -> list[int]:
+        """See Opener."""
+        try:
+            with MetadataDirectory(self.path) as directory:
+                listing = directory.list()
+        except OSError as error:
+            raise PathError.of(self.path, error) from error
+        starts = listing.starts()
+        return sorted({one.snapshot_id.offset for one in listing.checkpoints if 0 < one.snapshot_id.offset < min(starts, default=0)})
+
     def cluster_id(self) -> str:
         """See Opener."""
         return known_cluster_of(self.path)
@@ -86,6 +96,10 @@ class FileOpener:
             begin = first.header.base_offset
             raise MetashellError(f"{self.path}: it begins with offset {begin} and lacks what came before: open its directory instead")
         return [0]
+
+    def lone_checkpoints(self) -> list[int]:
+        """See Opener."""
+        return []
 
     def cluster_id(self) -> str:
         """See Opener."""

@@ -43,6 +43,9 @@ class Opener(Protocol):
     def starts(self) -> list[int]:
         """The offsets at which images can begin, in order: 0 where the log does, and where checkpoints end."""
 
+    def lone_checkpoints(self) -> list[int]:
+        """The ends of older checkpoints, which no log follows, in order."""
+
     def cluster_id(self) -> str:
         """The id of the cluster, empty where it is not known."""
 
@@ -92,6 +95,19 @@ class Past:
         if not starts:
             raise MetashellError(f"{self.path}: no image can begin here: there is neither a checkpoint nor a log from offset 0 on")
         return starts
+
+    def image_before(self, start: int) -> MetadataImage | None:
+        """The image of the newest checkpoint before the oldest known start, from which no log leads on; None without one."""
+        ends = [end for end in self._opener.lone_checkpoints() if end < start]
+        if not ends:
+            return None
+        with _closing(self._opener.open(ends[-1])) as source:
+            if source.snapshot_id is None or source.snapshot_id.offset >= start:
+                return None
+            loader = ImageLoader(snapshot_id=source.snapshot_id, max_decompressed=self.max_decompressed)
+            for batch in source.snapshot_batches():
+                loader.load_snapshot_batch(batch)
+            return placed(loader.image(), source, is_cut=True)
 
     def open_oldest(self) -> OpenedSource:
         """The source from the oldest known state on."""

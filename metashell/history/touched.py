@@ -50,7 +50,7 @@ class Story:
     Shape: `start` is the offset before which nothing but the state is known, 0 where the log is whole; `known` is that state.
     `last` is the state at the end of the story: all of it, or as much as the target's records tell. `has_touches` says whether there was
     any, also one before `since` as far as that was read. `faults` says in lines what of the log could not be read, complete after the
-    iteration.
+    iteration, and `gaps` where records are missing: the offset that should have come, and the one that did.
     """
 
     def __init__(self, past: Past, target: Target, *, since: int = 0, until: int | None = None) -> None:
@@ -62,6 +62,7 @@ class Story:
         self.start = 0
         self.known = EMPTY_IMAGE
         self.faults: list[str] = []
+        self.gaps: list[tuple[int, int]] = []
         self.has_touches = False
 
     @property
@@ -96,7 +97,11 @@ class Story:
                 replayer.snapshot_id = None
             batches = source.log_batches(first)
             is_first = source.snapshot_id is None and not is_late
+            expected = -1
             for batch in batches if self._until is None else batches_before(batches, self._until):
+                if 0 <= expected < batch.header.base_offset:
+                    self.gaps.append((expected, batch.header.base_offset))
+                expected = batch.header.last_offset + 1
                 if is_first:
                     self.start, is_first = batch.header.base_offset, False
                 for touch in replayer.touches(batch, first):

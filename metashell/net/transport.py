@@ -115,7 +115,7 @@ class Connection(asyncio.Protocol):
                 sent = True
                 return await self._send(message, version)
         except TimeoutError:
-            reason = f"no answer within {timeout_s:g} s"
+            reason = f"no answer within {timeout_s:.3g} s"
             self.close(reason)
             raise ConnectionFailedError(reason, timed_out=True, sent=sent) from None
         except UnsupportedApiError as error:

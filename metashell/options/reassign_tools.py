@@ -77,7 +77,8 @@ STATUS = command(
     "show moves that are under way, or how far a plan is",
     """
         With a plan: each partition that is not where it should be, and why; the status is 0 when all are. Without: all moves under
-        way in the cluster.
+        way in the cluster. Each move has what it waits for: brokers that are gone or fenced, log directories that failed, throttles, or the
+        records that are left to copy (which brokers alone know, -b).
 
         --clear-throttle removes the throttled replicas of the plan, and with --throttle RATE this rate from the plan's brokers. Any other
         rate is somebody else's: it stays, and the brokers are named. So do all rates without --throttle, and what moves under way need.
@@ -105,13 +106,15 @@ CANCEL = command(
     "cancel",
     "stop moves that are under way, and go back",
     """
-        Cancels the moves of a plan, or with --all every move: the replicas that were being added are dropped, the old ones stay. What is
-        done already stays done. Moves of the same partitions to other brokers than the plan's are left alone. The plan's throttled
-        replicas are removed too, and with --throttle RATE this rate from its brokers; without it rates stay, and the brokers are named.
+        Cancels the moves of a plan, single ones (orders:0), or with --all every move: the replicas that were being added are dropped, the
+        old ones stay. What is done already stays done. Moves of the plan's partitions to other brokers than the plan's are left alone. The
+        plan's throttled replicas are removed too, and with --throttle RATE this rate from its brokers; without it rates stay, and the
+        brokers are named.
         """,
     options=(flag("--all", help="every move under way in the cluster"), _CLEARED, DRY_RUN, YES),
-    arguments=(_PLAN._replace(nargs="?"),),
+    arguments=(_PLAN._replace(nargs="*", metavar="PLAN|TOPIC:IDS", help=f"{_PLAN.help}; or partitions: orders:0 or orders:0,3"),),
     examples=(
+        ("metashell reassign cancel orders:0 orders:3 -b localhost:9092", "stop the moves of two partitions"),
         ("metashell reassign cancel plan.json --throttle 50M -b localhost:9092", "stop a plan, and remove its throttle"),
         ("metashell reassign cancel --all --yes -b localhost:9092", "stop everything"),
     ),

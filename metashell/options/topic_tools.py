@@ -13,6 +13,12 @@ _ASSIGNMENT = Option(
     help="the brokers of each new partition, the preferred leader first: 1:2:3,2:3:1 is two partitions of three replicas",
 )
 _UNHEALTHY = flag("--unhealthy", help="only what is not as it should be: no leader, or replicas that are not in sync")
+_FILTERS = (
+    flag("--under-replicated", help="only partitions with fewer replicas in sync than there should be, as kafka-topics.sh counts them"),
+    flag("--unavailable", help="only partitions whose leader is not there"),
+    flag("--under-min-isr", help="only partitions without a leader, or with fewer replicas in sync than min.insync.replicas"),
+    flag("--at-min-isr", help="only partitions with just min.insync.replicas in sync"),
+)
 
 LIST = command(
     "list",
@@ -23,7 +29,7 @@ LIST = command(
 
         Through controllers it reads the metadata log as an observer, which needs the right CLUSTER_ACTION.
         """,
-    options=(flag("--internal", help="also Kafka's own topics, such as __consumer_offsets"), _UNHEALTHY),
+    options=(flag("--internal", help="also Kafka's own topics, such as __consumer_offsets"), _UNHEALTHY, *_FILTERS),
     arguments=(Argument("patterns", "only topics whose names match one of these: *, ? and [a-z]", "*", "PATTERN"),),
     examples=(
         ("metashell topics list -b localhost:9092", "all topics but Kafka's own"),
@@ -38,7 +44,7 @@ DESCRIBE = command(
         Shows leader, replicas, ISR and ELR of each partition, and what is not as it should be. In the ELR are replicas that left the ISR
         and have all that was acknowledged.
         """,
-    options=(_UNHEALTHY,),
+    options=(_UNHEALTHY, *_FILTERS),
     arguments=(_NAMES._replace(nargs="*", help="names of topics; with --unhealthy alone it looks at all"),),
     examples=(
         ("metashell topics describe orders -b localhost:9092", "the partitions of a topic"),

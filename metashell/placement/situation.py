@@ -14,6 +14,8 @@ class BrokerState(NamedTuple):
     is_fenced: bool = False
     is_leaving: bool = False
     is_cordoned: bool = False
+    disk_trouble: str = ""
+    """Why none of its log directories takes a replica, where that is another reason than cordons."""
 
     @property
     def trouble(self) -> str:
@@ -22,7 +24,7 @@ class BrokerState(NamedTuple):
             return "is fenced"
         if self.is_leaving:
             return "is shutting down"
-        return "is cordoned" if self.is_cordoned else ""
+        return "is cordoned" if self.is_cordoned else self.disk_trouble
 
 
 class PartitionState(NamedTuple):

@@ -68,7 +68,8 @@ class Context:
     Shape: `display` is where answers go and `output` their form (text, json, jsonl, table, csv or kafka); `history` holds typed
     lines. `feed` is the source of newer images where there is one, and `make_root` the tree over one, given the tree before.
     `election` gives the election in quorum-state, None without one. `ask_quorum` gives what a live quorum answers (the limit of
-    lag is in ms), None where there is none, and `gathered` the facts beside the image.
+    lag is in ms), None where there is none, `static_min_isr` what it takes min.insync.replicas for where no record says, and `gathered` the
+    facts beside the image.
     `past` gives the history of the source, None where it has none that can be read, and `other_past` that of another source (a path, or
     controllers). `at` is the end offset of the earlier image that is shown, None for the newest.
     `administrator` changes the cluster, None where that is off.
@@ -95,6 +96,7 @@ class Context:
     make_root: Callable[[MetadataImage, Node], Node] | None = None
     election: Callable[[], Leader | None] | None = None
     ask_quorum: Callable[[int], QuorumAnswers] | None = None
+    static_min_isr: Callable[[], int] | None = None
     gathered: Callable[[], Facts] | None = None
     past: Callable[[], Past] | None = None
     other_past: Callable[[str | None, str | None], Past] | None = None
@@ -152,8 +154,13 @@ class Context:
         if self._health is None or self._health.image is not self.image:
             from metashell.checks import Health
 
-            self._health = Health(self.image, voter_ids=self.voter_ids)
+            usual = 1 if self.static_min_isr is None else self.static_min_isr()
+            self._health = Health(self.image, static_min_isr=usual, voter_ids=self.voter_ids)
         return self._health
+
+    def use_health(self, health: Health) -> None:
+        """Take what was worked out already, by whoever gathered facts of this image."""
+        self._health = health
 
     def facts(self, health: Health | None = None, lag_after_ms: int = 10_000) -> Facts:
         """All that is known of the cluster whose image commands see now."""

@@ -68,21 +68,26 @@ def life_of(ctx: Context, path: Sequence[str]) -> Life:
 
 
 class Since(NamedTuple):
-    """Since when things are as they are: the records that made them so, and for what was so before the log begins the time of that.
+    """Since when things are as they are: the records that made them so, or between which times that was, where the log has a gap.
 
-    Units: Unix ms; None where nothing is known.
+    Shape: `before_ms` is the time of the oldest known state, for what was so already then. Units: Unix ms; None where nothing is known.
     """
 
     origins: dict[Any, Origin]
     before_ms: int | None
+    spans: dict[Any, tuple[int, int]] = {}  # noqa: RUF012 - never changed
 
     def latest_ms(self, key: Any) -> int | None:
         """The latest time since which it can be so."""
+        if key in self.spans:
+            return self.spans[key][1]
         origin = self.origins.get(key)
         return self.before_ms if origin is None else origin.timestamp_ms
 
     def words(self, key: Any) -> str | None:
-        """`2026-11-20T03:12:09Z`, or `before` the first record of the log; None where nothing is known."""
+        """`2026-11-20T03:12:09Z`, `between TIME and TIME`, or `before` the oldest known state; None where nothing is known."""
+        if key in self.spans:
+            return " and ".join(map(moment_text, self.spans[key])).join(("between ", ""))
         origin = self.origins.get(key)
         if origin is not None:
             return moment_text(origin.timestamp_ms)
@@ -134,18 +139,47 @@ def _since(ctx: Context, target: Callable[[], Target], questions: dict[Place, li
     if not questions:
         return NOTHING_KNOWN
     past = past_of(ctx)
-    before_ms = past.first_time_ms()
+    begin = past.starts()[0]
+    first = past.image(begin) if begin else None
+    before_ms = past.first_time_ms() if first is None or first.provenance.timestamp_ms < 0 else first.provenance.timestamp_ms
     if before_ms is None:
         return NOTHING_KNOWN
     origins: dict[Any, Origin] = {}
-    for touch in _up_to(ctx, Story(past, target(), since=past.starts()[0])):
+    story = Story(past, target(), since=begin)
+    for touch in _up_to(ctx, story):
         for place in touch.places:
             for key, is_so in questions.get(place, ()):
                 if not is_so(touch.after, place):
                     origins.pop(key, None)
                 elif not is_so(touch.before, place):
                     origins[key] = touch.origin
-    return Since(origins, before_ms)
+    spans: dict[Any, tuple[int, int]] = {}
+    older = None if first is None else past.image_before(begin)
+    if older is not None and first is not None:
+        _add_spans(spans, origins, questions, older, first)
+    for end, _ in story.gaps:
+        # What the log says behind a gap builds on a state that is not known before the next checkpoint.
+        after = next((start for start in past.starts() if start > end), None)
+        if after is not None and after <= ctx.image.provenance.end_offset:
+            _add_spans(spans, origins, questions, past.image(end), past.image(after))
+    return Since(origins, before_ms, spans)
+
+
+def _add_spans(
+    spans: dict[Any, tuple[int, int]],
+    origins: dict[Any, Origin],
+    questions: dict[Place, list[Question]],
+    before: MetadataImage,
+    after: MetadataImage,
+) -> None:
+    """Note what became so between two states, of whose records in between some are missing."""
+    known, position = before.provenance, after.provenance
+    for place, asked in questions.items():
+        for key, is_so in asked:
+            if key in origins and origins[key].offset >= position.end_offset:
+                continue
+            if is_so(after, place) and not is_so(before, place):
+                spans[key] = known.timestamp_ms, position.timestamp_ms
 
 
 def fenced_times(ctx: Context) -> dict[int, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -83,12 +82,12 @@ def verdict_lines(display: Display, shown: Sequence[Shown]) -> Iterator[str]:
         severity = f"{check.severity:<{_SEVERITY_WIDTH}}"
         follows = f" (follows from {each.cause})" if each.cause else ""
         words = filled(f"{check.words}{follows}".split(), room, " ")
-        if is_narrow:
-            words.insert(0, "")
+        # On a narrow screen what a check is called has a line for itself, and nothing stands below one another.
+        head = f"  {check.id}  {count}" if is_narrow else f"  {check.id:<{kind_width}}  {count:>{count_width}}  {words.pop(0)}"
         # The words for severities are those for colours.
         painted = display.paint(check.severity, severity)
-        yield display.joined((painted, f"  {check.id:<{kind_width}}  {count:>{count_width}}  {words[0]}"))
-        yield from (f"{'':{_SEVERITY_WIDTH + 2 if is_narrow else indent}}{line}" for line in words[1:])
+        yield display.joined((painted, head))
+        yield from (f"{'':{_SEVERITY_WIDTH + 2 if is_narrow else indent}}{line}" for line in words)
         yield from _name_lines(each, width)
         if not each.cause:
             yield from _hanging("endangers: ", each.finding.check.endangers, width)
@@ -98,12 +97,18 @@ def verdict_lines(display: Display, shown: Sequence[Shown]) -> Iterator[str]:
 
 def summary_line(verdict: Verdict, *, holes: Sequence[str] = (), what: str) -> str:
     """How many checks ran and what they found, and which could not run: nothing is green for want of looking."""
-    ran = f"{counted(verdict.ran, 'check')} of {what}"
-    found = f"{len(verdict.findings)} found something" if verdict.findings else "found nothing"
-    lacking = Counter(one.because for one in verdict.not_run)
-    missing = ", ".join(f"{count} ({because})" for because, count in lacking.items())
-    seen = f"; not seen: {', '.join(holes)}" if holes else ""
-    return f"{ran}: {found}{f'; not run: {missing}' if missing else ''}{seen}"
+    return verdict.summary(what, holes=holes)
+
+
+def short_verdict(verdict: Verdict, *, holes: Sequence[str] = ()) -> str:
+    """What was found, in a line: `bad: fenced 1, leaderless 2; unusual: reassigning 1`; of nothing, how many checks found it."""
+    by_severity: dict[str, list[str]] = {}
+    for finding, _ in in_order(verdict):
+        by_severity.setdefault(finding.check.severity, []).append(f"{finding.check.id} {finding.count}")
+    lacking = f", {len(verdict.not_run)} not run" if verdict.not_run else ""
+    nothing = f"nothing found ({counted(verdict.ran, 'check')} ran{lacking})"
+    words = "; ".join(f"{severity}: {', '.join(kinds)}" for severity, kinds in sorted(by_severity.items())) or nothing
+    return f"{words}; not seen: {', '.join(holes)}" if holes else words
 
 
 def cluster_size(facts: Facts) -> str:

@@ -11,10 +11,10 @@ from metashell.admin.features import Feature
 from metashell.admin.topics import Partition, Topic
 from metashell.cli.admin_brokers import _last_copies
 from metashell.cli.admin_features import _may_raise_kraft_version
-from metashell.cli.administering import Work
 from metashell.embedded import EmbeddedQuorum
 from metashell.errors import MetashellError
-from metashell.image import MetadataImage
+from metashell.live.attach import LiveSource
+from metashell.live.target import Target
 from metashell.storage.features import release_level
 from tests.administering import command, lines, objects
 from tests.extra_broker import PATIENT, ExtraBroker
@@ -85,11 +85,12 @@ def test_a_cluster_that_is_well_is_status_0(quorum: EmbeddedQuorum) -> None:
         well.create_topic("orders", partitions=2)
         status, text = cluster(well)
         assert status == 0
-        shown = dict(line.split("  ", 1) for line in text.splitlines())
+        shown = dict(line.split("  ", 1) for line in text.splitlines()[:6])
         assert shown["cluster"].strip() == well.cluster_id
         assert shown["controllers"].strip().startswith("1 voter, controller 1 leads (epoch ")
-        assert shown["topics"].strip() == "1 with 2 partitions" and shown["problems"].strip() == "none"
-        assert json.loads(cluster(well, "-o", "json")[1])["problems"] == []
+        assert shown["topics"].strip() == "1 with 2 partitions" and " and 1 broker: found nothing" in text.splitlines()[-1]
+        answer = json.loads(cluster(well, "-o", "json")[1])
+        assert (answer["findings"], answer["not_run"], answer["complete"]) == ([], answer["not_run"], True) and answer["ran"] > 30
 
 
 def test_a_cluster_that_is_not_well_says_what_is_wrong_and_is_status_1(quorum: EmbeddedQuorum) -> None:
@@ -100,9 +101,9 @@ def test_a_cluster_that_is_not_well_says_what_is_wrong_and_is_status_1(quorum: E
     answer = json.loads(text)
     assert status == 1
     assert (answer["offline"], answer["brokers_fenced"] >= 1, answer["voters"], answer["voters_that_may_fail"]) == (1, True, 3, 1)
-    assert "broker 204 is fenced: 1 replica on it" in answer["problems"]
-    assert "1 partition without a leader: nobody can read or write there" in answer["problems"]
-    assert "problem           broker 204 is fenced: 1 replica on it" in cluster(quorum)[1].splitlines()
+    found = {finding["kind"]: finding for finding in answer["findings"]}
+    assert "204" in found["fenced"]["names"] and found["leaderless"]["names"] == ["lone/0"]
+    assert found["leaderless"]["follows_from"] == "fenced"
 
 
 # ---- features
@@ -116,6 +117,8 @@ def test_feature_levels_are_shown_and_changed(quorum: EmbeddedQuorum) -> None:
         "finalized": 33,
         "supported_min": 7,
         "supported_max": 33,
+        "registered_max": 33,
+        "held_by": [],
         "release": "4.4-IV2",
         "epoch": rows["group.version"]["epoch"],
     }
@@ -161,13 +164,13 @@ def test_a_wrong_level_is_one_line(quorum: EmbeddedQuorum, words: list[str], tex
 
 
 def test_who_may_not_fetch_still_sees_the_quorum_and_why_not_the_rest(quorum: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(work: Work) -> MetadataImage:
+    def refuse(target: Target) -> LiveSource:
         raise MetashellError("localhost:1: not authorized: to fetch the metadata log needs the right CLUSTER_ACTION on the cluster")
 
-    monkeypatch.setattr(Work, "image", refuse)
+    monkeypatch.setattr("metashell.live.attach.attach", refuse)
     status, text = cluster(quorum)
     assert status == 1 and "controllers       3 voters, controller " in text
-    assert "problem           brokers and topics cannot be seen: localhost:1: not authorized" in text
+    assert "not seen: the metadata log: localhost:1: not authorized" in text
     assert json.loads(cluster(quorum, "-o", "json")[1])["partitions"] is None
 
 

@@ -151,13 +151,13 @@ def test_partitions_show_what_is_wrong_with_them(quorum: EmbeddedQuorum, extra: 
     extra.shrink("orders")
     lines(quorum, "topics", "create", "lone", "--assignment", "201")
     rows = {row["partition"]: row for row in objects(quorum, "topics", "describe", "orders")}
-    assert rows[0]["problems"] == ["under min ISR", "under-replicated"]
+    assert rows[0]["problems"] == ["under_min_isr", "under_replicated"]
     assert (rows[0]["leader"], rows[0]["replicas"], rows[0]["isr"], rows[0]["min_isr"]) == (201, [201, 101], [201], 2)
     assert rows[1]["problems"] == []
     extra.fence()
     try:
         rows = {row["partition"]: row for row in objects(quorum, "topics", "describe", "lone", "--unhealthy")}
-        assert rows[0]["problems"][0] == "offline" and rows[0]["leader"] is None and rows[0]["offline_replicas"] == [201]
+        assert rows[0]["problems"][0] == "leaderless" and rows[0]["leader"] is None and rows[0]["offline_replicas"] == [201]
         assert objects(quorum, "topics", "list", "--unhealthy")[0]["offline"] == 1
         table = lines(quorum, "topics", "describe", "lone")
         assert table[0].split() == ["TOPIC", "PARTITION", "LEADER", "LEADER_EPOCH", "REPLICAS", "ISR", "ELR", "PROBLEMS"]

@@ -17,7 +17,8 @@ from types import SimpleNamespace
 import pytest
 
 from metashell.admin.errors import AdminError
-from metashell.cli.administering import Work, cluster_of
+from metashell.cli.administering import Work
+from metashell.cli.named_cluster import cluster_of
 from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
 from metashell.embedded import EmbeddedQuorum
 from metashell.errors import MetashellError, UsageError
@@ -95,7 +96,9 @@ def test_nobody_there_is_one_line(quorum: EmbeddedQuorum) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "metashell quorum describe: 127.0.0.1:1: Connection refused\n"
+    assert done.stderr == (
+        "metashell quorum describe: no controller answers: what the quorum is like is not known: 127.0.0.1:1 (Connection refused)\n"
+    )
 
 
 # ---- questions

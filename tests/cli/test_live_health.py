@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from metashell.admin.quorum import QuorumDescription
+from metashell.checks.facts import QuorumAnswers
 from metashell.cli import kafka_shell
 from metashell.embedded import EmbeddedQuorum
 from tests.administering import HERE
@@ -53,13 +53,8 @@ def test_a_fenced_broker_has_the_time_of_the_record_that_fenced_it(quorum: Embed
 
 
 def test_a_leader_that_does_not_answer_is_no_good_news(quorum: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch) -> None:
-    from metashell.cli import shell_changes
-    from metashell.errors import MetashellError
-
-    def silent(values: object, timeout_s: float) -> QuorumDescription:
-        raise MetashellError("nobody leads")
-
-    monkeypatch.setattr(shell_changes, "quorum_as_told", silent)
+    silent = QuorumAnswers(trouble="nobody leads")
+    monkeypatch.setattr("metashell.cli.live_facts.ask_quorum", lambda named, lag_after_ms: silent)
     done = shell(quorum, "health", "lagging")
     assert done.status == 1
     assert "nobody leads" in done.stderr

@@ -246,7 +246,6 @@ def test_the_page_of_a_large_answer_is_bounded(tmp_path: Path) -> None:
             2,
             "config set topic:orders retention.m=1: 'retention.m' is no setting of a topic (did you mean retention.ms?)",
         ),
-        (["."], 2, "--snapshot and --demo exclude each other"),
         (["no-such.toml"], 1, "no-such.toml: No such file or directory"),
     ],
 )

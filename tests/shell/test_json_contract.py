@@ -44,6 +44,7 @@ KEYS: dict[str, set[str]] = {
     "grep -rl rack-a /image/cluster": NODE,
     "grep -rc rack-a /image/cluster": NODE | {"lines"},
     "log /image/topics/byName/orders": {"path", "type", "kind", "offset", "epoch", "timestamp", "record", "before", "after"},
+    "why /image/topics/byName/orders": NODE | {"kind", "what"},
     "pwd": NODE,
     "ls /": ENTRY,
     "ls -l /image": ENTRY,

@@ -10,6 +10,8 @@ import pytest
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
+from metashell.codec.checked_batches import checked_batches
+from metashell.demo import demo_directory
 from metashell.forms import Display
 from metashell.history import Past
 from metashell.history.openers import opener_of
@@ -17,6 +19,7 @@ from metashell.image import load_image
 from metashell.log.source import open_source
 from metashell.nodes import LocalInfo, build_root
 from metashell.shell import Context, run_line
+from metashell.shell.lifespan import fenced_since
 from tests.image.batches import record, value
 
 TOPIC = bytes(range(16))
@@ -126,7 +129,7 @@ def test_without_a_past_the_age_of_reassignments_is_an_error(tmp_path):
 def test_partitions_are_as_they_are_since_the_record_that_made_them_so(tmp_path):
     ctx = context(tmp_path, *TOPICS[2:5], TOPICS[4])
     assert run_line(ctx, "health leaderless") == 1
-    assert "orders/0 (since 1970-01-01T02:00:00Z)" in ctx.display.out.getvalue()
+    assert "orders/0 (in sync: 1; since 1970-01-01T02:00:00Z)" in ctx.display.out.getvalue()
 
 
 TOPICS = (
@@ -179,3 +182,52 @@ def test_du_by_topic_names_deleted_ones_by_their_id(tmp_path):
     rows = [json.loads(line) for line in printed(context(tmp_path, *TOPICS), "du --by topic -o jsonl").splitlines()]
     assert {row["name"]: row["records"] for row in rows} == {"orders": 3, "AAAAAAAAAAAAAAAAAAAAAA": 2, "other": 1}
     assert all(row["snapshot_bytes"] == 0 for row in rows)
+
+
+def holed(folder: Path, keep: set[str]) -> Path:
+    """The demo's directory with only these files of its log, of which the newest checkpoint is always one."""
+    place = folder / "d" / "__cluster_metadata-0"
+    place.mkdir(parents=True)
+    demo = Path(demo_directory()) / "__cluster_metadata-0"
+    for name in (*keep, f"{329:020d}-0000000001.checkpoint"):
+        data = (demo / name).read_bytes()
+        if name == f"{0:020d}.log":
+            # As if what follows offset 200 had been lost.
+            data = b"".join(batch.data for batch in checked_batches(data, name) if batch.header.base_offset < 200)
+        elif name == f"{251:020d}.log":
+            name = f"{329:020d}.log"
+            data = b"".join(batch.data for batch in checked_batches(data, name) if batch.header.base_offset >= 329)
+        (place / name).write_bytes(data)
+    return place.parent
+
+
+@pytest.mark.parametrize(
+    ("keep", "words"),
+    [
+        ((f"{0:020d}.log",), "between 2026-11-21T00:23:02.550Z and 2026-11-21T00:23:49.403Z"),
+        ((f"{141:020d}-0000000001.checkpoint",), "between 2026-11-21T00:21:42.428Z and 2026-11-21T00:23:49.403Z"),
+        ((), "before 2026-11-21T00:23:49.403Z"),
+    ],
+)
+def test_what_began_in_a_gap_of_the_log_began_between_two_times(tmp_path: Path, keep: tuple[str, ...], words: str):
+    folder = holed(tmp_path, {*keep, f"{251:020d}.log"})
+    past = Past(opener_of(str(folder)))
+    image = past.image(340)
+
+    def make_root(image, before):
+        return build_root(image, voice="own", local=LocalInfo(version="0", commit_id="0"), before=before)
+
+    ctx = Context(
+        root=make_root(image, None),
+        image=image,
+        display=Display(StringIO()),
+        err=StringIO(),
+        source_label="log",
+        make_root=make_root,
+        past=lambda: past,
+    )
+    # Broker 5 was fenced at offset 328, broker 6 only after 340.
+    assert fenced_since(ctx, [5]).words(5) == words
+    image = past.image(360)
+    ctx.show(image)
+    assert fenced_since(ctx, [6]).words(6) == "2026-11-21T00:23:54.449Z"

@@ -24,6 +24,7 @@ _WORDS: Final = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker"}
     "topics, brokers or the cluster let a replica lead that lacks records",
     IMAGE,
     endangers="where no replica in sync is left, records that were acknowledged are lost without a question",
+    step="metashell configs unset RESOURCE unclean.leader.election.enable, unless the owners of the records want it so",
     source="unclean.leader.election.enable, KIP-106",
     example="topic:orders (offset 40, 2026-11-27T00:27:20Z)",
 )
@@ -33,8 +34,7 @@ def unclean_allowed(facts: Facts) -> Iterator[Found]:
         if type in _WORDS and config.get(UNCLEAN, "").strip().lower() == "true":
             resource = f"{_WORDS[type]}:{name or 'default'}"
             event = since.get((type, name, UNCLEAN))
-            step = f"metashell configs unset {resource} {UNCLEAN}, unless the topic's owners want it so"
-            yield Found(resource, "", () if event is None else evidence_of(event), (step,))
+            yield Found(resource, "", () if event is None else evidence_of(event))
 
 
 @check(
@@ -43,14 +43,13 @@ def unclean_allowed(facts: Facts) -> Iterator[Found]:
     "topics that need all of their replicas in sync: writes with acks=all stop with the first broker that fails",
     IMAGE,
     endangers="one broker that restarts is enough, and producers with acks=all are refused",
+    step="metashell configs set topic:TOPIC min.insync.replicas=N with less than it has replicas, or give it one more",
     source="min.insync.replicas, org.apache.kafka.server.config.ServerConfigs",
     example="orders (min.insync.replicas 3, 3 replicas)",
 )
 def min_isr_at_factor(facts: Facts) -> Iterator[Found]:
     """One replica alone is told by `one_replica`."""
     assert facts.health is not None
-    for topic, factor in facts.health.factors():
+    for topic, factor in facts.health.needing_all():
         min_isr = facts.health.min_isr_of(topic.name)
-        if 2 <= factor <= min_isr:
-            step = f"metashell configs set topic:{topic.name} min.insync.replicas={factor - 1}, or give it one more replica"
-            yield Found(topic.name, f"min.insync.replicas {min_isr}, {factor} replicas", steps=(step,), key=("topic", topic.id))
+        yield Found(topic.name, f"min.insync.replicas {min_isr}, {factor} replicas", key=("topic", topic.id))

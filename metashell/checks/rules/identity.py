@@ -93,7 +93,10 @@ def _ways_back(node: Node, facts: Facts, directory: LogDirectory) -> list[str]:
         ]
     if voters_of(node, facts) and node.id in voters_of(node, facts):
         return [f"while a majority of the others ({others_text(node, facts)}) lives: {format}, then start it: it fetches the log"]
-    return [f"look for a copy of {directory.path}; while a quorum of other nodes lives: {format}, then start it: it fetches the log"]
+    return [
+        f"look for a copy of {directory.path} first: where this node is the only voter, formatting makes an empty cluster",
+        f"while a quorum of other nodes lives: {format}, then start it: it fetches the log",
+    ]
 
 
 @check(
@@ -414,16 +417,3 @@ def _disk_text(node: Node) -> str:
     assert directory is not None
     ids = ", ".join(uuid_text(id) for _, id in directory_ids(node))
     return f"{directory.path}: directory.id {ids}, log to offset {log.end_offset}, epoch {log.last_epoch}"
-
-
-REFUSALS: Final = (
-    "lost_metadata",
-    "unformatted",
-    "torn_identity",
-    "duplicate_directory_id",
-    "other_cluster",
-    "other_node_id",
-    "reserved_directory_id",
-    "misplaced_metadata",
-)
-"""The checks for whose findings Kafka does not start a node at all."""

@@ -148,7 +148,7 @@ def lost_records(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "replaced_disk",
+    "other_disk",
     UNUSUAL,
     "brokers that came back on another disk, and whose replicas are not in sync yet",
     LOG,
@@ -157,7 +157,7 @@ def lost_records(facts: Facts) -> Iterator[Found]:
     source="KIP-858",
     example="broker 3 (without directory XUf..., offset 812, 2026-11-27T00:27:20Z)",
 )
-def replaced_disk(facts: Facts) -> Iterator[Found]:
+def other_disk(facts: Facts) -> Iterator[Found]:
     assert facts.health is not None
     for disk in facts.replaced:
         broker = facts.image.cluster.brokers.get(disk.broker)

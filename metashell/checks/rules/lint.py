@@ -10,6 +10,7 @@ from metashell.checks.hosts import address_text, flaw_of, is_loopback
 from metashell.checks.model import BAD, UNUSUAL, Found
 from metashell.checks.registry import check
 from metashell.checks.rules.registrations import voters_of
+from metashell.checks.runs import first_factor
 
 if TYPE_CHECKING:
     from metashell.checks.facts import Facts
@@ -21,6 +22,8 @@ STATE_TOPICS: Final = {
     "__share_group_state": "share.coordinator.state.topic.replication.factor",
 }
 _WANTED: Final = 3
+_SHARES: Final = 2
+_SHARE_MIN: Final = 20
 _STAND_IN: Final = ("localhost", 1)
 """Where brokers say they are that are none, as `metashell quorum start --fake-brokers` registers them."""
 
@@ -42,8 +45,8 @@ def one_replica(facts: Facts) -> Iterator[Found]:
     assert facts.health is not None
     if len(facts.image.cluster.brokers) < 2:
         return
-    for topic, factor in facts.health.factors():
-        if factor == 1 and topic.name not in STATE_TOPICS:
+    for topic in sorted(facts.health.by_factor().get(1, ()), key=lambda one: (one.name, one.id)):
+        if topic.name not in STATE_TOPICS:
             yield Found(topic.name, key=("topic", topic.id))
 
 
@@ -56,12 +59,12 @@ def one_replica(facts: Facts) -> Iterator[Found]:
     example="__consumer_offsets (1 replica)",
 )
 def few_state_replicas(facts: Facts) -> Iterator[Found]:
-    assert facts.health is not None
-    brokers = len(facts.image.cluster.brokers)
-    for topic, factor in facts.health.factors():
-        if topic.name in STATE_TOPICS and factor < min(_WANTED, brokers):
-            step = f"set {STATE_TOPICS[topic.name]} for what is to come, and give it more replicas: metashell reassign apply"
-            yield Found(topic.name, f"{factor} replica{'s' if factor > 1 else ''}", steps=(step,), key=("topic", topic.id))
+    brokers, by_name = len(facts.image.cluster.brokers), facts.image.topics.by_name
+    for name, setting in STATE_TOPICS.items():
+        factor = first_factor(by_name[name]) if name in by_name else _WANTED
+        if 0 < factor < min(_WANTED, brokers):
+            step = f"set {setting} for what is to come, and give it more replicas: metashell reassign apply"
+            yield Found(name, f"{factor} replica{'s' if factor > 1 else ''}", steps=(step,), key=("topic", by_name[name].id))
 
 
 @check(
@@ -81,6 +84,32 @@ def even_quorum(facts: Facts) -> Iterator[Found]:
 
 
 @check(
+    "uneven_leaders",
+    UNUSUAL,
+    "brokers that should lead more than twice their share of partitions",
+    IMAGE,
+    endangers="they work for the others, and a preferred election brings that back each time",
+    step="metashell reassign plan --even leaders",
+    source="auto.leader.rebalance.enable",
+    example="broker 3 (the first replica of 60 of 100 partitions, its share is 25)",
+)
+def uneven_leaders(facts: Facts) -> Iterator[Found]:
+    """Few partitions are never even."""
+    assert facts.health is not None
+    brokers = _active(facts)
+    if len(brokers) < 2:
+        return
+    counts, is_part = facts.health.preferred_leaders()
+    total = sum(counts.values())
+    share = total // len(brokers)
+    for broker in brokers:
+        own = counts[broker.id]
+        if share >= _SHARE_MIN and own > _SHARES * share:
+            of = f"{total} partitions{' that were counted' if is_part else ''}"
+            yield Found(f"broker {broker.id}", f"the first replica of {own} of {of}, its share is {share}", key=("broker", broker.id))
+
+
+@check(
     "one_rack",
     UNUSUAL,
     "all brokers say that they are in one rack",
@@ -92,7 +121,7 @@ def even_quorum(facts: Facts) -> Iterator[Found]:
 def one_rack(facts: Facts) -> Iterator[Found]:
     brokers = sorted(facts.image.cluster.brokers.items())
     racks = {broker.rack for _, broker in brokers}
-    if len(brokers) > 1 and len(racks) == 1 and None not in racks:
+    if len(brokers) > 1 and len(racks) == 1 and all(racks):
         yield Found(f"{racks.pop()}", f"brokers {', '.join(str(id) for id, _ in brokers)}")
 
 

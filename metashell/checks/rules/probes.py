@@ -27,6 +27,7 @@ _STEPS: Final = {
     "no_kafka": "look whether the port is right",
     "forbidden": "give the credentials of a user who has the right, with --command-config",
     "wrong_cluster": "name the controllers of one cluster",
+    "no_controller": "ask the controllers themselves (metashell quorum describe -C): brokers reach no active one",
     "not_loaded": "wait until it has loaded the metadata",
 }
 

@@ -122,14 +122,14 @@ def stale_controller(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "controller_without_vote",
+    "registered_without_vote",
     UNUSUAL,
     "controllers that are registered and have no vote: they wait to be added, or are gone",
     IMAGE,
     step="metashell quorum describe shows who fetches; add one that runs (metashell quorum add-controller), unregister one that is gone"
     " (metashell quorum unregister-controller, from Kafka 4.4 on): it would hold back the next upgrade",
 )
-def controller_without_vote(facts: Facts) -> Iterator[Found]:
+def registered_without_vote(facts: Facts) -> Iterator[Found]:
     for one in spare_controllers(facts):
         if not one.held:
             yield Found(f"controller {one.id}", _words(facts, one), key=("controller", one.id))

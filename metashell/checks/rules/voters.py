@@ -66,7 +66,7 @@ def _name(voter: Voter) -> str:
 
 
 @check(
-    "voter_address",
+    "unusable_voter_address",
     BAD,
     "voters with an address that others cannot connect to",
     IMAGE,
@@ -74,7 +74,7 @@ def _name(voter: Voter) -> str:
     source="KIP-853, org.apache.kafka.raft.VoterSet",
     example="voter 3 at kafka-old.invalid:9093 (no name ends in .invalid; offset 160, 2026-11-27T00:27:39Z)",
 )
-def voter_address(facts: Facts) -> Iterator[Found]:
+def unusable_voter_address(facts: Facts) -> Iterator[Found]:
     """A name that only the machine itself understands is one where other voters are elsewhere."""
     voters = facts.image.voters
     if voters is None or len(voters.voters) < 2:

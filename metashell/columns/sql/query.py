@@ -20,6 +20,7 @@ from metashell.columns.schemas import UUID_MARK
 from metashell.columns.sql.confined import Database, RefusedError
 from metashell.columns.sql.events import EventTables
 from metashell.columns.sql.lakes import LakeTables, is_lake
+from metashell.columns.sql.plain_names import with_quotes
 from metashell.columns.sql.served import Scan
 from metashell.columns.state.reading import Cluster, ImageAt, NoMetadataError, read_state
 from metashell.columns.state.tables import state_schemas, state_table
@@ -151,7 +152,7 @@ class Session:
     def statements(self, text: str) -> list[str]:
         """The statements of a text. Errors: QueryError for what is no SQL."""
         try:
-            return self._database.statements(text)
+            return self._database.statements(with_quotes(text))
         except RefusedError as error:
             raise QueryError(error) from error
 
@@ -161,6 +162,7 @@ class Session:
         Errors: QueryError for what DuckDB refuses; UsageError for a table of a log that is not there; LogCorruptError or MetashellError
         at a fault, unless faults are skipped.
         """
+        text = with_quotes(text)
         # Every word that is a table's name counts: DuckDB's own list of a query's tables fails for joins with USING (2.0).
         wanted = set(re.findall("[a-z0-9_]+", text.lower())) & set(self._schemas)
         state = [name for name in STATE_TABLES if name in wanted]

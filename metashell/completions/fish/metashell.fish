@@ -5,6 +5,22 @@ function __metashell_valued
     switch $argv[1]
         case kafka-shell
             string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
+        case metashell-health
+            string split ' ' -- '--config -c --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --address-map --timeout --kind --allow --limit -n --min-isr --stuck-after --lag-after --release --output -o --max-decompressed --settings'
+        case metashell-status
+            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
+        case metashell-ls
+            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
+        case metashell-cat
+            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
+        case metashell-find
+            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
+        case metashell-log
+            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
+        case metashell-diff
+            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
+        case metashell-why
+            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
         case dump-log
             string split ' ' -- '--files --key-decoder-class --value-decoder-class --max-bytes --max-message-size --type -t --offset --since --until --key --value --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --max-decompressed --jobs -j'
         case kafka-metadata-shell
@@ -16,7 +32,7 @@ function __metashell_valued
         case metashell-bundle
             string split ' ' -- '--out --mapping --output -o --max-decompressed'
         case metashell-rehearse
-            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --sizes --assume --html --show --output -o --max-decompressed'
+            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --address-map --timeout --config -c --sizes --assume --html --show --output -o --max-decompressed'
         case metashell-simulate:rebalance
             string split ' ' -- '--members --partitions --topics --strategy --scenario --seed --assume --html --output -o'
         case metashell-storage:format
@@ -218,6 +234,22 @@ function __metashell_tool_of
     switch $argv[1]
         case shell
             echo kafka-shell
+        case health
+            echo metashell-health
+        case status
+            echo metashell-status
+        case ls
+            echo metashell-ls
+        case cat
+            echo metashell-cat
+        case find
+            echo metashell-find
+        case log
+            echo metashell-log
+        case diff
+            echo metashell-diff
+        case why
+            echo metashell-why
         case dump-log
             echo dump-log
         case verify
@@ -314,6 +346,14 @@ complete -c metashell -f
 complete -c metashell -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
 complete -c metashell -n '__metashell_words_are 0' -x -a shell -d 'look at the metadata of a Kafka cluster as a tree of files'
+complete -c metashell -n '__metashell_words_are 0' -x -a health -d 'say what is wrong with a cluster, why, and what to do next'
+complete -c metashell -n '__metashell_words_are 0' -x -a status -d 'show what was read from a directory, a file or a quorum, and what is wrong in it'
+complete -c metashell -n '__metashell_words_are 0' -x -a ls -d 'list directories of the metadata tree of a source'
+complete -c metashell -n '__metashell_words_are 0' -x -a cat -d 'print values of the metadata tree of a source'
+complete -c metashell -n '__metashell_words_are 0' -x -a find -d 'search the metadata of a source'
+complete -c metashell -n '__metashell_words_are 0' -x -a log -d 'print the records that changed a path of the metadata'
+complete -c metashell -n '__metashell_words_are 0' -x -a diff -d 'print what differs between two moments or two sources'
+complete -c metashell -n '__metashell_words_are 0' -x -a why -d 'what led to the state of a partition, topic, broker or voter, step by step'
 complete -c metashell -n '__metashell_words_are 0' -x -a dump-log -d 'print the batches and records of Kafka’s logs and checkpoints as JSON lines'
 complete -c metashell -n '__metashell_words_are 0' -x -a verify -d 'check what Kafka left on disk: checksums, offsets, epochs, indexes, checkpoints'
 complete -c metashell -n '__metashell_words_are 0' -x -a bundle -d 'pack a metadata log for a colleague or a ticket, without its secrets'
@@ -449,7 +489,7 @@ complete -c kafka-shell -n '__metashell_command_is find' -o not-preferred -l not
 complete -c kafka-shell -n '__metashell_command_is find' -o unclean -l unclean -d 'one of the partitions whose leader was elected uncleanly and has not recovered'
 complete -c kafka-shell -n '__metashell_command_is find' -o elr -l elr -d 'one of the partitions with eligible or last known leader replicas'
 complete -c kafka-shell -n '__metashell_command_is find' -o reassigning -l reassigning -d 'one of the partitions that are being reassigned'
-complete -c kafka-shell -n '__metashell_command_is find' -o stuck-reassignment -l stuck-reassignment -d 'one of the reassignments to a broker that is fenced or not registered, or that last too long'
+complete -c kafka-shell -n '__metashell_command_is find' -o stuck-reassignment -l stuck-reassignment -d 'one of the reassignments to a broker that is fenced or not registered, or to a directory that failed, or that last too long'
 complete -c kafka-shell -n '__metashell_command_is find' -o unregistered-replica -l unregistered-replica -d 'one of the partitions with a replica on a broker that is not registered'
 complete -c kafka-shell -n '__metashell_command_is find' -o unassigned-directory -l unassigned-directory -d 'one of the partitions with a replica that has no directory yet'
 complete -c kafka-shell -n '__metashell_command_is find' -o offline-directory -l offline-directory -d 'one of the partitions with a replica in a directory that its broker does not have online'
@@ -490,11 +530,11 @@ complete -c kafka-shell -n '__metashell_command_is health' -l stuck-after -x -d 
 complete -c kafka-shell -n '__metashell_command_is health' -l lag-after -x -d 'how long a broker or voter may lag, by default 10s'
 complete -c kafka-shell -n '__metashell_command_is health' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is health' -l help -s h -d 'show the help and exit'
-complete -c kafka-shell -n '__metashell_command_is health; and __metashell_words_are_at_least 1' -x -a 'incomplete not_followed empty leaderless offline under_min_isr under_replicated unclean stuck_reassignment unregistered_replica offline_directory fenced vanished unregistered_voter lagging unsupported_feature unreadable_min_isr no_metadata_version fault newer_record at_min_isr elr not_preferred reassigning unassigned_directory cordoned_directory racks shutting_down newer_level holds_upgrade first_records acl_range'
+complete -c kafka-shell -n '__metashell_command_is health; and __metashell_words_are_at_least 1' -x -a 'acl_range at_min_isr behind configured_voter_address configured_without_vote contested_id cordoned_directory duplicate_directory_id elr empty endless_elections even_quorum failed_directory fault fenced few_state_replicas first_records full_disk hanging_transaction holds_upgrade incomplete lagging leaderless left_throttles local_listener lost_checkpoint lost_metadata lost_records majority_behind min_isr_at_factor misplaced_metadata missing_directory mixed_clusters moved_voter nearly_full_disk newer_level newer_record no_answer no_leader no_metadata_version no_rack no_spare_voter no_topic_id no_voters_configured no_voters_known not_a_replica not_followed not_loaded not_preferred offline offline_directory old_identity old_quorum_state one_rack one_replica other_cluster other_directory other_disk other_disk_votes other_leader other_node other_node_id other_voters_configured partition_twice racks reassigning refused_configuration registered_without_vote removed_topic reserved_directory_id restarting_broker same_listener same_voter_address shared_node_id shutting_down stale_controller stray_left stray_topic_id stuck_reassignment tiny_directory_rate tiny_quota torn_checkpoint torn_identity unassigned_directory unclean unclean_allowed under_min_isr under_replicated uneven_leaders unformatted unknown_topic unreachable_voter unreadable_min_isr unregistered_replica unregistered_voter unsupported_feature unusable_voter_address vanished vote_of_no_voter voter_listener voter_out_of_sight voter_registered_elsewhere voter_without_listener wrong_address zk_migration'
 complete -c kafka-shell -n '__metashell_words_are 0' -x -a help -d 'list the commands'
 complete -c kafka-shell -n '__metashell_command_is help' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is help' -l help -s h -d 'show the help and exit'
-complete -c kafka-shell -n '__metashell_command_is help; and __metashell_words_are 1' -x -a 'alter at cat cd clear count create delete diff du elect exit find follow grep health help history log ls man pwd set stat status time timing tree unregister unset watch'
+complete -c kafka-shell -n '__metashell_command_is help; and __metashell_words_are 1' -x -a 'alter at cat cd clear count create delete diff du elect exit find follow grep health help history log ls man pwd set stat status time timing tree unregister unset watch why'
 complete -c kafka-shell -n '__metashell_words_are 0' -x -a history -d 'print the lines typed so far'
 complete -c kafka-shell -n '__metashell_command_is history' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is history' -l help -s h -d 'show the help and exit'
@@ -519,7 +559,7 @@ complete -c kafka-shell -n '__metashell_command_is ls; and __metashell_words_are
 complete -c kafka-shell -n '__metashell_words_are 0' -x -a man -d 'show the page of a command'
 complete -c kafka-shell -n '__metashell_command_is man' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is man' -l help -s h -d 'show the help and exit'
-complete -c kafka-shell -n '__metashell_command_is man; and __metashell_words_are 1' -x -a 'alter at cat cd clear count create delete diff du elect exit find follow grep health help history log ls man pwd set stat status time timing tree unregister unset watch'
+complete -c kafka-shell -n '__metashell_command_is man; and __metashell_words_are 1' -x -a 'alter at cat cd clear count create delete diff du elect exit find follow grep health help history log ls man pwd set stat status time timing tree unregister unset watch why'
 complete -c kafka-shell -n '__metashell_words_are 0' -x -a pwd -d 'print the current working directory'
 complete -c kafka-shell -n '__metashell_command_is pwd' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is pwd' -l help -s h -d 'show the help and exit'
@@ -539,7 +579,7 @@ complete -c kafka-shell -n '__metashell_command_is status' -l help -s h -d 'show
 complete -c kafka-shell -n '__metashell_words_are 0' -x -a time -d 'run a command and show how long it took'
 complete -c kafka-shell -n '__metashell_command_is time' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is time' -l help -s h -d 'show the help and exit'
-complete -c kafka-shell -n '__metashell_command_is time; and __metashell_words_are_at_least 1' -x -a 'alter at cat cd clear count create delete diff du elect exit find follow grep health help history log ls man pwd set stat status time timing tree unregister unset watch'
+complete -c kafka-shell -n '__metashell_command_is time; and __metashell_words_are_at_least 1' -x -a 'alter at cat cd clear count create delete diff du elect exit find follow grep health help history log ls man pwd set stat status time timing tree unregister unset watch why'
 complete -c kafka-shell -n '__metashell_words_are 0' -x -a timing -d 'show how long each command takes'
 complete -c kafka-shell -n '__metashell_command_is timing' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is timing' -l help -s h -d 'show the help and exit'
@@ -565,6 +605,166 @@ complete -c kafka-shell -n '__metashell_words_are 0' -x -a watch -d 'print the c
 complete -c kafka-shell -n '__metashell_command_is watch' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is watch' -l help -s h -d 'show the help and exit'
 complete -c kafka-shell -n '__metashell_command_is watch; and __metashell_words_are_at_least 1' -x -a '(__metashell_nodes)'
+complete -c kafka-shell -n '__metashell_words_are 0' -x -a why -d 'what led to the state of a partition, topic, broker, controller or voter'
+complete -c kafka-shell -n '__metashell_command_is why' -s n -l number -x -d 'the last N changes, by default 20'
+complete -c kafka-shell -n '__metashell_command_is why' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
+complete -c kafka-shell -n '__metashell_command_is why' -l help -s h -d 'show the help and exit'
+complete -c kafka-shell -n '__metashell_command_is why; and __metashell_words_are_at_least 1' -x -a '(__metashell_nodes)'
+complete -c metashell-health -f
+complete -c metashell-health -l config -s c -r -F -d 'a node’s server.properties: it is held against the log, and its log directories are read too'
+complete -c metashell-health -l bootstrap-controller -l controllers -s C -x -d 'ask the quorum of these controllers too'
+complete -c metashell-health -l bootstrap-server -s b -x -d 'ask these brokers too, and the controllers behind them'
+complete -c metashell-health -l command-config -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-health -l address-map -x -d 'connect to the second address in place of the first, where controllers advertise one that is not reachable from here'
+complete -c metashell-health -l timeout -x -d 'give up attaching after this time (10; 2 if no address accepts a connection); an attached observer has no limit'
+complete -c metashell-health -l demo -d 'read the directory of a real controller that ships with the package'
+complete -c metashell-health -l kind -x -d 'show only this kind of finding; may be repeated'
+complete -c metashell-health -l allow -x -d 'up to N of a kind leave status 0'
+complete -c metashell-health -l limit -s n -x -d 'name the first N of each kind, by default 5'
+complete -c metashell-health -l min-isr -x -d 'min.insync.replicas in server.properties, by default 1'
+complete -c metashell-health -l stuck-after -x -d 'reassignments that last longer, such as 6h, are bad'
+complete -c metashell-health -l lag-after -x -d 'how long a broker or voter may lag, by default 10s'
+complete -c metashell-health -l release -x -a '3.9 4.0 4.1 4.2 4.3 4.4' -d 'the release that is to run on these directories, by default the newest known'
+complete -c metashell-health -l list -d 'print every check with its severity, and end'
+complete -c metashell-health -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-health -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c metashell-health -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
+complete -c metashell-health -l settings -r -F -d 'read aliases, defaults and colours from this file, not from ~/.config/metashell/config.toml'
+complete -c metashell-health -l version -d 'print the version and exit'
+complete -c metashell-health -l help -s h -d 'show the help and exit'
+complete -c metashell-health -n '__metashell_words_are_at_least 0' -F
+complete -c metashell-status -f
+complete -c metashell-status -l snapshot -s s -r -F -d 'a .checkpoint, a bootstrap.checkpoint or a .log segment, a metadata directory, or the log directory above it'
+complete -c metashell-status -l bootstrap-controller -l controllers -s C -x -d 'attach to the quorum of these controllers as an observer; ID@HOST:PORT works too'
+complete -c metashell-status -l bootstrap-server -s b -x -d 'ask these brokers for the controllers, and attach there'
+complete -c metashell-status -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-status -l address-map -x -d 'connect to the second address in place of the first, where controllers advertise one that is not reachable from here'
+complete -c metashell-status -l timeout -x -d 'give up attaching after this time (10; 2 if no address accepts a connection); an attached observer has no limit'
+complete -c metashell-status -l demo -d 'open the directory of a real controller that ships with the package'
+complete -c metashell-status -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the output'
+complete -c metashell-status -l at -x -d 'answer as of an offset, a time such as 2026-11-20T03:00 (UTC), or a time ago such as -2h'
+complete -c metashell-status -l certain-only -d 'stop at the newest complete checkpoint of a directory: what follows may not have been committed'
+complete -c metashell-status -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
+complete -c metashell-status -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c metashell-status -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
+complete -c metashell-status -l settings -r -F -d 'read aliases, defaults and colours from this file, not from ~/.config/metashell/config.toml'
+complete -c metashell-status -l version -d 'print the version and exit'
+complete -c metashell-status -l help -s h -d 'show the help and exit'
+complete -c metashell-status -n '__metashell_words_are 0' -F
+complete -c metashell-ls -f
+complete -c metashell-ls -l snapshot -s s -r -F -d 'a .checkpoint, a bootstrap.checkpoint or a .log segment, a metadata directory, or the log directory above it'
+complete -c metashell-ls -l bootstrap-controller -l controllers -s C -x -d 'attach to the quorum of these controllers as an observer; ID@HOST:PORT works too'
+complete -c metashell-ls -l bootstrap-server -s b -x -d 'ask these brokers for the controllers, and attach there'
+complete -c metashell-ls -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-ls -l address-map -x -d 'connect to the second address in place of the first, where controllers advertise one that is not reachable from here'
+complete -c metashell-ls -l timeout -x -d 'give up attaching after this time (10; 2 if no address accepts a connection); an attached observer has no limit'
+complete -c metashell-ls -l demo -d 'open the directory of a real controller that ships with the package'
+complete -c metashell-ls -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the output'
+complete -c metashell-ls -l at -x -d 'answer as of an offset, a time such as 2026-11-20T03:00 (UTC), or a time ago such as -2h'
+complete -c metashell-ls -l certain-only -d 'stop at the newest complete checkpoint of a directory: what follows may not have been committed'
+complete -c metashell-ls -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
+complete -c metashell-ls -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c metashell-ls -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
+complete -c metashell-ls -l settings -r -F -d 'read aliases, defaults and colours from this file, not from ~/.config/metashell/config.toml'
+complete -c metashell-ls -l version -d 'print the version and exit'
+complete -c metashell-ls -l help -s h -d 'show the help and exit'
+complete -c metashell-ls -n '__metashell_words_are 0' -F
+complete -c metashell-ls -n '__metashell_words_are_at_least 1' -x -a '(__metashell_nodes)'
+complete -c metashell-cat -f
+complete -c metashell-cat -l snapshot -s s -r -F -d 'a .checkpoint, a bootstrap.checkpoint or a .log segment, a metadata directory, or the log directory above it'
+complete -c metashell-cat -l bootstrap-controller -l controllers -s C -x -d 'attach to the quorum of these controllers as an observer; ID@HOST:PORT works too'
+complete -c metashell-cat -l bootstrap-server -s b -x -d 'ask these brokers for the controllers, and attach there'
+complete -c metashell-cat -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-cat -l address-map -x -d 'connect to the second address in place of the first, where controllers advertise one that is not reachable from here'
+complete -c metashell-cat -l timeout -x -d 'give up attaching after this time (10; 2 if no address accepts a connection); an attached observer has no limit'
+complete -c metashell-cat -l demo -d 'open the directory of a real controller that ships with the package'
+complete -c metashell-cat -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the output'
+complete -c metashell-cat -l at -x -d 'answer as of an offset, a time such as 2026-11-20T03:00 (UTC), or a time ago such as -2h'
+complete -c metashell-cat -l certain-only -d 'stop at the newest complete checkpoint of a directory: what follows may not have been committed'
+complete -c metashell-cat -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
+complete -c metashell-cat -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c metashell-cat -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
+complete -c metashell-cat -l settings -r -F -d 'read aliases, defaults and colours from this file, not from ~/.config/metashell/config.toml'
+complete -c metashell-cat -l version -d 'print the version and exit'
+complete -c metashell-cat -l help -s h -d 'show the help and exit'
+complete -c metashell-cat -n '__metashell_words_are 0' -F
+complete -c metashell-cat -n '__metashell_words_are_at_least 1' -x -a '(__metashell_nodes)'
+complete -c metashell-find -f
+complete -c metashell-find -l snapshot -s s -r -F -d 'a .checkpoint, a bootstrap.checkpoint or a .log segment, a metadata directory, or the log directory above it'
+complete -c metashell-find -l bootstrap-controller -l controllers -s C -x -d 'attach to the quorum of these controllers as an observer; ID@HOST:PORT works too'
+complete -c metashell-find -l bootstrap-server -s b -x -d 'ask these brokers for the controllers, and attach there'
+complete -c metashell-find -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-find -l address-map -x -d 'connect to the second address in place of the first, where controllers advertise one that is not reachable from here'
+complete -c metashell-find -l timeout -x -d 'give up attaching after this time (10; 2 if no address accepts a connection); an attached observer has no limit'
+complete -c metashell-find -l demo -d 'open the directory of a real controller that ships with the package'
+complete -c metashell-find -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the output'
+complete -c metashell-find -l at -x -d 'answer as of an offset, a time such as 2026-11-20T03:00 (UTC), or a time ago such as -2h'
+complete -c metashell-find -l certain-only -d 'stop at the newest complete checkpoint of a directory: what follows may not have been committed'
+complete -c metashell-find -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
+complete -c metashell-find -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c metashell-find -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
+complete -c metashell-find -l settings -r -F -d 'read aliases, defaults and colours from this file, not from ~/.config/metashell/config.toml'
+complete -c metashell-find -l version -d 'print the version and exit'
+complete -c metashell-find -l help -s h -d 'show the help and exit'
+complete -c metashell-find -n '__metashell_words_are 0' -F
+complete -c metashell-find -n '__metashell_words_are_at_least 1' -x -a '(__metashell_nodes)'
+complete -c metashell-log -f
+complete -c metashell-log -l snapshot -s s -r -F -d 'a .checkpoint, a bootstrap.checkpoint or a .log segment, a metadata directory, or the log directory above it'
+complete -c metashell-log -l bootstrap-controller -l controllers -s C -x -d 'attach to the quorum of these controllers as an observer; ID@HOST:PORT works too'
+complete -c metashell-log -l bootstrap-server -s b -x -d 'ask these brokers for the controllers, and attach there'
+complete -c metashell-log -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-log -l address-map -x -d 'connect to the second address in place of the first, where controllers advertise one that is not reachable from here'
+complete -c metashell-log -l timeout -x -d 'give up attaching after this time (10; 2 if no address accepts a connection); an attached observer has no limit'
+complete -c metashell-log -l demo -d 'open the directory of a real controller that ships with the package'
+complete -c metashell-log -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the output'
+complete -c metashell-log -l at -x -d 'answer as of an offset, a time such as 2026-11-20T03:00 (UTC), or a time ago such as -2h'
+complete -c metashell-log -l certain-only -d 'stop at the newest complete checkpoint of a directory: what follows may not have been committed'
+complete -c metashell-log -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
+complete -c metashell-log -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c metashell-log -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
+complete -c metashell-log -l settings -r -F -d 'read aliases, defaults and colours from this file, not from ~/.config/metashell/config.toml'
+complete -c metashell-log -l version -d 'print the version and exit'
+complete -c metashell-log -l help -s h -d 'show the help and exit'
+complete -c metashell-log -n '__metashell_words_are 0' -F
+complete -c metashell-log -n '__metashell_words_are 1' -x -a '(__metashell_nodes)'
+complete -c metashell-diff -f
+complete -c metashell-diff -l snapshot -s s -r -F -d 'a .checkpoint, a bootstrap.checkpoint or a .log segment, a metadata directory, or the log directory above it'
+complete -c metashell-diff -l bootstrap-controller -l controllers -s C -x -d 'attach to the quorum of these controllers as an observer; ID@HOST:PORT works too'
+complete -c metashell-diff -l bootstrap-server -s b -x -d 'ask these brokers for the controllers, and attach there'
+complete -c metashell-diff -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-diff -l address-map -x -d 'connect to the second address in place of the first, where controllers advertise one that is not reachable from here'
+complete -c metashell-diff -l timeout -x -d 'give up attaching after this time (10; 2 if no address accepts a connection); an attached observer has no limit'
+complete -c metashell-diff -l demo -d 'open the directory of a real controller that ships with the package'
+complete -c metashell-diff -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the output'
+complete -c metashell-diff -l at -x -d 'answer as of an offset, a time such as 2026-11-20T03:00 (UTC), or a time ago such as -2h'
+complete -c metashell-diff -l certain-only -d 'stop at the newest complete checkpoint of a directory: what follows may not have been committed'
+complete -c metashell-diff -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
+complete -c metashell-diff -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c metashell-diff -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
+complete -c metashell-diff -l settings -r -F -d 'read aliases, defaults and colours from this file, not from ~/.config/metashell/config.toml'
+complete -c metashell-diff -l version -d 'print the version and exit'
+complete -c metashell-diff -l help -s h -d 'show the help and exit'
+complete -c metashell-diff -n '__metashell_words_are 0' -F
+complete -c metashell-diff -n '__metashell_words_are_at_least 1' -F
+complete -c metashell-why -f
+complete -c metashell-why -l snapshot -s s -r -F -d 'a .checkpoint, a bootstrap.checkpoint or a .log segment, a metadata directory, or the log directory above it'
+complete -c metashell-why -l bootstrap-controller -l controllers -s C -x -d 'attach to the quorum of these controllers as an observer; ID@HOST:PORT works too'
+complete -c metashell-why -l bootstrap-server -s b -x -d 'ask these brokers for the controllers, and attach there'
+complete -c metashell-why -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-why -l address-map -x -d 'connect to the second address in place of the first, where controllers advertise one that is not reachable from here'
+complete -c metashell-why -l timeout -x -d 'give up attaching after this time (10; 2 if no address accepts a connection); an attached observer has no limit'
+complete -c metashell-why -l demo -d 'open the directory of a real controller that ships with the package'
+complete -c metashell-why -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the output'
+complete -c metashell-why -l at -x -d 'answer as of an offset, a time such as 2026-11-20T03:00 (UTC), or a time ago such as -2h'
+complete -c metashell-why -l certain-only -d 'stop at the newest complete checkpoint of a directory: what follows may not have been committed'
+complete -c metashell-why -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
+complete -c metashell-why -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
+complete -c metashell-why -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
+complete -c metashell-why -l settings -r -F -d 'read aliases, defaults and colours from this file, not from ~/.config/metashell/config.toml'
+complete -c metashell-why -l version -d 'print the version and exit'
+complete -c metashell-why -l help -s h -d 'show the help and exit'
+complete -c metashell-why -n '__metashell_words_are 0' -F
+complete -c metashell-why -n '__metashell_words_are 1' -x -a '(__metashell_nodes)'
 complete -c dump-log -f
 complete -c dump-log -l files -r -F -d 'the files to dump, separated by commas'
 complete -c dump-log -l cluster-metadata-decoder -d 'decode records of the metadata log and its checkpoints'
@@ -594,6 +794,7 @@ complete -c dump-log -l bootstrap-server -s b -x -d 'ask these brokers for the c
 complete -c dump-log -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c dump-log -l address-map -x -d 'connect to the second address in place of the first, where controllers advertise one that is not reachable from here'
 complete -c dump-log -l timeout -x -d 'give up attaching after this time (10; 2 if no address accepts a connection); an attached observer has no limit'
+complete -c dump-log -l demo -d 'read the directory of a real controller that ships with the package'
 complete -c dump-log -l summary -d 'print counts by type and version, offsets, time span, epochs, gaps and compression; a table without -o'
 complete -c dump-log -l output -s o -x -a 'jsonl json kafka table' -d 'one object a line (jsonl, the default), or another form; only --summary has table'
 complete -c dump-log -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
@@ -639,6 +840,7 @@ complete -c metashell-verify -l digest -d 'print a hash of each path’s image o
 complete -c metashell-verify -l start-safe -d 'instead, predict whether Kafka would start, what it would cut or delete, and what would be lost'
 complete -c metashell-verify -l release -x -a '3.9 4.0 4.1 4.2 4.3 4.4' -d 'the release to predict for, from 3.9; by default the newest known'
 complete -c metashell-verify -l config -s c -r -F -d 'the server’s configuration, for --start-safe: a directory of another node.id is refused'
+complete -c metashell-verify -l demo -d 'read the directory of a real controller that ships with the package'
 complete -c metashell-verify -l output -s o -x -a 'text json jsonl' -d 'form of the output'
 complete -c metashell-verify -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
 complete -c metashell-verify -l verbose -s v -d 'also report what is not a finding: torn tails, files that vanished meanwhile'
@@ -649,6 +851,7 @@ complete -c metashell-bundle -f
 complete -c metashell-bundle -l out -r -F -d 'the archive (.tar.gz), which must not be there yet; - is standard output'
 complete -c metashell-bundle -l anonymise -d 'replace names too'
 complete -c metashell-bundle -l mapping -r -F -d 'with --anonymise: write each name and its alias here, a JSON object a line, for your eyes alone; it is not in the bundle'
+complete -c metashell-bundle -l demo -d 'read the directory of a real controller that ships with the package'
 complete -c metashell-bundle -l output -s o -x -a 'text json' -d 'form of the output'
 complete -c metashell-bundle -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
 complete -c metashell-bundle -l version -d 'print the version and exit'
@@ -658,10 +861,11 @@ complete -c metashell-rehearse -f
 complete -c metashell-rehearse -l snapshot -s s -r -F -d 'a .checkpoint, a bootstrap.checkpoint or a .log segment, a metadata directory, or the log directory above it'
 complete -c metashell-rehearse -l bootstrap-controller -l controllers -s C -x -d 'attach to the quorum of these controllers as an observer; ID@HOST:PORT works too'
 complete -c metashell-rehearse -l bootstrap-server -s b -x -d 'ask these brokers for the controllers, and attach there'
-complete -c metashell-rehearse -l command-config -l config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
+complete -c metashell-rehearse -l command-config -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
 complete -c metashell-rehearse -l address-map -x -d 'connect to the second address in place of the first, where controllers advertise one that is not reachable from here'
 complete -c metashell-rehearse -l timeout -x -d 'give up attaching after this time (10; 2 if no address accepts a connection); an attached observer has no limit'
 complete -c metashell-rehearse -l demo -d 'open the directory of a real controller that ships with the package'
+complete -c metashell-rehearse -l config -s c -r -F -d 'a server.properties, of a controller and of a broker: its timeouts and defaults in place of assumed ones'
 complete -c metashell-rehearse -l sizes -r -F -d 'sizes of partitions: what `kafka-log-dirs --describe` prints'
 complete -c metashell-rehearse -l assume -x -d 'assume something else; ASSUMPTIONS lists the names'
 complete -c metashell-rehearse -l html -r -F -d 'write the answer as one HTML page with a timeline, too'
@@ -673,7 +877,7 @@ complete -c metashell-rehearse -l verbose -s v -d 'report on standard error what
 complete -c metashell-rehearse -l no-color -d 'print no colours, as if NO_COLOR were set in the environment'
 complete -c metashell-rehearse -l version -d 'print the version and exit'
 complete -c metashell-rehearse -l help -s h -d 'show the help and exit'
-complete -c metashell-rehearse -n '__metashell_words_are_at_least 0' -x -a 'kill-broker restart-broker roll-brokers lose-rack unregister unregister-controller reassign add-broker elect feature lose-controller topic config'
+complete -c metashell-rehearse -n '__metashell_words_are_at_least 0' -x -a 'kill-broker restart-broker roll-brokers lose-rack lose-directory unregister unregister-controller remove-controller reassign add-broker elect feature lose-controller topic config'
 complete -c metashell-simulate -f
 complete -c metashell-simulate -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-simulate -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
@@ -911,6 +1115,10 @@ complete -c metashell-topics -n '__metashell_words_are 0' -l help -s h -d 'show 
 complete -c metashell-topics -n '__metashell_words_are 0' -x -a list -d 'list topics'
 complete -c metashell-topics -n '__metashell_command_is list' -l internal -d 'also Kafka’s own topics, such as __consumer_offsets'
 complete -c metashell-topics -n '__metashell_command_is list' -l unhealthy -d 'only what is not as it should be: no leader, or replicas that are not in sync'
+complete -c metashell-topics -n '__metashell_command_is list' -l under-replicated -d 'only partitions with fewer replicas in sync than there should be, as kafka-topics.sh counts them'
+complete -c metashell-topics -n '__metashell_command_is list' -l unavailable -d 'only partitions whose leader is not there'
+complete -c metashell-topics -n '__metashell_command_is list' -l under-min-isr -d 'only partitions without a leader, or with fewer replicas in sync than min.insync.replicas'
+complete -c metashell-topics -n '__metashell_command_is list' -l at-min-isr -d 'only partitions with just min.insync.replicas in sync'
 complete -c metashell-topics -n '__metashell_command_is list' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-topics -n '__metashell_command_is list' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-topics -n '__metashell_command_is list' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
@@ -920,6 +1128,10 @@ complete -c metashell-topics -n '__metashell_command_is list' -l timeout -x -d '
 complete -c metashell-topics -n '__metashell_command_is list' -l help -s h -d 'show the help and exit'
 complete -c metashell-topics -n '__metashell_words_are 0' -x -a describe -d 'show the partitions of topics'
 complete -c metashell-topics -n '__metashell_command_is describe' -l unhealthy -d 'only what is not as it should be: no leader, or replicas that are not in sync'
+complete -c metashell-topics -n '__metashell_command_is describe' -l under-replicated -d 'only partitions with fewer replicas in sync than there should be, as kafka-topics.sh counts them'
+complete -c metashell-topics -n '__metashell_command_is describe' -l unavailable -d 'only partitions whose leader is not there'
+complete -c metashell-topics -n '__metashell_command_is describe' -l under-min-isr -d 'only partitions without a leader, or with fewer replicas in sync than min.insync.replicas'
+complete -c metashell-topics -n '__metashell_command_is describe' -l at-min-isr -d 'only partitions with just min.insync.replicas in sync'
 complete -c metashell-topics -n '__metashell_command_is describe' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-topics -n '__metashell_command_is describe' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-topics -n '__metashell_command_is describe' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
@@ -1032,7 +1244,7 @@ complete -c metashell-brokers -n '__metashell_command_is describe' -l address-ma
 complete -c metashell-brokers -n '__metashell_command_is describe' -l timeout -x -d 'give up after this time'
 complete -c metashell-brokers -n '__metashell_command_is describe' -l help -s h -d 'show the help and exit'
 complete -c metashell-brokers -n '__metashell_words_are 0' -x -a unregister -d 'let the cluster forget brokers that are gone for good'
-complete -c metashell-brokers -n '__metashell_command_is unregister' -l force -d 'also a broker that is not fenced'
+complete -c metashell-brokers -n '__metashell_command_is unregister' -l force -d 'also a broker that is not fenced, and where not all topics can be seen'
 complete -c metashell-brokers -n '__metashell_command_is unregister' -l dry-run -d 'change nothing: show what would be done, and whether the cluster would refuse it'
 complete -c metashell-brokers -n '__metashell_command_is unregister' -l yes -s y -d 'do it without asking, also what can lose data or availability'
 complete -c metashell-brokers -n '__metashell_command_is unregister' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
@@ -1110,6 +1322,7 @@ complete -c metashell-elect -n '__metashell_command_is preferred' -l timeout -x 
 complete -c metashell-elect -n '__metashell_command_is preferred' -l help -s h -d 'show the help and exit'
 complete -c metashell-elect -n '__metashell_words_are 0' -x -a unclean -d 'let a replica lead that is not in sync'
 complete -c metashell-elect -n '__metashell_command_is unclean' -l all -d 'all partitions without a leader'
+complete -c metashell-elect -n '__metashell_command_is unclean' -l force -d 'with --all, also where topics could not be seen'
 complete -c metashell-elect -n '__metashell_command_is unclean' -l dry-run -d 'change nothing: show what would be done, and whether the cluster would refuse it'
 complete -c metashell-elect -n '__metashell_command_is unclean' -l yes -s y -d 'do it without asking, also what can lose data or availability'
 complete -c metashell-elect -n '__metashell_command_is unclean' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
@@ -1156,7 +1369,7 @@ complete -c metashell-reassign -n '__metashell_command_is apply' -l help -s h -d
 complete -c metashell-reassign -n '__metashell_command_is apply; and __metashell_words_are 1' -F
 complete -c metashell-reassign -n '__metashell_words_are 0' -x -a status -d 'show moves that are under way, or how far a plan is'
 complete -c metashell-reassign -n '__metashell_command_is status' -l watch -d 'show it again every so often (2), until Ctrl-C'
-complete -c metashell-reassign -n '__metashell_command_is status' -l clear-throttle -d 'remove the plan’s throttled replicas, and --throttle’s rate, if none of it is being moved'
+complete -c metashell-reassign -n '__metashell_command_is status' -l clear-throttle -d 'remove the plan’s throttled replicas, and --throttle’s rate, if none of it is being moved; without plan all'
 complete -c metashell-reassign -n '__metashell_command_is status' -l throttle -x -d 'the rate that apply was given: only this rate is removed from brokers; without it all rates stay'
 complete -c metashell-reassign -n '__metashell_command_is status' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-reassign -n '__metashell_command_is status' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
@@ -1178,7 +1391,7 @@ complete -c metashell-reassign -n '__metashell_command_is cancel' -l command-con
 complete -c metashell-reassign -n '__metashell_command_is cancel' -l address-map -x -d 'connect to the second address in place of the first, where nodes advertise one that is not reachable from here'
 complete -c metashell-reassign -n '__metashell_command_is cancel' -l timeout -x -d 'give up after this time'
 complete -c metashell-reassign -n '__metashell_command_is cancel' -l help -s h -d 'show the help and exit'
-complete -c metashell-reassign -n '__metashell_command_is cancel; and __metashell_words_are 1' -F
+complete -c metashell-reassign -n '__metashell_command_is cancel; and __metashell_words_are_at_least 1' -F
 complete -c metashell-acls -f
 complete -c metashell-acls -n '__metashell_words_are 0' -l version -d 'print the version and exit'
 complete -c metashell-acls -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
@@ -1434,6 +1647,7 @@ complete -c metashell-export -l replace -d 'remove what an earlier export wrote 
 complete -c metashell-export -l target-file-size -x -d 'with --append: put the small files of a table, cluster and day together, up to this size each. By default that is done once there are 8 of them, up to 128M'
 complete -c metashell-export -l format -s f -x -a 'parquet arrow csv jsonl' -d 'file format'
 complete -c metashell-export -l tables -s t -x -a '(__fish_append , all records control batches faults register_broker unregister_broker topic partition config partition_change access_control fence_broker unfence_broker remove_topic delegation_token user_scram_credential feature_level client_quota producer_ids broker_registration_change access_control_entry remove_access_control_entry no_op zk_migration_state remove_user_scram_credential begin_transaction end_transaction abort_transaction remove_delegation_token register_controller clear_elr unregister_controller legacy_offset_commit offset_commit group_metadata consumer_group_metadata consumer_group_partition_metadata consumer_group_member_metadata consumer_group_target_assignment_metadata consumer_group_target_assignment_member consumer_group_current_member_assignment share_group_member_metadata share_group_metadata share_group_target_assignment_metadata share_group_target_assignment_member share_group_current_member_assignment share_group_state_partition_metadata consumer_group_regular_expression streams_group_metadata streams_group_member_metadata streams_group_target_assignment_metadata streams_group_target_assignment_member streams_group_current_member_assignment streams_group_topology transaction_log share_snapshot share_update remote_log_segment_metadata remote_log_segment_metadata_update remote_partition_delete_metadata remote_log_segment_metadata_snapshot)' -d 'only these tables, separated by commas, or all. The default is all but records, whose JSON text costs several times as much as everything else'
+complete -c metashell-export -l demo -d 'read the directory of a real controller that ships with the package'
 complete -c metashell-export -l on-error -x -a 'fail skip' -d 'at a corrupt batch or record: end the run, or skip it and list it among the faults'
 complete -c metashell-export -l jobs -s j -x -d 'number of processes; 0 means one for each core'
 complete -c metashell-export -l log -x -a 'metadata offsets transactions share remote_log' -d 'what the files hold, where neither their records nor their directory shows it; files of other logs are skipped'
@@ -1462,6 +1676,7 @@ complete -c metashell-lake -n '__metashell_command_is check; and __metashell_wor
 complete -c metashell-sql -f
 complete -c metashell-sql -l file -s f -r -F -d 'read the questions from this file, - for standard input'
 complete -c metashell-sql -l at -x -d 'the state as of an offset (before its record), a time (2026-11-20T03:00) or a time ago (-2h); events are shown as ever'
+complete -c metashell-sql -l demo -d 'read the directory of a real controller that ships with the package'
 complete -c metashell-sql -l output -s o -x -a 'text json jsonl csv table line' -d 'form of the output; line has a line for each column of a row'
 complete -c metashell-sql -l on-error -x -a 'fail skip' -d 'at a corrupt batch or record: end the run, or skip it and list it among the faults'
 complete -c metashell-sql -l log -x -a 'metadata offsets transactions share remote_log' -d 'what the files hold, where neither their records nor their directory shows it; files of other logs are skipped'
@@ -1473,6 +1688,7 @@ complete -c metashell-sql -n '__metashell_words_are_at_least 1' -F
 complete -c metashell-report -f
 complete -c metashell-report -l out -r -F -d 'directory or s3://bucket/folder to write to, made if it is not there; without it, or with -, the answer goes to standard output'
 complete -c metashell-report -l format -l output -s o -x -a 'table csv json jsonl parquet html' -d 'form of the answer; on standard output a table, and with --out all of parquet, csv, json and html, by default'
+complete -c metashell-report -l demo -d 'read the directory of a real controller that ships with the package'
 complete -c metashell-report -l on-error -x -a 'fail skip' -d 'at a corrupt batch or record: end the run, or skip it and list it among the faults'
 complete -c metashell-report -l show-secrets -d 'print passwords, keys and salts instead of redacting them'
 complete -c metashell-report -l version -d 'print the version and exit'

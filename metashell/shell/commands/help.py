@@ -40,6 +40,7 @@ EXAMPLES
     unregister  let the cluster forget brokers and controllers that are gone for good
     unset       remove settings and quotas
     watch       print the changes below paths as they are committed
+    why         what led to the state of a partition, topic, broker, controller or voter
 """
 
 from __future__ import annotations

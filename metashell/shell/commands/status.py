@@ -4,14 +4,16 @@ SYNOPSIS
     status
 
 DESCRIPTION
-    Shows where the metadata ends (`end_offset` is the next offset to be written), the leader and the voters (if the log was
-    compacted they come from quorum-state, and the answer says so), the offset up to which the quorum has certainly committed it
-    (in a directory: the newest complete checkpoint), the counts of everything, the records that could not be applied, and what is newer
+    Shows in a line what `health` finds, where the metadata ends (`end_offset` is the next offset to be written), the leader and the voters
+    (where quorum-state knows a newer epoch than the log, or the log was compacted, they come from there, and the answer says so), the
+    offset up to which the quorum has certainly committed it (in a directory: the newest complete checkpoint), the counts of everything,
+    the records that could not be applied, and what is newer
     than the newest release known here. For a live quorum it also shows the high watermark and how far this image is behind. With -o json
     it is one object, in which `complete` says whether all records were applied and read.
 
 EXAMPLES
     >> status
+    health            bad: unclean 2; unusual: reassigning 1
     source            demo (directory)
     offset            520, epoch 2, 2026-11-21T00:25:57.050Z
     end offset        521, certain to 329
@@ -36,12 +38,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from metashell.amounts import moment_text
+from metashell.checks import judge
 from metashell.colors import BAD, UNUSUAL
 from metashell.forms import aligned, counted, write_rows
 from metashell.image.newer import lacks_some, newer_line, newer_parts, newer_values
 from metashell.nodes.provenance import fault_value
 from metashell.shell.command import make_command
 from metashell.shell.output import write_answer
+from metashell.shell.verdict_text import short_verdict
 from metashell.shell.voters import NOTE, leader_of, voters_of
 
 if TYPE_CHECKING:
@@ -61,7 +65,15 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
         # As one row it would be wider than any screen.
         write_rows(ctx.display, "table", ("name", "value"), _named_values(status))
         return
-    write_answer(ctx, [status], aligned(_lines(ctx, status)), single=True)
+    write_answer(ctx, [status], aligned([("health", _health_words(ctx)), *_lines(ctx, status)]), single=True)
+
+
+def _health_words(ctx: Context) -> str:
+    """What `health` finds, in a line: nothing else here says whether any of it is wrong."""
+    facts = ctx.facts()
+    verdict = judge(facts)
+    is_bad = bool(verdict.bad or facts.holes)
+    return ctx.display.paint(BAD if is_bad else UNUSUAL if verdict.findings else "", short_verdict(verdict, holes=facts.holes))
 
 
 def describe(ctx: Context) -> dict[str, Any]:
@@ -69,7 +81,8 @@ def describe(ctx: Context) -> dict[str, Any]:
     image, provenance = ctx.image, ctx.image.provenance
     faults = image.faults
     newer = newer_parts(image)
-    noted = cache(ctx.noted_election)
+    # What quorum-state says is of now, not of an earlier moment.
+    noted = cache(ctx.noted_election if ctx.at is None else _nobody)
     leader, leader_source = leader_of(image, noted)
     voters, voters_source = voters_of(image, noted)
     return {
@@ -81,7 +94,9 @@ def describe(ctx: Context) -> dict[str, Any]:
         "epoch": provenance.epoch,
         "timestamp": provenance.timestamp_ms,
         "metadata_version": _metadata_version(image),
-        "leader": None if leader is None else {"id": leader.id, "epoch": leader.epoch},
+        "leader": None if leader is None or leader.id < 0 else {"id": leader.id, "epoch": leader.epoch},
+        "leader_epoch": None if leader is None else leader.epoch,
+        "last_leader": None if image.leader is None else {"id": image.leader.id, "epoch": image.leader.epoch},
         "leader_source": leader_source,
         "voters": voters,
         "voters_source": voters_source,
@@ -93,6 +108,10 @@ def describe(ctx: Context) -> dict[str, Any]:
         **({} if ctx.feed is None else ctx.feed.view().details),
         **ctx.certainty(),
     }
+
+
+def _nobody() -> None:
+    return None
 
 
 def _metadata_version(image: MetadataImage) -> str | None:
@@ -174,8 +193,14 @@ def _lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _leader_words(status: dict[str, Any]) -> str:
-    leader = status["leader"]
-    return "unknown" if leader is None else f"{leader['id']}, epoch {leader['epoch']}{_source_words(status['leader_source'])}"
+    leader, epoch, last = status["leader"], status["leader_epoch"], status["last_leader"]
+    if epoch is None:
+        return "unknown"
+    source = _source_words(status["leader_source"])
+    if leader is not None:
+        return f"{leader['id']}, epoch {epoch}{source}"
+    led = "" if last is None else f"; the last that led: {last['id']} in epoch {last['epoch']}"
+    return f"no leader known, epoch {epoch}{source}{led}"
 
 
 def _source_words(source: str | None) -> str:

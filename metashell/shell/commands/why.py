@@ -20,10 +20,13 @@ DESCRIPTION
     kind `state` and what it is now.
 
 EXAMPLES
-    >> why -n 2 orders/0
-    3 earlier changes not shown; -n 5 prints all
-    2026-11-21T00:23:49.403Z  312  ISR 4,5 -> 4
-                                   cause: broker 5 was fenced (offset 328): no heartbeat within its session timeout, and no controlled
+    >> why -n 2 broker 6
+    4 earlier changes not shown; -n 6 prints all
+    2026-11-21T00:24:17.898Z  402  registered anew, epoch 16 -> 402
+                                   cause: its process started again after a controlled shutdown
+    2026-11-21T00:24:19.873Z  404  unfenced
+                                   cause: it has caught up with the metadata
+    now: active since 2026-11-21T00:24:19.873Z (offset 404: unfenced)
 """
 
 from __future__ import annotations
@@ -167,6 +170,7 @@ class _Telling:
         self._brokers: dict[int, BrokerEvent] = {}
         self._story = Story(past_of(ctx), subject.target, until=ctx.at)
         self.count = 0
+        self._was_there = False
         self.faults: list[str] = []
 
     def last(self, count: int) -> list[_Told]:
@@ -178,13 +182,15 @@ class _Telling:
     @property
     def is_known(self) -> bool:
         """Whether the subject is there, or was."""
-        return bool(self.count or self._state())
+        return self._was_there or bool(self._state())
 
     def _events(self) -> Iterator[_Told]:
         for event, touch in events_of(self._touches()):
             images = touch.after, touch.before
             if self._subject.wants(event.place, *images):
                 self.count += 1
+                # That its topic was created says nothing of a partition.
+                self._was_there |= self._subject.number is None or event.place[0] == "partition"
                 place = event.place[:1] if event.place[0] in ("voters", "leader") else event.place
                 yield _Told(event, "/" + "/".join(paths_of(place, *images)[0]))
 
@@ -241,7 +247,7 @@ class _Telling:
     def _topic_state(self, image: MetadataImage) -> list[str]:
         topic = next((one for one in image.topics.by_id.values() if name_escape(one.name) == self._subject.topic), None)
         if topic is None:
-            return ["not there"] if self.count else []
+            return ["not there"] if self._was_there else []
         numbers = sorted(topic.partition_ids()) if self._subject.number is None else [self._subject.number]
         found = []
         for number in numbers:

@@ -1,0 +1,109 @@
+"""Controllers that are asked each for itself, and what else may be at an address."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from metashell.checks.facts import Probe, QuorumAnswers
+from metashell.embedded import EmbeddedQuorum
+from metashell.live.probes import probe
+from metashell.live.target import Target
+from metashell.net.addresses import Address, parse_addresses
+
+
+@pytest.fixture(scope="module")
+def quorum() -> Iterator[EmbeddedQuorum]:
+    with EmbeddedQuorum(controllers=3) as running:
+        running.wait_for(lambda image: len(image.cluster.controllers) == 3)
+        yield running
+
+
+def ask(addresses: str, known: dict[int, Address] | None = None) -> QuorumAnswers:
+    began = time.monotonic()
+    found = probe(Target(controllers=tuple(parse_addresses(addresses))), known)
+    assert time.monotonic() - began < 5
+    return found
+
+
+def by_address(found: QuorumAnswers) -> dict[str, Probe]:
+    return {one.address: one for one in found.probes}
+
+
+@contextmanager
+def listener(answer: bytes | None) -> Iterator[str]:
+    """A port that answers anything with these bytes and closes, or for None never answers."""
+    kept: list[socket.socket] = []
+    with socket.create_server(("localhost", 0)) as server:
+
+        def serve() -> None:
+            while True:
+                try:
+                    taken, _ = server.accept()
+                except OSError:
+                    return
+                kept.append(taken)
+                if answer is not None:
+                    taken.recv(1000)
+                    taken.sendall(answer)
+                    taken.close()
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"localhost:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+    for taken in kept:
+        taken.close()
+
+
+def test_one_address_leads_to_all_voters(quorum: EmbeddedQuorum) -> None:
+    leader = quorum.wait_for_leader()
+    for address in quorum.bootstrap_controllers.split(","):
+        found = ask(address)
+        assert found.leader_id == leader and {voter.id for voter in found.voters} == {1, 2, 3}
+        assert {one.voter_id: one.outcome for one in found.probes} == dict.fromkeys((1, 2, 3), "answers")
+        assert {(one.leader_id, one.epoch, one.cluster_id) for one in found.probes} == {(leader, found.epoch, quorum.cluster_id)}
+
+
+def test_what_else_is_at_an_address_is_found_out(quorum: EmbeddedQuorum) -> None:
+    with listener(None) as silent, listener(b"HTTP/1.1 400 Bad Request\r\n\r\n") as web:
+        found = by_address(ask(f"{quorum.bootstrap_controllers},localhost:1,nowhere.invalid:9093,{silent},{web}"))
+    outcomes = {address: (one.outcome, one.voter_id) for address, one in found.items() if one.voter_id is None}
+    assert outcomes == {
+        "localhost:1": ("refused", None),
+        "nowhere.invalid:9093": ("unresolved", None),
+        silent: ("silent", None),
+        web: ("no_kafka", None),
+    }
+    # Where something is amiss, each controller is asked who it is.
+    assert sorted(one.id for one in found.values() if one.outcome == "answers") == [1, 2, 3]
+
+
+def test_controllers_of_two_clusters_are_told_apart(quorum: EmbeddedQuorum) -> None:
+    with EmbeddedQuorum(controllers=1) as other:
+        found = ask(f"{quorum.bootstrap_controllers},{other.bootstrap_controllers}")
+        there = by_address(found)[other.bootstrap_controllers]
+        assert there.outcome == "wrong_cluster" and other.cluster_id in there.words and there.voter_id is None
+        assert found.leader_id == quorum.leader_id and len(found.voters) == 3
+
+
+def test_those_that_remain_say_where_the_others_are() -> None:
+    with EmbeddedQuorum(controllers=3) as quorum:
+        quorum.wait_for(lambda image: len(image.cluster.controllers) == 3)
+        places = dict(zip((1, 2, 3), quorum.bootstrap_controllers.split(","), strict=True))
+        first = quorum.wait_for_leader()
+        quorum.kill(first)
+        second = quorum.wait_for_leader()
+        quorum.kill(second)
+        (last,) = {1, 2, 3} - {first, second}
+        found = ask(places[last])
+        assert found.leader_id is None and found.voters == () and found.epoch is not None
+        assert {one.voter_id: (one.outcome, one.source) for one in found.probes} == {
+            first: ("refused", "registered"),
+            second: ("refused", "registered"),
+            last: ("answers", "registered"),
+        }
