@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from metashell.rehearse.outcome import Outcome
 
 NAMES_MAX: Final = 3
+_NAMED_MAX: Final = 10_000
+"""Of more things than these only the numbers are compared: to name a million partitions takes a minute."""
 
 
 class FindingChange(NamedTuple):
     """A check that finds other things after the steps than before.
 
-    Shape: `begun` and `ended` count what is found anew and no more; `names_begun` and `names_ended` are the first few of them, in order.
+    Shape: `begun` and `ended` count what is found anew and no more; `names_begun` and `names_ended` are the first few of them, in order,
+    and none where there are too many to compare: then the counts are what there is more or less.
     """
 
     check: Check
@@ -39,17 +42,19 @@ def finding_changes(outcome: Outcome) -> Iterator[FindingChange]:
     before, after = (_verdict(outcome, image).findings for image in (outcome.before, outcome.after))
     was, now = ({finding.check.id: finding for finding in findings} for findings in (before, after))
     for check in all_checks():
-        old, new = was.get(check.id), now.get(check.id)
-        names_before, names_after = _names(old), _names(new)
-        begun = [name for name in names_after if name not in names_before]
-        ended = [name for name in names_before if name not in names_after]
-        if begun or ended:
-            first = (tuple(names[:NAMES_MAX]) for names in (begun, ended))
-            yield FindingChange(check, len(names_before), len(names_after), len(begun), len(ended), *first)
+        change = _change(check, was.get(check.id), now.get(check.id))
+        if change.begun or change.ended:
+            yield change
 
 
-def _names(finding: Finding | None) -> dict[str, None]:
-    return dict.fromkeys(one.name for one in finding or ())
+def _change(check: Check, old: Finding | None, new: Finding | None) -> FindingChange:
+    before, after = (0 if one is None else one.count for one in (old, new))
+    if max(before, after) > _NAMED_MAX:
+        return FindingChange(check, before, after, max(0, after - before), max(0, before - after), (), ())
+    names_before, names_after = (dict.fromkeys(one.name for one in finding or ()) for finding in (old, new))
+    begun = [name for name in names_after if name not in names_before]
+    ended = [name for name in names_before if name not in names_after]
+    return FindingChange(check, before, after, len(begun), len(ended), tuple(begun[:NAMES_MAX]), tuple(ended[:NAMES_MAX]))
 
 
 def _verdict(outcome: Outcome, image: MetadataImage) -> Verdict:

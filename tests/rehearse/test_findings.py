@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,3 +72,10 @@ def test_what_stands_now_is_what_health_counts(image: object, static: int) -> No
     counts = Health(image, static_min_isr=static).counts()  # type: ignore[arg-type]
     assert standing.offline == counts["leaderless"] + counts["offline"]
     assert (standing.partitions, standing.under_min_isr) == (counts["partitions"], counts["under_min_isr"])
+
+
+def test_of_very_many_only_the_numbers_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metashell.rehearse.findings._NAMED_MAX", 1)
+    image = small_image({1: None, 2: None, 3: None}, {"t": [partition(2, 1), partition(2, 3), partition(1, 3)]})
+    [found] = [one for one in finding_changes(rehearse_change(image, [KillBroker(2)])) if one.check.id == "under_replicated"]
+    assert (found.before, found.after, found.begun, found.ended, found.names_begun) == (0, 2, 2, 0, ())

@@ -305,7 +305,7 @@ def finding_lines(outcome: Outcome) -> Iterator[str]:
     for one in finding_changes(outcome):
         for verb, count, names in (("begins", one.begun, one.names_begun), ("ends", one.ended, one.names_ended)):
             if count:
-                more = f" and {count - len(names)} more" if count > len(names) else ""
+                more = f" and {count - len(names)} more" if count > len(names) > 0 else ""
                 rows.append([verb, one.check.severity, one.check.id, str(count), f"{', '.join(names)}{more}"])
     return aligned(rows, right=(3,))
 
