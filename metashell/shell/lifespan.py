@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from metashell.amounts import moment_text
-from metashell.checks.partitions import is_under_replicated
+from metashell.checks.partitions import is_leaderless, is_reassigning, is_under_replicated
 from metashell.errors import MetashellError
 from metashell.history import Story, Target
 from metashell.history.targets import PartitionsTarget, target_of
@@ -112,11 +112,11 @@ def partitions_since(ctx: Context, partitions: Iterable[tuple[str, PartitionKey]
 
 
 SINCE_KINDS: Final[dict[str, Callable[[PartitionRegistration], object]]] = {
-    "leaderless": lambda partition: partition.leader < 0,
+    "leaderless": is_leaderless,
     "under_replicated": lambda partition: is_under_replicated(partition.isr, partition.replicas, partition.adding_replicas),
     "unclean": lambda partition: partition.leader_recovery_state,
-    "reassigning": lambda partition: partition.adding_replicas or partition.removing_replicas,
-    "stuck_reassignment": lambda partition: partition.adding_replicas or partition.removing_replicas,
+    "reassigning": is_reassigning,
+    "stuck_reassignment": is_reassigning,
 }
 """The kinds of which the partition's own records say since when they are true."""
 
