@@ -24,6 +24,15 @@ def test_who_could_lead_a_partition_without_a_leader(state: dict[str, object], c
     assert one.cause == cause and one.steps[0].startswith(step)
 
 
+def test_a_partition_on_one_rack_says_so() -> None:
+    brokers = (broker(1, rack="a"), broker(2, rack="a"), broker(3, rack="b"), broker(4, rack="c"))
+    bodies = (partition(0, (1, 2)), partition(1, (1, 3)), partition(2, (1, 2, 3)))
+    assert told(facts_of(*brokers, topic("orders"), *bodies), "racks") == [
+        ("orders/0", "all on a; none on b, c"),
+        ("orders/2", "none on c"),
+    ]
+
+
 def test_a_fenced_broker_says_what_waits_for_it() -> None:
     bodies = [partition(id, (2, 3), leader=-1, isr=(), eligible_leader_replicas=(2,)) for id in range(3)]
     assert told(facts_of(*BASE, *bodies), "fenced") == [("2", "it can lead 3 partitions that nobody leads"), ("3", "")]

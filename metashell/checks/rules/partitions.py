@@ -38,9 +38,11 @@ Told = tuple[str, tuple[str, ...]]
 
 
 def _told_of_racks(health: Health, topic: TopicImage, partition_id: int) -> Told:
-    racks = health.racks_without(topic, partition_id)
+    racks, partition = health.racks_without(topic, partition_id), topic.partitions[partition_id]
+    taken = {broker.rack for id in partition.replicas if (broker := health.image.cluster.brokers.get(id)) is not None}
     more = f" and {len(racks) - _SHOWN} more" if len(racks) > _SHOWN else ""
-    return f"none on {', '.join(islice(racks, _SHOWN))}{more}", ()
+    whole = f"all on {taken.pop()}; " if len(taken) == 1 else ""
+    return f"{whole}none on {', '.join(islice(racks, _SHOWN))}{more}", ()
 
 
 def _told_of_leaderless(health: Health, topic: TopicImage, partition_id: int) -> Told:
