@@ -31,7 +31,7 @@ from metashell.verify.indexes import OffsetIndexCheck, TimeIndexCheck, Transacti
 from metashell.verify.options import VerifyOptions
 from metashell.verify.promises import check_promises, read_promises
 from metashell.verify.records import RecordCheck
-from metashell.verify.small_files import check_producer_snapshot, check_quorum_state, check_topic_id
+from metashell.verify.small_files import check_producer_snapshot, check_topic_id
 from metashell.verify.walk import LogState, LogWalk, SegmentIndexes, kind_of_items
 
 INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
@@ -261,8 +261,6 @@ class _PartitionCheck:
                 self.report.note(path, "was being written or removed")
         if LEADER_EPOCH_CHECKPOINT in self.names:
             check_epoch_cache(os.path.join(self.path, LEADER_EPOCH_CHECKPOINT), self.state, self.report)
-        if QUORUM_STATE in self.names and self.kind == "metadata":
-            check_quorum_state(os.path.join(self.path, QUORUM_STATE), self.report)
 
     def _topic_id(self, topic: str) -> bytes | None:
         if PARTITION_METADATA not in self.names:
