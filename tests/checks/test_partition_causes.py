@@ -16,7 +16,8 @@ BASE = (broker(1), broker(2, fenced=True), broker(3, fenced=True), topic("orders
     [
         ({"isr": (2,)}, "in sync: 2", "start broker 2: it leads without loss"),
         ({"isr": (), "eligible_leader_replicas": (2, 3)}, "eligible: 2, 3", "start one of the brokers 2, 3: it leads without loss"),
-        ({"isr": (), "last_known_elr": (3,)}, "none in sync or eligible; last: 3", "start broker 3 and compare its log"),
+        ({"isr": (), "last_known_elr": (3,)}, "none in sync or eligible; last: 3", "start broker 3, which may have the most"),
+        ({"isr": (), "last_known_elr": (1,)}, "none in sync or eligible; last: 1", "broker 1 runs and has lost its records"),
     ],
 )
 def test_who_could_lead_a_partition_without_a_leader(state: dict[str, object], cause: str, step: str) -> None:
