@@ -247,7 +247,7 @@ class PartitionJudge:
                 yield f"broker {id}, which is fenced"
             elif directory is not None and not is_online(directory, broker):
                 yield f"broker {id}, whose directory failed"
-            elif broker.is_cordoned and id not in partition.isr:
+            elif broker.is_cordoned and directory == UNASSIGNED_DIRECTORY:
                 yield f"broker {id}, whose directories are all cordoned"
 
     def _judge_places(self, partition: PartitionRegistration) -> int:

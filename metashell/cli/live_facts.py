@@ -86,7 +86,7 @@ def attached(target: Target) -> LiveSource:
         return attach(replace(target, timeout_s=min(target.timeout_s, LEADER_S), absent_s=min(target.absent_s, LEADER_S)))
     except AttachError as error:
         answers = _ask_controllers(target, LAG_MS, looks_twice=False)
-        if answers.leader_id is None:
+        if answers.leader_id is None and any(one.outcome != "forbidden" for one in answers.probes):
             raise LeaderlessError(troubles_of(answers) or str(error), answers) from None
         if target.timeout_s <= LEADER_S:
             raise

@@ -115,6 +115,7 @@ class Context:
     """Writes a line of text that may hold data."""
     _health: Health | None = field(init=False, default=None)
     _misses: int = field(init=False, default=0)
+    _said_of_election: str = field(init=False, default="")
     fenced_times: tuple[ClusterImage, dict[int, str]] | None = field(init=False, default=None)
     """What `lifespan.fenced_times` found for the brokers of an image."""
 
@@ -194,7 +195,9 @@ class Context:
         try:
             return None if self.election is None else self.election()
         except MetashellError as error:
-            self.complain(f"{self.command}: {error}", STATUS_FAILED)
+            if (said := f"{self.command}: {error}") != self._said_of_election:
+                self.complain(said, STATUS_FAILED)
+                self._said_of_election = said
             return None
 
     @property

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from metashell.checks.facts import IMAGE
 from metashell.checks.model import BAD, UNUSUAL, Found, Many
 from metashell.checks.registry import check
+from metashell.checks.stopped import is_explained, stopped_brokers
 
 if TYPE_CHECKING:
     from metashell.checks.facts import Facts
@@ -18,19 +19,29 @@ if TYPE_CHECKING:
 
 _GONE: Final = ("vanished", "fenced")
 _SHOWN: Final = 5
+_BY_STOPS: Final = frozenset(
+    {"leaderless", "offline", "under_replicated", "under_min_isr", "at_min_isr", "elr", "stuck_reassignment", "not_preferred"}
+)
 
 
 def _partitions(facts: Facts, *, kind: str) -> Many:
     health = facts.health
     assert health is not None
     cause_of = _CAUSES.get(kind)
+    stopped = stopped_brokers(facts) if kind in _BY_STOPS else frozenset()
+
+    def partitions() -> Iterator[tuple[TopicImage, int]]:
+        brokers = facts.image.cluster.brokers
+        for topic, partition_id in health.partitions_of(kind):
+            if not stopped or not is_explained(kind, topic.partitions[partition_id], stopped, brokers):
+                yield topic, partition_id
 
     def names() -> Iterator[Found]:
-        for topic, partition_id in health.partitions_of(kind):
+        for topic, partition_id in partitions():
             cause, steps = ("", ()) if cause_of is None else cause_of(health, topic, partition_id)
             yield Found(health.partition_name(topic, partition_id), cause, (), steps, ("partition", topic.id, partition_id))
 
-    return Many(health.count_of(kind), names)
+    return Many(sum(1 for _ in partitions()) if stopped else health.count_of(kind), names)
 
 
 Told = tuple[str, tuple[str, ...]]

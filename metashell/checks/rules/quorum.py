@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def unregistered_voter(facts: Facts) -> Iterator[Found]:
     assert facts.health is not None
     image = facts.image
-    if (image.features.metadata_version or 0) >= REGISTER_CONTROLLER_LEVEL:
+    if not image.is_as_formatted and (image.features.metadata_version or 0) >= REGISTER_CONTROLLER_LEVEL:
         missing = (id for id in sorted(facts.health.voters()) if id not in image.cluster.controllers)
         yield from (Found(str(id), key=("voter", id)) for id in missing)
 

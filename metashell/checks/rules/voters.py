@@ -29,30 +29,31 @@ def addresses(voter: Voter) -> Addresses:
     return {one.name: (one.host, one.port) for one in voter.endpoints}
 
 
-def voter_addresses(facts: Facts) -> dict[int, str]:
-    """The addresses of each voter for people; none where servers are configured with them."""
-    voters = facts.image.voters
-    return {} if voters is None else {one.id: _text(addresses(one)) for one in voters.voters}
-
-
 def _text(found: Addresses) -> str:
     return ", ".join(address_text(*place) for place in found.values()) or "no address"
 
 
 def changes(facts: Facts) -> dict[int, tuple[Addresses, Evidence]]:
-    """The voters whose address was another one: that one, and where the present one began."""
+    """The voters whose address was another one: that one, and where the present one began.
+
+    One that was added anew was reached at its address: the leader asks it for its versions before.
+    """
     voters = facts.image.voters
     found: dict[int, tuple[Addresses, Evidence]] = {}
-    before: dict[int, tuple[bytes, Addresses]] = {}
+    before: dict[tuple[int, bytes], Addresses] = {}
     for event in facts.events if voters is not None else ():
         if event.name != "KRAFT_VOTERS":
             continue
+        present: dict[tuple[int, bytes], Addresses] = {}
         for one in event.record.voters:
-            now = {place.name: (place.host, place.port) for place in one.endpoints}
-            former = before.get(one.voter_id)
-            if former is not None and former[1] != now:
-                found[one.voter_id] = former[1], Evidence("", event.offset, event.timestamp_ms)
-            before[one.voter_id] = one.voter_directory_id, now
+            key, now = (one.voter_id, one.voter_directory_id), {place.name: (place.host, place.port) for place in one.endpoints}
+            present[key] = now
+            former = before.get(key)
+            if former is None:
+                found.pop(one.voter_id, None)
+            elif former != now:
+                found[one.voter_id] = former, Evidence("", event.offset, event.timestamp_ms)
+        before = present
     return {one.id: found[one.id] for one in voters.voters if one.id in found} if voters is not None else {}
 
 

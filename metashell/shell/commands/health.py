@@ -15,10 +15,12 @@ DESCRIPTION
     those to a broker that is not there. Of a live quorum it also shows brokers and voters that have lagged for --lag-after (10s).
 
 EXAMPLES
-    >> health
+    >> health unclean reassigning
     bad      unclean      2  partitions whose leader was elected uncleanly and has not recovered
              /image/topics/byName/grp-streams-KSTREAM-AGGREGATE-STATE-STORE-0000000001-changelog/0 (since 2026-11-21T00:24:11.348Z)
              /image/topics/byName/grp-streams-KSTREAM-AGGREGATE-STATE-STORE-0000000001-changelog/5 (since 2026-11-21T00:24:11.348Z)
+             endangers: records that only the former leader had are lost
+             next: keep the former replicas' disks until the topic's owners know what is missing
     unusual  reassigning  1  partitions that are being reassigned
              /image/topics/byName/reassigned-1/0 (since 2026-11-21T00:23:06.299Z)
     as of offset 521, epoch 2, 2026-11-21T00:25:57.050Z, certain to 329

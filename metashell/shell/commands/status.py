@@ -4,12 +4,12 @@ SYNOPSIS
     status
 
 DESCRIPTION
-    Shows in a line what `health` finds, where the metadata ends (`end_offset` is the next offset to be written), the leader and the
-    voters (where quorum-state knows a newer epoch than the log, or the log was compacted, they come from there, and the answer says
-    so), the offset up to which the quorum has certainly committed it (in a directory: the newest complete checkpoint), the counts of
-    everything, the records that could not be applied, and what is newer than the newest release known here. For a live quorum it also
-    shows the high watermark and how far this image is behind. With -o json it is one object, in which `complete` says whether all
-    records were applied and read.
+    Shows in a line what `health` finds, where the metadata ends (`end_offset` is the next offset to be written), the leader and the voters
+    (where quorum-state knows a newer epoch than the log, or the log was compacted, they come from there, and the answer says so), the
+    offset up to which the quorum has certainly committed it (in a directory: the newest complete checkpoint), the counts of everything,
+    the records that could not be applied, and what is newer than the newest release known here. For a live quorum it also shows the high
+    watermark and how far this image is behind. With -o json it is one object, in which `complete` says whether all records were applied
+    and read.
 
 EXAMPLES
     >> status
@@ -194,11 +194,11 @@ def _lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _leader_words(status: dict[str, Any]) -> str:
     leader, epoch, last = status["leader"], status["leader_epoch"], status["last_leader"]
-    if epoch is None:
-        return "unknown"
     source = _source_words(status["leader_source"])
     if leader is not None:
-        return f"{leader['id']}, epoch {epoch}{source}"
+        return f"{leader['id']}, epoch {leader['epoch']}{source}"
+    if epoch is None:
+        return "unknown"
     led = "" if last is None else f"; the last that led: {last['id']} in epoch {last['epoch']}"
     return f"no leader known, epoch {epoch}{source}{led}"
 
