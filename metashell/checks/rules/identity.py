@@ -376,7 +376,7 @@ def other_disk_votes(facts: Facts) -> Iterator[Found]:
     DIRECTORIES,
     CONFIG,
     LOG,
-    follows=("unformatted", "torn_identity", "duplicate_directory_id"),
+    follows=("duplicate_directory_id",),
     endangers="the replicas in them are offline once the broker starts without them",
     source="KIP-858",
     example="broker 1: directory A (3 replicas; log.dirs has B)",
@@ -387,8 +387,8 @@ def missing_directory(facts: Facts) -> Iterator[Found]:
         if not node.is_complete or facts.health is None or node.configuration is None:
             continue
         missing = set(lost_directory_ids(node, facts))
-        if not missing:
-            continue
+        if not missing or len(node.identities) < len(node.directories):
+            continue  # What cannot be read, or is empty, is what is missed.
         counts = dict.fromkeys(missing, 0)
         for _, _, partition in facts.image.topics.iter_partitions():
             for id, directory in zip(partition.replicas, partition.directories, strict=False):
