@@ -56,7 +56,7 @@ TOLD: Final = frozenset(
 FENCED_TOO: Final = frozenset({"fenced", "vanished", "unregistered_replica"})
 """The same of brokers that name fenced ones too, as they do from Kafka 4.0 on."""
 _CHUNK: Final = 1000
-QUICK_S: Final = 3
+QUICK_S: Final = 2
 """For what a broker has to ask a controller: one that has lost them waits for longer than anybody does here."""
 
 
@@ -255,7 +255,7 @@ def _voter_set(quorum: QuorumAnswers) -> VoterSet | None:
 def _registration(node: Node) -> BrokerRegistration:
     from metashell.image.cluster import Listener
 
-    listener = Listener("", node.address.host, node.address.port, 0)
+    listener = Listener("advertised", node.address.host, node.address.port, 0)
     return _registration_of(node.id, is_fenced=node.is_fenced)._replace(rack=node.rack, listeners=(listener,))
 
 
