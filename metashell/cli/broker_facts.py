@@ -56,6 +56,8 @@ TOLD: Final = frozenset(
 FENCED_TOO: Final = frozenset({"fenced", "vanished", "unregistered_replica"})
 """The same of brokers that name fenced ones too, as they do from Kafka 4.0 on."""
 _CHUNK: Final = 1000
+_ELECTION_S: Final = 1.2
+"""Between two looks at a quorum that may just elect a leader."""
 QUICK_S: Final = 2
 """For what a broker has to ask a controller: one that has lost them waits for longer than anybody does here."""
 
@@ -173,7 +175,6 @@ def ask_through_brokers(named: SimpleNamespace, lag_after_ms: int) -> QuorumAnsw
     from metashell.admin.quorum import describe_quorum_answer
     from metashell.checks.facts import Probe, QuorumAnswers
     from metashell.checks.rules.probes import is_settled
-    from metashell.cli.live_facts import ELECTION_S
     from metashell.cli.named_cluster import open_admin
     from metashell.client.errors import ConnectError
     from metashell.live.probes import described
@@ -183,7 +184,7 @@ def ask_through_brokers(named: SimpleNamespace, lag_after_ms: int) -> QuorumAnsw
         with open_admin(timed) as admin:
             answers = QuorumAnswers(**described(describe_quorum_answer(admin)))
             if not is_settled(answers):
-                time.sleep(ELECTION_S)
+                time.sleep(_ELECTION_S)
                 answers = QuorumAnswers(**described(describe_quorum_answer(admin)))
             return replace(answers, lag_after_ms=lag_after_ms)
     except AdminError as error:
