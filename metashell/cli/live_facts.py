@@ -52,16 +52,13 @@ def _ask_controllers(target: Target, lag_after_ms: int, *, looks_twice: bool = T
     import time
     from dataclasses import replace
 
-    from metashell.checks.rules.probes import is_settled
+    from metashell.checks.rules.probes import is_settled, looked_twice
     from metashell.live.probes import probe
 
     answers = probe(target)
     if looks_twice and not is_settled(answers) and all(one.elapsed_ms < 1000 for one in answers.probes):
-        before = {voter.id: voter.last_fetch_ms for voter in (*answers.voters, *answers.observers)}
         time.sleep(LOOK_S)
-        answers = probe(target)
-        now = {voter.id: voter.last_fetch_ms for voter in (*answers.voters, *answers.observers)}
-        answers = replace(answers, fetched=frozenset(id for id in now if now[id] != before.get(id, now[id])))
+        answers = looked_twice(answers, probe(target))
     return replace(answers, lag_after_ms=lag_after_ms)
 
 
