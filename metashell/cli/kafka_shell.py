@@ -220,8 +220,6 @@ def _static_min_isr(values: SimpleNamespace) -> int:
     from metashell.cli.live_facts import static_min_isr
     from metashell.cli.named_cluster import open_admin
 
-    if not values.bootstrap_controller:
-        return 1
     with open_admin(_named(values)) as admin:
         return static_min_isr(admin)
 

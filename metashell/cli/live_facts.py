@@ -161,7 +161,8 @@ def _of_controllers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
         label=target.label,
         cluster_id=next((one.cluster_id for one in quorum.probes if one.cluster_id and one.outcome != "wrong_cluster"), ""),
     )
-    if quorum.leader_id is None:
+    refused = dict.fromkeys(f"the quorum: {one.words}" for one in quorum.probes if one.outcome == "forbidden")
+    if quorum.leader_id is None and not refused:
         return facts
     from dataclasses import replace
 
@@ -170,23 +171,26 @@ def _of_controllers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
 
     seen = SeenLog()
     try:
-        with attach(target, seen=seen.take) as source, open_admin(named) as admin:
+        limit_s = target.timeout_s if quorum.leader_id is not None else min(target.timeout_s, LEADER_S)
+        with attach(replace(target, timeout_s=limit_s), seen=seen.take) as source, open_admin(named) as admin:
             image = source.view().image
             usual = static_min_isr(admin)
     except MetashellError as error:
-        return replace(facts, holes=(f"the metadata log: {error}",))
+        return replace(facts, holes=(*refused, f"the metadata log: {error}"))
     health = Health(image, static_min_isr=usual, voter_ids=lambda: [voter.id for voter in quorum.voters])
-    return replace(facts, health=health, events=seen.events())
+    return replace(facts, health=health, events=seen.events(), holes=tuple(refused))
 
 
 def static_min_isr(admin: Admin) -> int:
-    """min.insync.replicas as the active controller has it, which stands for the brokers' server.properties; 1 where it does not say."""
+    """min.insync.replicas as a broker has it, or the active controller, which stands for the brokers; 1 where nobody says."""
     from metashell.admin.configs import Resource, describe_configs
+    from metashell.admin.nodes import Kind
     from metashell.checks.min_isr import MIN_ISR
     from metashell.codec.config_types import BROKER_RESOURCE
 
     try:
-        id = admin.active_id()
+        nodes = admin.nodes()
+        id = admin.active_id() if admin.kind is Kind.CONTROLLERS else nodes[0].id if nodes else None
         found = {} if id is None else describe_configs(admin, [Resource(BROKER_RESOURCE, str(id))], (MIN_ISR,))
     except MetashellError:
         return 1
