@@ -94,6 +94,8 @@ def attached(target: Target, seen: Callable[[list[RecordBatch]], None] | None = 
         answers = _ask_controllers(target, LAG_MS, looks_twice=False)
         if answers.leader_id is None and any(one.outcome != "forbidden" for one in answers.probes):
             raise LeaderlessError(troubles_of(answers) or str(error), answers) from None
+        if any(one.outcome == "wrong_cluster" for one in answers.probes):
+            raise MetashellError(troubles_of(answers)) from None
         if target.timeout_s <= LEADER_S:
             raise
     return attach(target, seen=seen)
@@ -172,7 +174,10 @@ def _of_controllers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
     seen = SeenLog()
     try:
         limit_s = target.timeout_s if quorum.leader_id is not None else min(target.timeout_s, LEADER_S)
-        with attach(replace(target, timeout_s=limit_s), seen=seen.take) as source, open_admin(named) as admin:
+        # The metadata is that of the cluster whose quorum was told of.
+        others = {one.address for one in quorum.probes if one.outcome == "wrong_cluster"}
+        ours = tuple(address for address in target.controllers if str(address) not in others)
+        with attach(replace(target, controllers=ours, timeout_s=limit_s), seen=seen.take) as source, open_admin(named) as admin:
             image = source.view().image
             usual = static_min_isr(admin)
     except MetashellError as error:
