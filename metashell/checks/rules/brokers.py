@@ -50,7 +50,6 @@ def fenced(facts: Facts) -> Iterator[Found]:
     UNUSUAL,
     "brokers that were shut down in an orderly way, and whose metadata ends there: what is so because of that is not counted",
     IMAGE,
-    step="start them: their partitions are led again without loss",
     source="KIP-841, BrokerRegistrationChangeRecord.InControlledShutdown",
     example="0 (offset 41, 2026-11-27T00:23:30Z)",
 )
