@@ -17,12 +17,50 @@ if TYPE_CHECKING:
     from metashell.values import ReplicaKey
 
 COLUMNS = ("id", "role", "log_end_offset", "lag", "fetched_ms_ago", "caught_up_ms_ago", "reached", "directory_id", "endpoints")
+STORED_COLUMNS = ("id", "role", "directory_id", "endpoints", "registered")
 PROBE_COLUMNS = ("id", "address", "reached", "leader", "epoch", "words")
 
 
 def describe(work: Work) -> None:
     """Leader, voters, observers, and how far each is."""
+    if work.stored is not None:
+        _show_stored(work, work.stored)
+        return
     work.watch(work.values.watch, lambda: _show(work))
+
+
+def _show_stored(work: Work, path: str) -> None:
+    """Leader, voters and registered controllers as metadata on disk has them; how far each is, only a live quorum tells."""
+    from metashell.cli.kafka_shell import noted_election
+    from metashell.net.addresses import Address
+    from metashell.shell.voters import leader_of, voters_of
+    from metashell.values import uuid_text
+
+    image = work.image()
+    leader, _ = leader_of(image, lambda: noted_election(path))
+    voters, _ = voters_of(image, lambda: noted_election(path))
+    known = {} if image.voters is None else {voter.id: voter for voter in image.voters.voters}
+    ids = [voter["id"] for voter in voters or ()]
+    rows: list[dict[str, object]] = []
+    for id in sorted({*ids, *image.cluster.controllers}):
+        voter, controller = known.get(id), image.cluster.controllers.get(id)
+        endpoints = voter.endpoints if voter is not None else () if controller is None else controller.listeners
+        role = "leader" if leader is not None and leader.id == id else "voter" if id in ids else "registered"
+        rows.append(
+            {
+                "type": "replica",
+                "id": id,
+                "role": role,
+                "directory_id": None if voter is None else uuid_text(voter.directory_id),
+                "endpoints": [f"{one.name}://{Address(one.host, one.port)}" for one in endpoints],
+                "registered": controller is not None,
+            }
+        )
+    if work.form == "text":
+        leads = "no leader known" if leader is None or leader.id < 0 else f"controller {leader.id} leads"
+        epoch = "" if leader is None else f", epoch {leader.epoch}"
+        work.display.line(f"{leads}{epoch}, as of offset {image.provenance.end_offset}; {len(ids)} voters")
+    work.rows(rows, STORED_COLUMNS, none="nothing there says who votes")
 
 
 def _show(work: Work) -> bool:

@@ -18,7 +18,7 @@ import time
 from contextlib import contextmanager
 from errno import EBADF
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, drop_output, parsed, run_sub_command
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, chosen_settings, complain, drop_output, parsed, run_sub_command
 from metashell.cli.named_cluster import cluster_of, open_admin
 from metashell.cli.questions import agreed, can_ask
 from metashell.progress import CLEAR_LINE
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.admin.admin import Admin
+    from metashell.checks.facts import QuorumAnswers
     from metashell.cli.advice import Advice, Adviser
     from metashell.client.errors import ConnectError
     from metashell.errors import MetashellError
@@ -78,7 +79,11 @@ def noun_tool(noun: str, spec: str, commands: Mapping[str, Callable[[Work], None
 
 def perform(command: CommandSpec, words: Sequence[str], act: Callable[[Work], None], *, asks_always: bool = False) -> int:
     """Parse the words of a command and do it; its status."""
-    values = parsed(command, words)
+    from metashell.cli.sources import choose_named, with_source
+
+    values = parsed(command, with_source(command, words, chosen_settings))
+    if values is not None and getattr(values, "snapshot", None) is not None:
+        choose_named(values, chosen_settings)
     return STATUS_OK if values is None else Work(command.name, values, asks_always=asks_always).run(act)
 
 
@@ -95,6 +100,7 @@ class Work:
         self.display = standard_output(note=self.note)
         self._opened: Admin | None = None
         self._followed: LiveSource | None = None
+        self._loaded: MetadataImage | None = None
         self._adviser: Adviser | None = None
         self._status = STATUS_OK
         self._objects: list[Mapping[str, object]] = []
@@ -131,15 +137,22 @@ class Work:
         return self._status
 
     def _explained(self, error: ConnectError) -> MetashellError:
-        """Why controllers do not answer, as the checks find it; the error itself where a leader is there."""
-        from metashell.cli.live_facts import ask_quorum, troubles_of
+        """Why nobody answers, as it is found out at each address; the error itself where somebody does."""
+        from metashell.cli.live_facts import troubles_of, troubles_of_brokers
         from metashell.errors import MetashellError
 
         if self.asks_controllers:
-            answers = ask_quorum(cluster_of(self.values), looks_twice=False)
-            if answers.leader_id is None and (text := troubles_of(answers)):
-                return MetashellError(text)
-        return error
+            answers = self._quorum()
+            text = troubles_of(answers) if answers.leader_id is None else ""
+        else:
+            text = troubles_of_brokers(cluster_of(self.values))
+        return MetashellError(text) if text else error
+
+    def _quorum(self) -> QuorumAnswers:
+        """What each controller says, after a command that has waited for one."""
+        from metashell.cli.live_facts import ask_quorum
+
+        return ask_quorum(cluster_of(self.values), looks_twice=False)
 
     def _finish(self) -> None:
         try:
@@ -156,7 +169,11 @@ class Work:
 
     @property
     def admin(self) -> Admin:
-        """The cluster that the command line or the environment names. Errors: UsageError."""
+        """The cluster that the command line or the environment names. Errors: UsageError, also for metadata on disk in its place."""
+        if self.stored is not None:
+            from metashell.errors import UsageError
+
+            raise UsageError(f"{self.stored} is metadata on disk: this needs a live cluster (-b or -C)", self.stored)
         if self._opened is None:
             self._opened = open_admin(self.values)
         return self._opened
@@ -169,13 +186,25 @@ class Work:
             self._opened = None
 
     @property
+    def stored(self) -> str | None:
+        """The path of metadata on disk that was named in place of a cluster."""
+        if getattr(self.values, "demo", False):
+            from metashell.demo import demo_directory
+
+            return demo_directory()
+        path: str | None = getattr(self.values, "snapshot", None)
+        return path
+
+    @property
     def asks_controllers(self) -> bool:
-        """Whether the cluster was named by its controllers. Errors: UsageError."""
-        return bool(cluster_of(self.values).bootstrap_controller)
+        """Whether the metadata log answers: the cluster was named by its controllers, or by metadata on disk. Errors: UsageError."""
+        return self.stored is not None or bool(cluster_of(self.values).bootstrap_controller)
 
     @property
     def place(self) -> str:
-        """The addresses that were given, for questions: which cluster is about to be changed."""
+        """The addresses that were given, for questions: which cluster is about to be changed; or the path."""
+        if self.stored is not None:
+            return self.stored
         named = cluster_of(self.values)
         return str(named.bootstrap_controller or named.bootstrap_server)
 
@@ -184,23 +213,33 @@ class Work:
         """The controllers that were named, none where brokers were."""
         from metashell.cli.attaching import addresses_of
 
-        return addresses_of(self.place) if self.asks_controllers else ()
+        return addresses_of(self.place) if self.asks_controllers and self.stored is None else ()
 
     def image(self) -> MetadataImage:
-        """The newest committed metadata, read from the quorum by an observer that stays attached. Errors: MetashellError."""
-        if self._followed is None:
-            from metashell.cli.live_facts import attached, named_target
+        """The newest committed metadata, read from the quorum by an observer that stays attached, or what lies on disk.
 
-            self._followed = attached(named_target(cluster_of(self.values)))
-        from metashell.cli.loading import said_of
+        Errors: MetashellError.
+        """
+        from metashell.cli.loading import load, said_of
         from metashell.live.failures import Refused
 
-        view = self._followed.view()
-        if refusal := self._followed.refusal:
-            raise Refused(refusal, credential=True)
-        if view.trouble:
-            self.miss(f"what has happened since: {view.trouble}")
-        image = view.image
+        if self.stored is not None:
+            if self._loaded is None:
+                from metashell.codec.compression import MAX_DECOMPRESSED
+
+                self._loaded = load(self.stored, certain_only=False, max_decompressed=MAX_DECOMPRESSED).image
+            image = self._loaded
+        else:
+            if self._followed is None:
+                from metashell.cli.live_facts import attached, named_target
+
+                self._followed = attached(named_target(cluster_of(self.values)))
+            view = self._followed.view()
+            if refusal := self._followed.refusal:
+                raise Refused(refusal, credential=True)
+            if view.trouble:
+                self.miss(f"what has happened since: {view.trouble}")
+            image = view.image
         if said_of(image, self.note_once):
             self.fail()
         return image

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.admin.errors import AdminError
-    from metashell.checks import Facts, Verdict
-    from metashell.checks.model import Check, Found
+    from metashell.checks import Check, Facts, Found, Verdict
     from metashell.image import MetadataImage
 
 _FEATURE: Final = frozenset({codes.INVALID_UPDATE_VERSION, codes.FEATURE_UPDATE_FAILED})
@@ -27,6 +26,8 @@ _BROKERS: Final = frozenset({codes.INVALID_REPLICATION_FACTOR})
 _PARTITION: Final = frozenset({codes.PREFERRED_LEADER_NOT_AVAILABLE, codes.ELIGIBLE_LEADERS_NOT_AVAILABLE})
 _QUORUM: Final = frozenset({codes.NOT_CONTROLLER, codes.NOT_LEADER_OR_FOLLOWER, codes.REQUEST_TIMED_OUT})
 """What a refusal is about. All other codes are about what was typed, or say themselves what they mean."""
+_MIGRATION: Final = "migration"
+"""The subject of checks that say why a controller that leads takes no changes."""
 _ON_FEATURES: Final = frozenset({"stale_controller", "holds_upgrade", "unsupported_feature"})
 """The checks of what the registered nodes support."""
 SHOWN: Final = 5
@@ -70,7 +71,9 @@ class Adviser:
         from metashell.cli.live_facts import ask_quorum
 
         quorum = ask_quorum(self._named())
-        return Facts(quorum=quorum) if of_quorum else Facts(health=Health(self._image()), quorum=quorum)
+        if of_quorum and (quorum.leader_id is None or not self._named().bootstrap_controller):
+            return Facts(quorum=quorum)
+        return Facts(health=Health(self._image()), quorum=quorum)
 
 
 def advice_on(error: AdminError, facts: Facts, verdict: Verdict) -> list[Advice]:
@@ -86,7 +89,7 @@ def advice_on(error: AdminError, facts: Facts, verdict: Verdict) -> list[Advice]
 
 def _is_about(error: AdminError, facts: Facts, check: Check, one: Found) -> bool:
     if error.code in _QUORUM:
-        return check.severity == BAD and check.needs == (QUORUM,)
+        return check.severity == BAD and (check.needs == (QUORUM,) or check.subject == _MIGRATION)
     if error.code in _FEATURE:
         # Other refusals are about the level itself. A controller that is gone names all that it supports, and behind that what it refuses.
         is_about_nodes = error.thing in error.words and ("only supports" in error.words or "does not support" in error.words)

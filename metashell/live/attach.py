@@ -14,12 +14,15 @@ from metashell.live.steps import StepHub, StepQueue
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from metashell.codec.batches import RecordBatch
     from metashell.image import MetadataImage
     from metashell.image.steps import Step
     from metashell.live.consumers import Consumer
     from metashell.live.controllers import Dial
     from metashell.live.follow_loop import FollowLoop
+    from metashell.live.older_log import OlderLog
     from metashell.live.target import Target
+    from metashell.values import OffsetAndEpoch
 
 LOST_AFTER_S: Final = 6.0
 """No leader has answered for so long: longer than an election takes after a leader died."""
@@ -149,6 +152,10 @@ class _Session:
         """The voters as the leader names them, empty where it does not answer soon."""
         return self._follow.voter_ids()
 
+    def older_log(self, snapshot: OffsetAndEpoch) -> OlderLog | None:
+        """What the leader still has from before a snapshot; None where that is nothing."""
+        return self._follow.older_log(snapshot)
+
     def close(self) -> None:
         """End the thread; it may be closed twice."""
         self._follow.stop()
@@ -188,8 +195,8 @@ class LiveSource:
 
     is_live = True
 
-    def __init__(self, target: Target, dial: Dial) -> None:
-        self._consumer = ImageConsumer(target.label, self._publish, target.max_decompressed)
+    def __init__(self, target: Target, dial: Dial, seen: Callable[[list[RecordBatch]], None] | None = None) -> None:
+        self._consumer = ImageConsumer(target.label, self._publish, target.max_decompressed, seen)
         self._image = self._consumer.image
         self._hub = StepHub(self._image, lambda: self._session.refusal())
         self.label = target.label
@@ -264,18 +271,23 @@ class ChunkSource:
         """The id of the cluster, empty while no node has named it."""
         return self._session.cluster_id
 
+    def older_log(self, snapshot: OffsetAndEpoch) -> OlderLog | None:
+        """What the leader still has from before a snapshot that was given; None where that is nothing."""
+        return self._session.older_log(snapshot)
+
     def close(self) -> None:
         """Leave the quorum."""
         self._consumer.is_closed = True
         self._session.close()
 
 
-def attach(target: Target, dial: Dial | None = None) -> LiveSource:
+def attach(target: Target, dial: Dial | None = None, seen: Callable[[list[RecordBatch]], None] | None = None) -> LiveSource:
     """A source on the quorum that `target` names, at least as new as the quorum was when it was asked.
 
+    `seen` is called on the thread that follows, with the batches of the log that controllers still have; what a snapshot says has none.
     Errors: AttachError in one line.
     """
-    return LiveSource(target, dial or _dial(target))
+    return LiveSource(target, dial or _dial(target), seen)
 
 
 def attach_chunks(target: Target, dial: Dial | None = None) -> ChunkSource:

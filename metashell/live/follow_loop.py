@@ -29,8 +29,10 @@ from metashell.raft.wire import UnsupportedVersionError, ask
 
 if TYPE_CHECKING:
     from metashell.live.consumers import Consumer
+    from metashell.live.older_log import OlderLog
     from metashell.live.target import Target
     from metashell.raft.ready import Send
+    from metashell.values import OffsetAndEpoch
 
 _POLL_MAX_S = 10.0
 _LOOK_S = 1.0
@@ -40,6 +42,7 @@ _LEARN_S = 10.0
 _VOTERS_S = 1.0
 _HOLD_S = 0.5
 _HOLD_MAX_S = 8.0
+_OLDER_S = 30.0
 _NOT_AUTHORIZED = "not authorized: to fetch the metadata log needs the right CLUSTER_ACTION on the cluster"
 
 
@@ -214,6 +217,24 @@ class FollowLoop:
     async def _ask_for_voters(self) -> tuple[int, ...]:
         assert self._leader is not None, "somebody has answered a fetch"
         return await voters_of(await self._connections.link(self._leader), _VOTERS_S)
+
+    def older_log(self, snapshot: OffsetAndEpoch) -> OlderLog | None:
+        """What the leader still has from before a snapshot; None where that is nothing, or it does not answer. For another thread."""
+        from concurrent.futures import CancelledError
+
+        if self._loop is None or self._leader is None:
+            return None
+        asked = asyncio.run_coroutine_threadsafe(self._ask_for_older(self._leader, snapshot), self._loop)
+        try:
+            return asked.result(_OLDER_S)
+        except (TimeoutError, CancelledError, MetashellError, DecodeError, RuntimeError):
+            asked.cancel()
+            return None
+
+    async def _ask_for_older(self, leader: Address, snapshot: OffsetAndEpoch) -> OlderLog | None:
+        from metashell.live.older_log import older_log
+
+        return await older_log(await self._connections.link(leader), snapshot, self._connections.cluster_id)
 
     def failure_text(self) -> str:
         """Why nothing is attached, naming all addresses, those that only a broker named too."""

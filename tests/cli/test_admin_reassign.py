@@ -136,30 +136,6 @@ def test_apply_throttles_goes_on_and_takes_the_throttle_away(quorum: EmbeddedQuo
     quorum.wait_for(lambda image: not any("throttled" in key for values in image.configs.values() for key in values))
 
 
-def test_what_a_tool_left_behind_is_named_and_cleared_without_its_plan(quorum: EmbeddedQuorum, plan: str) -> None:
-    keys = ("leader.replication.throttled.replicas=*", "follower.replication.throttled.replicas=*")
-    lines(quorum, "configs", "set", "topic:orders", *keys, "--yes")
-    lines(quorum, "configs", "set", "broker:102", "leader.replication.throttled.rate=1000", "--yes")
-    by = "metashell reassign status: "
-    left = "replication is throttled though no partition is being moved: 1 broker (1000 B/s: 102) and 1 topic (orders)"
-    assert lines(quorum, "reassign", "status") == [
-        f"{by}no move is under way",
-        f"{by}unusual: {left}; a GB takes 11 d 13 h at 1000 B/s",
-        f"{by}next: metashell reassign status --clear-throttle",
-    ]
-    lines(quorum, "reassign", "apply", plan, "--yes")
-    assert not any("throttled" in line for line in lines(quorum, "reassign", "status"))
-    told = lines(quorum, "reassign", "status", "--clear-throttle", status=1)
-    assert told == [f"{by}the throttles stay: 3 partitions are being moved"]
-    lines(quorum, "reassign", "cancel", "--all", "--yes")
-    assert lines(quorum, "reassign", "status", "--clear-throttle") == [
-        "topic:orders: follower.replication.throttled.replicas=*, leader.replication.throttled.replicas=* removed",
-        "broker:102: leader.replication.throttled.rate=1000 removed",
-    ]
-    assert lines(quorum, "reassign", "status", "--clear-throttle") == ["no throttle is set"]
-    assert lines(quorum, "reassign", "status") == [f"{by}no move is under way"]
-
-
 def test_rates_of_others_stay_and_are_named(quorum: EmbeddedQuorum, plan: str) -> None:
     rate = "leader.replication.throttled.rate"
     lines(quorum, "configs", "set", "broker:102", f"{rate}=7", "--yes")

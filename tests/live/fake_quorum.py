@@ -24,7 +24,7 @@ from tests.raft.quorum import CLUSTER, Quorum, endpoint
 
 T = TypeVar("T")
 
-BROKERS_APIS = (1, 18, 55, 60)
+BROKERS_APIS = (1, 3, 18, 55, 60)
 TICK_S = 0.005
 
 
