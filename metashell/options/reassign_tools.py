@@ -61,6 +61,7 @@ APPLY = command(
     options=(
         _THROTTLE,
         Option(names=("--batch",), metavar="N", type="int", help="move so many partitions at a time, and wait for them"),
+        flag("--force", help="also where the disks of the brokers that get replicas cannot be seen"),
         flag("--skip-changed", help="leave out what is not as the plan assumed, and do the rest; the status is 1"),
         WAIT,
         DRY_RUN,
