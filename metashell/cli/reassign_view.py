@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from metashell.admin.configs import Resource
+    from metashell.admin.reassign import Moving, Place
     from metashell.admin.topics import Topic
     from metashell.cli.administering import Work
     from metashell.placement import BrokerState, Plan, Situation
@@ -70,6 +71,22 @@ def states_with_disks(work: Work) -> tuple[BrokerState, ...]:
             work.note_once(f"broker {state.id}: {', '.join(failed)}: replicas go to its other log directories")
         found.append(state)
     return tuple(found)
+
+
+def moves_of(work: Work) -> Mapping[Place, Moving]:
+    """The moves under way, of metadata on disk those that it has. Errors: MetashellError."""
+    from metashell.admin.reassign import Moving, list_reassignments
+
+    if work.stored is None:
+        return list_reassignments(work.admin)
+    return {
+        (topic.name, id): Moving(
+            topic=topic.name, partition=id, replicas=one.replicas, adding=one.adding_replicas, removing=one.removing_replicas
+        )
+        for topic in work.image().topics
+        for id, one in topic.partitions.items()
+        if one.adding_replicas or one.removing_replicas
+    }
 
 
 def partitions(work: Work, topics: Iterable[str]) -> list[PartitionState]:
