@@ -41,7 +41,7 @@ LAYERS: dict[str, set[str]] = {
     "shell": {"history", "nodes", "checks", "image", "codec", "options"},
     "dump": {"codec", "log"},
     "storage": {"codec", "log"},
-    "verify": {"codec", "log", "image"},
+    "verify": {"codec", "log", "image", "checks", "facts"},
     "bundle": {"codec", "log"},
     "net": {"codec"},
     "raft": {"codec"},

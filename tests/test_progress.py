@@ -92,9 +92,9 @@ def test_what_waits_for_others_has_none(line: progress._Line, terminal: Terminal
 
 
 def test_a_question_is_never_drawn_over(line: progress._Line, terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    from metashell.cli import administering, passwords
+    from metashell.cli import passwords, questions
 
-    for ask in (lambda: administering.agreed("Delete 1 topic?", "h:1"), lambda: passwords._asked("Password")):
+    for ask in (lambda: questions.agreed("Delete 1 topic?", "h:1"), lambda: passwords._asked("Password")):
         line.has_ended = False
         line.draw(1)
 
@@ -102,7 +102,7 @@ def test_a_question_is_never_drawn_over(line: progress._Line, terminal: Terminal
             line.draw(2)  # while a person thinks
             return "yes\n"
 
-        monkeypatch.setattr(administering, "sys", SimpleNamespace(stdin=SimpleNamespace(readline=typed), stderr=terminal))
+        monkeypatch.setattr(questions, "sys", SimpleNamespace(stdin=SimpleNamespace(readline=typed), stderr=terminal))
         monkeypatch.setattr("getpass.getpass", typed)
         terminal.truncate(0)
         ask()

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from metashell.forms import counted
 
 if TYPE_CHECKING:
     from metashell.checks.facts import Facts
 
 BAD: Final = "bad"
 UNUSUAL: Final = "unusual"
+_FIRST: Final = frozenset(
+    {"identity", "checkpoints", "configuration", "election", "elections", "strays", "migration", "probes", "voters", "quorum", "throttles"}
+)
+"""The subjects without which nothing else works."""
 
 
 class Evidence(NamedTuple):
@@ -106,8 +113,19 @@ class Verdict:
     def bad(self) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.findings if finding.check.severity == BAD)
 
+    def summary(self, what: str, *, holes: Sequence[str] = ()) -> str:
+        """How many checks of `what` ran and what they found, and which could not run: nothing is green for want of looking."""
+        found = f"{len(self.findings)} found something" if self.findings else "found nothing"
+        lacking = Counter(one.because for one in self.not_run)
+        missing = ", ".join(f"{count} ({because})" for because, count in lacking.items())
+        seen = f"; not seen: {', '.join(holes)}" if holes else ""
+        return f"{counted(self.ran, 'check')} of {what}: {found}{f'; not run: {missing}' if missing else ''}{seen}"
+
     def causes(self) -> list[tuple[Finding, list[Finding]]]:
-        """Each finding that has no cause among the others, with those that follow from it; those with consequences come first."""
+        """Each finding that has no cause among the others, with those that follow from it.
+
+        What keeps a node or the quorum from working comes first, then what has consequences.
+        """
         present = {finding.check.id: finding for finding in self.findings}
         followers: dict[str, list[Finding]] = {id: [] for id in present}
         roots = []
@@ -119,7 +137,7 @@ class Verdict:
                 followers[cause].append(finding)
         return sorted(
             ((root, _below(root, followers)) for root in roots),
-            key=lambda found: (found[0].check.severity != BAD, not found[1]),
+            key=lambda found: (found[0].check.severity != BAD, found[0].check.subject not in _FIRST, not found[1]),
         )
 
 

@@ -20,15 +20,18 @@ COLUMNS = ("feature", "finalized", "supported_min", "supported_max", "registered
 
 def _describe(work: Work) -> None:
     from metashell.admin.features import describe_features
+    from metashell.codec.metadata_version import KRAFT_VERSION
 
     described = _stored(work) if work.stored is not None else describe_features(work.admin)
     lowest = _lowest_maxima(work)
+    # Brokers do not know the level of the quorum itself: in their answer it is always 0.
+    is_told = {feature.name: work.asks_controllers or feature.name != KRAFT_VERSION or feature.level > 0 for feature in described.features}
     work.note_newer({feature.name: feature.level for feature in described.features})
     rows = [
         {
             "type": "feature",
             "feature": feature.name,
-            "finalized": feature.level,
+            "finalized": feature.level if is_told[feature.name] else None,
             "supported_min": None if feature.low == _UNKNOWN else feature.low,
             "supported_max": None if feature.high == _UNKNOWN else feature.high,
             "registered_max": lowest[feature.name].level if feature.name in lowest else None,
@@ -39,6 +42,8 @@ def _describe(work: Work) -> None:
         for feature in described.features
     ]
     work.rows(rows, COLUMNS)
+    if not all(is_told.values()):
+        work.note(f"brokers do not tell what is finalized of {KRAFT_VERSION}: controllers do (-C)")
 
 
 def _stored(work: Work) -> FeaturesDescription:

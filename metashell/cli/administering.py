@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.admin.admin import Admin
+    from metashell.checks.facts import QuorumAnswers
     from metashell.cli.advice import Advice, Adviser
     from metashell.client.errors import ConnectError
     from metashell.errors import MetashellError
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 POLL_S = 0.1
 POLL_MAX_S = 1.0
+REFUSALS_MAX = 3
 _CLEAR_SCREEN = "\x1b[H\x1b[J"
 
 
@@ -135,15 +137,22 @@ class Work:
         return self._status
 
     def _explained(self, error: ConnectError) -> MetashellError:
-        """Why controllers do not answer, as the checks find it; the error itself where a leader is there."""
-        from metashell.cli.live_facts import ask_quorum, troubles_of
+        """Why nobody answers, as it is found out at each address; the error itself where somebody does."""
+        from metashell.cli.live_facts import troubles_of, troubles_of_brokers
         from metashell.errors import MetashellError
 
         if self.asks_controllers:
-            answers = ask_quorum(cluster_of(self.values), looks_twice=False)
-            if answers.leader_id is None and (text := troubles_of(answers)):
-                return MetashellError(text)
-        return error
+            answers = self._quorum()
+            text = troubles_of(answers) if answers.leader_id is None else ""
+        else:
+            text = troubles_of_brokers(cluster_of(self.values))
+        return MetashellError(text) if text else error
+
+    def _quorum(self) -> QuorumAnswers:
+        """What each controller says, after a command that has waited for one."""
+        from metashell.cli.live_facts import ask_quorum
+
+        return ask_quorum(cluster_of(self.values), looks_twice=False)
 
     def _finish(self) -> None:
         try:
@@ -212,6 +221,7 @@ class Work:
         Errors: MetashellError.
         """
         from metashell.cli.loading import load, said_of
+        from metashell.live.failures import Refused
 
         if self.stored is not None:
             if self._loaded is None:
@@ -224,7 +234,12 @@ class Work:
                 from metashell.cli.live_facts import attached, named_target
 
                 self._followed = attached(named_target(cluster_of(self.values)))
-            image = self._followed.view().image
+            view = self._followed.view()
+            if refusal := self._followed.refusal:
+                raise Refused(refusal, credential=True)
+            if view.trouble:
+                self.miss(f"what has happened since: {view.trouble}")
+            image = view.image
         if said_of(image, self.note_once):
             self.fail()
         return image
@@ -259,7 +274,7 @@ class Work:
                 self.display.line(line)
             return
         self._is_single = not self._objects
-        self._gather([{**found, **self._view()}])
+        self._gather([{**found, **({} if "complete" in found else self._view())}])
 
     def tell(self, text: str, **fields: object) -> None:
         """What was done, or would be with --dry-run: in text a line, at once; else an object of the fields."""
@@ -451,30 +466,35 @@ class Work:
     def watch(self, every_s: int | None, show: Callable[[], bool]) -> None:
         """Call `show`, which adds to the answer: once, or with --watch until it returns False. Each answer is printed by itself.
 
-        On a terminal the next one replaces it. While the cluster cannot be asked, that is told and it goes on. Ctrl-C ends it with 130.
+        On a terminal the next one replaces it. While the cluster cannot be asked, that is told and it goes on; where it is the credential
+        that is refused, each time later, and not for ever. Ctrl-C ends it with 130.
         """
+        from metashell.cli.advice import is_refusal
         from metashell.errors import MetashellError, UsageError
 
         if every_s is None:
             show()
             return
         is_drawn = self.display.is_terminal and self.form in ("text", "table")
-        goes_on = True
+        goes_on, refusals = True, 0
         while goes_on:
             self._status = STATUS_OK
             self.holes.clear()
             if is_drawn:
                 self.display.out.write(_CLEAR_SCREEN)
             try:
-                goes_on = show()
+                goes_on, refusals = show(), 0
             except UsageError:
                 raise
             except MetashellError as error:
+                refusals = refusals + 1 if is_refusal(error) else 0
+                if refusals > REFUSALS_MAX:
+                    raise
                 self.failed(error)
             self._write()
             sys.stdout.flush()
             if goes_on:
-                time.sleep(every_s)
+                time.sleep(every_s * 2**refusals)
 
 
 def _for_people(value: object) -> object:

@@ -51,31 +51,51 @@ def _print_answer(
 
 
 def _info(tool: str, values: SimpleNamespace) -> int:
+    return _kafka_info(tool, values.config) if values.output == "kafka" else _own_info(values)
+
+
+def _kafka_info(tool: str, path: str) -> int:
+    """What Kafka's tool finds, as it prints it."""
+    from metashell.storage.config import load_config
+    from metashell.storage.info import read_info
+
+    info = read_info(load_config(path).log_directories)
+    _print(report.kafka_info_lines(info))
+    for explanation in info.explanations:
+        complain(tool, explanation)
+    return STATUS_FAILED if info.problems else STATUS_OK
+
+
+def _own_info(values: SimpleNamespace) -> int:
+    """The directories, and what the checks of disks find: the same as `verify` and `health` say."""
+    from metashell.checks.disks import judge_disks
+    from metashell.facts import gather
+    from metashell.shell.verdict_text import finding_row, shown_of, verdict_lines, verdict_row
     from metashell.storage.config import load_config
     from metashell.storage.errors import ConfigError
     from metashell.storage.info import read_info
+    from metashell.storage.surprises import surprises
 
+    facts = gather((), [values.config])
     try:
-        config = load_config(values.config)
+        warnings = surprises(load_config(values.config))
     except ConfigError as error:
-        if values.output == "kafka" or error.directories is None:
+        if error.directories is None:
             raise
-        info = read_info(error.directories)
-        info = info._replace(problems=(*info.problems, error.plain))
-        _print_answer(values.output, text=lambda: report.info_lines(info, ()), json=lambda: report.info_json(info, ()))
-        return STATUS_FAILED
-    info = read_info(config.log_directories)
-    if values.output == "kafka":
-        _print(report.kafka_info_lines(info))
-        for explanation in info.explanations:
-            complain(tool, explanation)
-    else:
-        from metashell.storage.surprises import surprises
-
-        info = info._replace(problems=(*info.problems, *info.of_other_nodes(config.node_id)))
-        warnings = surprises(config)
-        _print_answer(values.output, text=lambda: report.info_lines(info, warnings), json=lambda: report.info_json(info, warnings))
-    return STATUS_FAILED if info.problems else STATUS_OK
+        warnings = []
+    info = read_info(facts.configurations[0].log_directories)
+    verdict = judge_disks(facts)
+    shown = shown_of(verdict, 100)
+    _print_answer(
+        values.output,
+        text=lambda: chain(
+            report.info_lines(info, warnings),
+            verdict_lines(standard_output(), shown),
+            [verdict.summary("this configuration and its disks")],
+        ),
+        json=lambda: {**report.info_json(info, warnings), "findings": [finding_row(one) for one in shown], "verdict": verdict_row(verdict)},
+    )
+    return STATUS_FAILED if verdict.bad else STATUS_OK
 
 
 def _version_mapping(tool: str, values: SimpleNamespace) -> int:

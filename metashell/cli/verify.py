@@ -21,8 +21,6 @@ def _verify(values: SimpleNamespace) -> int:
 
     if values.start_safe and (values.deep or values.digest is not None):
         raise UsageError("--start-safe does not go with --deep or --digest", "--start-safe")
-    if values.config is not None and not values.start_safe:
-        raise UsageError("--config needs --start-safe", "--config")
     if values.release is not None and not values.start_safe:
         raise UsageError("--release needs --start-safe", "--release")
 

@@ -44,25 +44,38 @@ def metadata_folder(path: str) -> str | None:
         return None
     if os.path.basename(os.path.abspath(path)) == METADATA_DIRECTORY:
         return path
-    found = log_folder(path)
+    try:
+        found = log_folder(path)
+    except OSError:
+        return None
     return path if found is not None and found.kind == METADATA else None
+
+
+def is_partition(path: str) -> bool:
+    """Whether a directory is one of a partition by its name and its small files: folders of nodes may be named alike."""
+    if partition_name(os.path.basename(path)) is None:
+        return False
+    return any(os.path.exists(os.path.join(path, name)) for name in (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT))
 
 
 def read_log_directory(path: str) -> LogDirectory:
     """One log directory, whatever state it is in, without its metadata log."""
     if metadata_folder(path) == path:
         above = os.path.dirname(os.path.abspath(path)) if os.path.isabs(path) else os.path.normpath(os.path.join(path, os.pardir))
-        return LogDirectory(path=above, identity=_told(lambda: _identity(os.path.join(above, META_PROPERTIES))), is_alone=True)
+        return LogDirectory(path=above, identity=_told(os.path.join(above, META_PROPERTIES), _identity), is_alone=True)
     if not os.path.isdir(path):
         return LogDirectory(path=path, state="not_a_directory" if os.path.lexists(path) else "missing")
-    names = sorted(os.listdir(path))
+    try:
+        names = sorted(os.listdir(path))
+    except OSError as error:
+        return LogDirectory(path=path, identity=error.strerror or str(error))
     try:
         disk = os.statvfs(path)
     except OSError:
         disk = None
     return LogDirectory(
         path=path,
-        identity=_told(lambda: _identity(os.path.join(path, META_PROPERTIES))),
+        identity=_told(os.path.join(path, META_PROPERTIES), _identity),
         partitions=tuple(_partitions(path, names)),
         is_empty=not names,
         free_bytes=None if disk is None else disk.f_bavail * disk.f_frsize,
@@ -89,7 +102,6 @@ def read_metadata_log(path: str, topics: Collection[str | bytes] = (), max_decom
             image = load_image(source, max_decompressed=max_decompressed)
     except (MetashellError, OSError) as error:
         trouble = str(error)
-    epochs = _told(lambda: tuple((one.epoch, one.start_offset) for one in read_leader_epochs(os.path.join(path, LEADER_EPOCH_CHECKPOINT))))
     return MetadataLog(
         path=path,
         image=image,
@@ -99,8 +111,8 @@ def read_metadata_log(path: str, topics: Collection[str | bytes] = (), max_decom
         last_epoch=max((found.last_epoch, *(one.epoch for one in checkpoints if not one.trouble))),
         last_timestamp_ms=found.last_timestamp_ms,
         last_leader=found.last_leader,
-        quorum_note=_told(lambda: _quorum_note(os.path.join(path, QUORUM_STATE))),
-        epochs=epochs,
+        quorum_note=_told(os.path.join(path, QUORUM_STATE), _quorum_note),
+        epochs=_told(os.path.join(path, LEADER_EPOCH_CHECKPOINT), _epochs),
         checkpoints=checkpoints,
         voter_sets=found.voter_sets,
         events=found.events,
@@ -119,10 +131,12 @@ def _checkpoint(directory: MetadataDirectory, entry: CheckpointEntry) -> Checkpo
         return CheckpointFacts(entry.name, at.offset, at.epoch, 0, str(error))
 
 
-def _told(read: Callable[[], T]) -> T | str | None:
+def _told(path: str, read: Callable[[str], T]) -> T | str | None:
     """What a small file says, None where there is none, the reason where it cannot be read."""
+    if os.path.exists(path) and not os.path.isfile(path):  # nobody may ever write to a pipe
+        return "is not a regular file"
     try:
-        return read()
+        return read(path)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -133,6 +147,10 @@ def _told(read: Callable[[], T]) -> T | str | None:
 
 def _identity(path: str) -> Identity:
     return Identity(*read_meta_properties(path))
+
+
+def _epochs(path: str) -> tuple[tuple[int, int], ...]:
+    return tuple((one.epoch, one.start_offset) for one in read_leader_epochs(path))
 
 
 def _quorum_note(path: str) -> QuorumNote:
@@ -148,5 +166,5 @@ def _partitions(path: str, names: Iterable[str]) -> Iterator[PartitionDirectory]
         found = partition_name(stem.rpartition(".")[0] if has_suffix else name)
         place = os.path.join(path, name)
         if found is not None and name != METADATA_DIRECTORY and os.path.isdir(place):
-            topic_id = _told(lambda place=place: read_topic_id(os.path.join(place, PARTITION_METADATA)))  # type: ignore[misc]
+            topic_id = _told(os.path.join(place, PARTITION_METADATA), read_topic_id)
             yield PartitionDirectory(place, *found, topic_id, suffix if has_suffix else "")

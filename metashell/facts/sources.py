@@ -13,7 +13,7 @@ from metashell.checks.health import Health
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.codec.releases import NEWEST_RELEASE
 from metashell.facts.configuration import read_configuration
-from metashell.facts.directories import metadata_folder, read_log_directory, read_metadata_log
+from metashell.facts.directories import is_partition, metadata_folder, read_log_directory, read_metadata_log
 from metashell.facts.replaced import replaced_disks
 from metashell.log.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES, METADATA_DIRECTORY
 
@@ -87,13 +87,23 @@ def _joined(directories: tuple[LogDirectory, ...], configurations: tuple[Configu
 
 def log_directories(path: str, depth: int = _DEPTH_MAX) -> Iterator[str]:
     """The log directories at or below a path, in order: the path itself where it is one, is empty, or is not there."""
-    names = os.listdir(path) if os.path.isdir(path) else []
+    try:
+        names = os.listdir(path) if os.path.isdir(path) else []
+    except OSError:
+        return  # whoever names it is told so
     is_one = any(name in names for name in (META_PROPERTIES, METADATA_DIRECTORY, BOOTSTRAP_CHECKPOINT))
-    if not names or is_one or metadata_folder(path) is not None:
+    if not names or is_one or metadata_folder(path) is not None or any(is_partition(os.path.join(path, name)) for name in names):
         yield path
     elif depth:
         folders = [folder for name in sorted(names) if os.path.isdir(folder := os.path.join(path, name))]
-        yield from (place for folder in folders if os.listdir(folder) for place in log_directories(folder, depth - 1))
+        yield from (
+            place for folder in folders for place in log_directories(folder, depth - 1) if place != folder or _has_something(folder)
+        )
+
+
+def _has_something(folder: str) -> bool:
+    """An empty folder is a log directory only where it was named."""
+    return bool(os.listdir(folder))
 
 
 def _with_directories(config: Configuration, named: Sequence[str]) -> Configuration:

@@ -8,7 +8,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metashell.codec.error_codes import (
     BROKER_NOT_AVAILABLE,
@@ -40,8 +40,18 @@ _BEAT_S = 1.0
 _PAUSE_S = 3.0
 _LEARN_S = 10.0
 _VOTERS_S = 1.0
+_HOLD_S = 0.5
+_HOLD_MAX_S = 8.0
 _OLDER_S = 30.0
 _NOT_AUTHORIZED = "not authorized: to fetch the metadata log needs the right CLUSTER_ACTION on the cluster"
+
+
+class _Hold(NamedTuple):
+    """A node that refused our credential is not asked again before `until_s`; each refusal doubles the pause."""
+
+    failure: Refused
+    until_s: float
+    pause_s: float
 
 
 class FollowLoop:
@@ -65,6 +75,7 @@ class FollowLoop:
         self._learned_s = 0.0
         self._turn = -1
         self._leader: Address | None = None
+        self._holds: dict[Address, _Hold] = {}
 
     # ---- life
 
@@ -114,6 +125,11 @@ class FollowLoop:
     def refused(self) -> str:
         """Why the last answer was refused, empty if it was not."""
         return "" if self.observer is None else self.observer.refused
+
+    @property
+    def forbidden(self) -> str:
+        """Which nodes refuse our credential, and how, while no leader has answered since; empty where none does."""
+        return "; ".join(f"{address}: {hold.failure}" for address, hold in sorted(dict(self._holds).items()))
 
     @property
     def silent_s(self) -> float:
@@ -257,6 +273,7 @@ class FollowLoop:
             response = await self._ask(address, send)
         except Refused as failure:
             self._note(address, failure)
+            self._hold(address, failure)
             code = NETWORK_EXCEPTION if failure.final else BROKER_NOT_AVAILABLE
             self._send(self.observer.failed(send, code, _now_ms()))
         except UnsupportedVersionError as error:
@@ -276,6 +293,9 @@ class FollowLoop:
 
     async def _ask(self, address: Address, send: Send) -> Response:
         """Errors: Refused, UnsupportedVersionError."""
+        hold = self._holds.get(address)
+        if hold is not None and time.monotonic() < hold.until_s:
+            raise hold.failure
         link = await self._connections.link(address)
         assert isinstance(send.message, FetchRequest | FetchSnapshotRequest), "an observer only fetches"
         # Null is any cluster; once it is known, a node of another one refuses us.
@@ -291,7 +311,9 @@ class FollowLoop:
     def _judge(self, address: Address, response: Response) -> None:
         assert isinstance(response, FetchResponse | FetchSnapshotResponse) and self.observer is not None
         if response.top_error == CLUSTER_AUTHORIZATION_FAILED:
-            self._note(address, Refused(_NOT_AUTHORIZED, final=True))
+            failure = Refused(_NOT_AUTHORIZED, credential=True)
+            self._note(address, failure)
+            self._hold(address, failure)
         elif response.top_error == INCONSISTENT_CLUSTER_ID:
             self._note(address, Refused("is of another cluster", final=True))
         elif response.top_error:
@@ -300,8 +322,16 @@ class FollowLoop:
             self.failures.forget(address)
             if not response.error and not self.observer.refused:
                 self._leader = address
+                self._holds.clear()
                 now_s = time.monotonic()
                 self._heard = (now_s, now_s)
+
+    def _hold(self, address: Address, failure: Refused) -> None:
+        """Leave a node alone for a while that has refused our credential; whoever asks meanwhile gets the same refusal."""
+        before = self._holds.get(address)
+        if failure.credential and (before is None or before.failure is not failure):
+            pause_s = _HOLD_S if before is None else min(2 * before.pause_s, _HOLD_MAX_S)
+            self._holds[address] = _Hold(failure, time.monotonic() + pause_s, pause_s)
 
     def _note(self, address: Address, failure: Refused) -> None:
         self.failures.note(address, failure)

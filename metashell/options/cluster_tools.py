@@ -12,9 +12,10 @@ CLUSTER: CommandSpec = command(
     "metashell-cluster",
     "show how a cluster is: its quorum, brokers, features, and what is wrong",
     """
-        Shows ids, the active controller, voters, brokers, feature levels and partitions, and names what is not as it should be: voters
-        that do not fetch, brokers that are fenced, partitions without a leader or with replicas that are not in sync. Status 1 where
-        there is anything of that kind.
+        Shows ids, the active controller, voters, brokers, feature levels and partitions, and what the checks find (docs/checks.md): causes
+        first, each with the next step; then how many checks ran, and which could not. With -C each voter is asked for itself, where the
+        voter set says that it is; with -b brokers tell what they know, also without a controller. Status 1 where anything bad was
+        found, or something could not be seen.
         """,
     options=(shared.VERSION, WATCH),
     examples=(
@@ -133,7 +134,8 @@ QUORUM_DESCRIBE = command(
     "show the quorum of a cluster: leader, voters, observers, and how far each is",
     """
         Shows for each voter and observer its log end offset, how many records it is behind, and when it last fetched and was last caught
-        up. Status 1 where the quorum cannot lose another voter, or one does not fetch.
+        up. With -C it connects to each voter where the voter set says: `reached` is what was there. Where nobody leads it shows what
+        each controller answers. Status 1 where the checks find anything bad: a voter that does not fetch or is not reached, no leader.
         """,
     options=(WATCH,),
     examples=(

@@ -26,7 +26,7 @@ HEALTH = CommandSpec(
             metavar="FILE",
             kind="file",
             multiple=True,
-            help="a node's server.properties: it is held against the log, and its log directories are read too",
+            help="a node's server.properties: it is compared with the log, and its log directories are read too",
         ),
         CONTROLLERS._replace(exclusive="", help="ask the quorum of these controllers too"),
         BOOTSTRAP_SERVER._replace(exclusive="", help="ask these brokers too, and the controllers behind them"),

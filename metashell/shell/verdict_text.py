@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,7 +38,10 @@ class Shown:
         """What the text names, each with what is known of it."""
         for one in self.found:
             known = f"since {self.since[one.name]}" if one.name in self.since else ""
-            places = ", ".join(map(evidence_text, one.evidence))
+            # Where the thing itself is the place, its name is there already.
+            places = ", ".join(
+                filter(None, (evidence_text(each._replace(path="") if each.path == one.name else each) for each in one.evidence))
+            )
             parts = [part for part in (one.cause, known, places) if part]
             yield self.paths.get(one.name, one.name), f"({'; '.join(parts)})" if parts else ""
 
@@ -98,12 +100,7 @@ def verdict_lines(display: Display, shown: Sequence[Shown]) -> Iterator[str]:
 
 def summary_line(verdict: Verdict, *, holes: Sequence[str] = (), what: str) -> str:
     """How many checks ran and what they found, and which could not run: nothing is green for want of looking."""
-    ran = f"{counted(verdict.ran, 'check')} of {what}"
-    found = f"{len(verdict.findings)} found something" if verdict.findings else "found nothing"
-    lacking = Counter(one.because for one in verdict.not_run)
-    missing = ", ".join(f"{count} ({because})" for because, count in lacking.items())
-    seen = f"; not seen: {', '.join(holes)}" if holes else ""
-    return f"{ran}: {found}{f'; not run: {missing}' if missing else ''}{seen}"
+    return verdict.summary(what, holes=holes)
 
 
 def short_verdict(verdict: Verdict, *, holes: Sequence[str] = ()) -> str:

@@ -17,11 +17,14 @@ NOTE: Final = "quorum-state"
 
 
 def leader_of(image: MetadataImage, noted: Callable[[], Leader | None]) -> tuple[Leader | None, str | None]:
-    """The last leader and its source: the log or, if that was compacted, what `noted` gives, the node's quorum-state."""
-    if image.leader is not None:
-        return image.leader, LOG
+    """The newest election and its source: the log or, where that knows a newer epoch, what `noted` gives, the node's quorum-state.
+
+    An id of -1 is an epoch in which the node knows no leader.
+    """
     election = noted()
-    return (election, NOTE) if election is not None and election.id >= 0 else (None, None)
+    if image.leader is not None and (election is None or election.epoch <= image.leader.epoch):
+        return image.leader, LOG
+    return (election, NOTE) if election is not None and (election.id >= 0 or election.epoch > 0) else (None, None)
 
 
 def voters_of(image: MetadataImage, noted: Callable[[], Leader | None]) -> tuple[list[dict[str, Any]], str | None]:

@@ -53,14 +53,6 @@ class StorageInfo(NamedTuple):
         """What the first readable directory says."""
         return next((d.meta for d in self.directories if d.meta is not None), None)
 
-    def of_other_nodes(self, node_id: int) -> list[str]:
-        """Problems that Kafka's tool does not look for: directories that belong to another node than the configuration's."""
-        return [
-            f"{d.path}: node.id is {d.meta.node_id} in {META_PROPERTIES} and {node_id} in the configuration, so the server refuses to start"
-            for d in self.directories
-            if d.meta is not None and d.meta.node_id not in (None, node_id)
-        ]
-
     @property
     def explanations(self) -> tuple[str, ...]:
         return tuple(f"{d.path}: {d.explanation}" for d in self.directories if d.explanation)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from metashell.log.meta_properties import MetaProperties
     from metashell.storage.features import Dependencies
-    from metashell.storage.info import StorageInfo
+    from metashell.storage.info import DirectoryInfo, StorageInfo
     from metashell.storage.plan import FormatPlan, PlannedDirectory
 
 
@@ -146,9 +146,14 @@ def kafka_info_lines(info: StorageInfo) -> Iterator[str]:
 def info_lines(info: StorageInfo, warnings: Iterable[str]) -> Iterator[str]:
     """Our text of a report."""
     facts = [directory.explanation if directory.meta is None else _facts(directory.meta) for directory in info.directories]
-    yield from aligned([(d.path, d.state.replace("_", " "), fact) for d, fact in zip(info.directories, facts, strict=True)])
-    yield from (f"problem: {problem}" for problem in info.problems)
+    yield from aligned([(d.path, _state(d).replace("_", " "), fact) for d, fact in zip(info.directories, facts, strict=True)])
     yield from (f"warning: {warning}" for warning in warnings)
+
+
+def _state(directory: DirectoryInfo) -> str:
+    """The state in our words: Kafka's tool takes an empty meta.properties for a formatted directory, and its server does not."""
+    meta = directory.meta
+    return "unreadable" if meta is not None and None in (meta.cluster_id, meta.node_id) else directory.state
 
 
 def _facts(meta: MetaProperties) -> str:
@@ -159,7 +164,7 @@ def info_json(info: StorageInfo, warnings: Sequence[str]) -> dict[str, Any]:
     """A report as one JSON object."""
     directories = []
     for directory in info.directories:
-        row: dict[str, Any] = {"path": directory.path, "state": directory.state}
+        row: dict[str, Any] = {"path": directory.path, "state": _state(directory)}
         if directory.meta is not None:
             meta = directory.meta
             row |= {"version": meta.version, "cluster_id": meta.cluster_id, "node_id": meta.node_id}
@@ -167,7 +172,7 @@ def info_json(info: StorageInfo, warnings: Sequence[str]) -> dict[str, Any]:
         if directory.explanation:
             row["explanation"] = directory.explanation
         directories.append(row)
-    return {"type": "info", "directories": directories, "problems": list(info.problems), "warnings": list(warnings)}
+    return {"type": "info", "directories": directories, "warnings": list(warnings)}
 
 
 # --- features -----------------------------------------------------------------------------------------------------------

@@ -102,10 +102,6 @@ def _indexes(suffix: str, report: Report, file: OpenFile, base_offset: int, *, i
     return SegmentIndexes(transaction=TransactionIndexCheck(report, file))
 
 
-def _check_quorum_state(path: str, report: Report) -> None:
-    check_quorum_state(path, -1, report)
-
-
 def _check_epochs(path: str, report: Report) -> None:
     check_epoch_cache(path, LogState(), report)
 
@@ -117,7 +113,7 @@ def _check_topic_id(path: str, report: Report) -> None:
 
 _SMALL_FILES: dict[str, SmallCheck] = {
     META_PROPERTIES: check_meta_properties,
-    QUORUM_STATE: _check_quorum_state,
+    QUORUM_STATE: check_quorum_state,
     PARTITION_METADATA: _check_topic_id,
     LEADER_EPOCH_CHECKPOINT: _check_epochs,
     **dict.fromkeys(OFFSET_CHECKPOINTS, check_partition_offsets),

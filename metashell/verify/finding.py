@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-Severity = Literal["error", "warning", "info"]
-"""`error`: something does not hold; `warning`: something that Kafka never writes, or that we do not know; `info` is not a finding."""
+Severity = Literal["error", "warning", "unusual", "info"]
+"""`error`: something does not hold; `warning`: something that Kafka never writes, or that we do not know; `unusual` is worth a look and
+`info` is not a finding."""
 
 FINDINGS_MAX = 100
 """How many findings of one severity a file may have; the rest is counted."""
 
 
 class Finding(NamedTuple):
-    """One place and what is wrong there; `position` is the byte in `file`, `offset` that of the log, -1 for none."""
+    """One place and what is wrong there; `position` is the byte in `file`, `offset` that of the log, -1 for none.
+
+    What a check of the rulebook found has its id, and the next steps.
+    """
 
     file: str
     position: int
     offset: int
     severity: Severity
     what: str
+    check: str = ""
+    steps: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         words = [self.file]
@@ -27,7 +33,7 @@ class Finding(NamedTuple):
             words.append(f"byte {self.position}")
         if self.offset >= 0:
             words.append(f"offset {self.offset}")
-        return ": ".join((*words, self.severity, self.what))
+        return ": ".join((*words, self.severity, *([self.check] if self.check else []), self.what))
 
 
 class Report:
@@ -37,7 +43,7 @@ class Report:
         self._pass_on = pass_on
         self._counts: dict[tuple[str, Severity], int] = {}
         self.counts: dict[str, int] = {"directories": 0, "files": 0, "batches": 0, "records": 0, "index_entries": 0}
-        self.by_severity: dict[Severity, int] = {"error": 0, "warning": 0, "info": 0}
+        self.by_severity: dict[Severity, int] = {"error": 0, "warning": 0, "unusual": 0, "info": 0}
 
     @property
     def is_fine(self) -> bool:

@@ -11,7 +11,8 @@ from metashell.codec.compression import MAX_DECOMPRESSED
 class VerifyOptions:
     """`paths` are directories and files; `digest` asks for one of each path's image, at `digest_offset` or at its end.
 
-    `start_safe` asks instead what a server of `release` would do that starts there, the one of the file `config` if that is given.
+    `config` is the server's configuration: its directories are read and judged too. `start_safe` asks instead what a server of `release`
+    would do that starts there.
 
     `output` is `text`, `json` or `jsonl`; with `verbose` text also has notes.
     """

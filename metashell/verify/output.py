@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from metashell.escape import terminal_line
 from metashell.forms import Display, compact_json, counted
@@ -11,6 +11,10 @@ from metashell.verify.digests import Digest
 from metashell.verify.finding import Finding, Report
 from metashell.verify.start.verdict import StartVerdict, verdict_value
 
+if TYPE_CHECKING:
+    from metashell.checks.model import Verdict
+
+_OF_DISKS = "what the files say of each other"
 _NOUNS = ("directory", "file", "batch", "record", "index entry")
 """Of the counts of a report, in its order."""
 _PLURALS = {"directory": "directories", "batch": "batches", "index entry": "index entries"}
@@ -23,6 +27,7 @@ class Writer(Protocol):
     def compared(self, common: Common) -> None: ...
     def digest(self, digest: Digest) -> None: ...
     def start(self, verdict: StartVerdict) -> None: ...
+    def checks(self, verdict: Verdict, elsewhere: str) -> None: ...
     def summary(self, report: Report) -> None: ...
 
 
@@ -36,6 +41,8 @@ class TextWriter:
     def finding(self, finding: Finding) -> None:
         if self._verbose or finding.severity != "info":
             self._line(str(finding))
+            for step in finding.steps:
+                self._line(f"  next: {step}")
 
     def start(self, verdict: StartVerdict) -> None:
         self._line(f"{verdict.path}: {verdict}")
@@ -47,10 +54,17 @@ class TextWriter:
     def digest(self, digest: Digest) -> None:
         self._line(f"{digest.file}: {digest.text} at offset {digest.end_offset}")
 
+    def checks(self, verdict: Verdict, elsewhere: str) -> None:
+        self._line(verdict.summary(_OF_DISKS))
+        if elsewhere:
+            self._line(f"the cluster itself, which is not verified here, has bad: {elsewhere}; see metashell health")
+
     def summary(self, report: Report) -> None:
         counts = [counted(count, noun, _PLURALS.get(noun, "")) for noun, count in zip(_NOUNS, report.counts.values(), strict=True)]
         found = report.by_severity
         verdict = ["fine"] if report.is_fine else [counted(found["error"], "error"), counted(found["warning"], "warning")]
+        if found["unusual"]:
+            verdict.append(f"{found['unusual']} unusual")
         if found["info"]:
             verdict.append(counted(found["info"], "note") + ("" if self._verbose else " (-v shows them)"))
         self._line(f"{', '.join(counts)}: {', '.join(verdict)}")
@@ -77,6 +91,9 @@ class JsonLinesWriter:
     def digest(self, digest: Digest) -> None:
         self._row(digest_value(digest))
 
+    def checks(self, verdict: Verdict, elsewhere: str) -> None:
+        self._row({"kind": "checks", **checks_value(verdict, elsewhere)})
+
     def summary(self, report: Report) -> None:
         self._row({"kind": "summary", **summary_value(report)})
 
@@ -95,6 +112,7 @@ class JsonWriter:
         self._has_starts = has_starts
         self._before = '{"findings":['
         self._compared: dict[str, Any] | None = None
+        self._checks: dict[str, Any] | None = None
         self._digests: list[dict[str, Any]] = []
         self._starts: list[dict[str, Any]] = []
 
@@ -111,12 +129,18 @@ class JsonWriter:
     def digest(self, digest: Digest) -> None:
         self._digests.append(digest_value(digest))
 
+    def checks(self, verdict: Verdict, elsewhere: str) -> None:
+        self._checks = checks_value(verdict, elsewhere)
+
     def summary(self, report: Report) -> None:
         before = "" if self._before == "," else self._before
         end = "\n]" if self._before == "," else "]"
         name, rows = ("starts", self._starts) if self._has_starts else ("digests", self._digests)
         compared = "" if self._compared is None else f'"compared":{compact_json(self._compared)},\n'
-        self._write(f'{before}{end},\n{compared}"{name}":{compact_json(rows)},\n"summary":{compact_json(summary_value(report))}}}\n')
+        checks = "" if self._checks is None else f'"checks":{compact_json(self._checks)},\n'
+        self._write(
+            f'{before}{end},\n{compared}{checks}"{name}":{compact_json(rows)},\n"summary":{compact_json(summary_value(report))}}}\n'
+        )
 
     def _write(self, text: str) -> None:
         self._display.out.write(self._display.json(text))
@@ -131,6 +155,18 @@ def finding_value(finding: Finding) -> dict[str, Any]:
         "offset": finding.offset if finding.offset >= 0 else None,
         "severity": finding.severity,
         "what": finding.what,
+        **({"check": finding.check, "next": list(finding.steps)} if finding.check else {}),
+    }
+
+
+def checks_value(verdict: Verdict, elsewhere: str) -> dict[str, Any]:
+    """How many checks ran, and which did not and why; `elsewhere` is what others call bad in the same metadata."""
+    not_run = [{"check": one.check.id, "because": one.because} for one in verdict.not_run]
+    return {
+        "ran": verdict.ran,
+        "found": [finding.check.id for finding in verdict.findings],
+        "not_run": not_run,
+        "elsewhere": elsewhere or None,
     }
 
 

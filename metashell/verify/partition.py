@@ -31,14 +31,13 @@ from metashell.verify.indexes import OffsetIndexCheck, TimeIndexCheck, Transacti
 from metashell.verify.options import VerifyOptions
 from metashell.verify.promises import check_promises, read_promises
 from metashell.verify.records import RecordCheck
-from metashell.verify.small_files import check_producer_snapshot, check_quorum_state, check_topic_id
+from metashell.verify.small_files import check_producer_snapshot, check_topic_id
 from metashell.verify.walk import LogState, LogWalk, SegmentIndexes, kind_of_items
 
 INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
 PRODUCER_SUFFIX = ".snapshot"
 _STEM = re.compile(r"[0-9]{20}", re.ASCII)
 _NEEDED = (
-    (QUORUM_STATE, "a server that starts has forgotten its vote"),
     (LEADER_EPOCH_CHECKPOINT, "a server makes it anew of the log when it starts"),
     (PARTITION_METADATA, "a server makes it anew when it starts"),
 )
@@ -108,7 +107,7 @@ class _PartitionCheck:
             self._check_checkpoints(listing)
             self._check_segments(listing)
             self._check_presence(listing)
-            self._check_gap(listing)
+            self._check_ends()
             check_promises(promises, self.state, self._end_offset(), self.report)
             self._check_small_files(listing)
         topic, partition = partition_name(self.path) or ("", -1)
@@ -221,15 +220,10 @@ class _PartitionCheck:
 
     # ---- between them
 
-    def _check_gap(self, listing: Listing) -> None:
-        """Hold the log against the checkpoints: it has to begin where one ends, or before, and to say the same of that place."""
+    def _check_ends(self) -> None:
+        """Hold the log against the checkpoints: it has to say the same of the place where each ends."""
         if self.kind != "metadata" and not self.checkpoints:
             return
-        newest = max((facts.end_offset for facts in self.checkpoints if facts.is_whole), default=0)
-        first = listing.segments[0].base_offset if listing.segments else 0
-        if first > newest:
-            what = f"offsets {newest} to {first - 1} are in no complete checkpoint and in no segment"
-            self.report.error(self.path, what, offset=newest)
         for facts in self.checkpoints:
             seen = self.state.seen.get(facts.end_offset - 1)
             if seen is not None:
@@ -267,10 +261,6 @@ class _PartitionCheck:
                 self.report.note(path, "was being written or removed")
         if LEADER_EPOCH_CHECKPOINT in self.names:
             check_epoch_cache(os.path.join(self.path, LEADER_EPOCH_CHECKPOINT), self.state, self.report)
-        if QUORUM_STATE in self.names and self.kind == "metadata":
-            newest = max(self.state.epochs, default=(-1, -1))[0]
-            newest = max(newest, *(facts.epoch for facts in self.checkpoints), -1)
-            check_quorum_state(os.path.join(self.path, QUORUM_STATE), newest, self.report)
 
     def _topic_id(self, topic: str) -> bytes | None:
         if PARTITION_METADATA not in self.names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from metashell.codec.releases import NEWEST_RELEASE, RELEASES, Release
 from metashell.errors import MetashellError
@@ -13,6 +14,9 @@ from metashell.verify.census import Census
 from metashell.verify.finding import Report
 from metashell.verify.options import VerifyOptions
 from metashell.verify.output import Writer, make_writer
+
+if TYPE_CHECKING:
+    from metashell.checks.model import Verdict
 
 STATUS_FINE = 0
 STATUS_FINDINGS = 1
@@ -27,7 +31,8 @@ def run_verify(options: VerifyOptions, display: Display) -> int:
     census = Census()
     for path in options.paths:
         _check(path, report, options, census)
-    census.finish(report, may_be_copies=options.digest)
+    census.finish(report)
+    judged = _judge(options, report)
     if options.digest:
         from metashell.verify.digests import Digest, common_offset_of, compare, digest_of, without_metadata
 
@@ -50,24 +55,43 @@ def run_verify(options: VerifyOptions, display: Display) -> int:
             digests.append(digest)
             writer.digest(digest)
         compare(digests, report)
+    if judged is not None:
+        writer.checks(*judged)
     writer.summary(report)
     # Digests answer whether images are equal: a warning about a small file beside them does not change that.
     is_fine = not report.by_severity["error"] if options.digest else report.is_fine
     return STATUS_FINE if is_fine else STATUS_FINDINGS
 
 
-def _run_starts(options: VerifyOptions, writer: Writer, report: Report) -> int:
-    """Say for each log directory whether a server would start on it; status 0 if all would, and lose nothing."""
-    from metashell.verify.start_answers import report_start
-    from metashell.verify.start_places import node_id_of
+def _judge(options: VerifyOptions, report: Report) -> tuple[Verdict, str] | None:
+    """What the directories of the run, and their node's others, say of each other, and what else is bad; None for mere files."""
+    from metashell.checks.disks import elsewhere, judge_disks
+    from metashell.facts import gather
+    from metashell.verify.judged import report_verdict
 
-    node_id = None if options.config is None else node_id_of(options.config)
-    is_safe = True
-    for path in options.paths:
-        try:
-            is_safe = report_start(path, node_id, _release(options), writer, report) and is_safe
-        except (MetashellError, OSError) as error:
-            report.error(path, _reason(path, error))
+    paths = [path for path in options.paths if path not in STREAM_NAMES and os.path.isdir(path)]
+    facts = gather(paths, [options.config] if options.config else (), max_decompressed=options.max_decompressed)
+    if not facts.directories and not facts.configurations:
+        return None
+    verdict = judge_disks(facts)
+    report_verdict(verdict, report)
+    return verdict, elsewhere(facts)
+
+
+def _run_starts(options: VerifyOptions, writer: Writer, report: Report) -> int:
+    """Say for each node whether a server would start on its directories; status 0 if all would, and lose nothing."""
+    from metashell.checks.disks import elsewhere, judge_disks
+    from metashell.facts import gather
+    from metashell.verify.judged import report_verdict
+    from metashell.verify.start_answers import report_starts, usable_paths
+
+    paths = usable_paths(options.paths, report)
+    configs = [options.config] if options.config else []
+    facts = gather(paths, configs, release=_release(options), max_decompressed=options.max_decompressed)
+    verdict = judge_disks(facts)
+    report_verdict(verdict, report)
+    is_safe = report_starts(facts, writer, report)
+    writer.checks(verdict, elsewhere(facts))
     writer.summary(report)
     return STATUS_FINE if is_safe and report.is_fine else STATUS_FINDINGS
 

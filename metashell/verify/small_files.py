@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from metashell.errors import DecodeError, LogCorruptError
 from metashell.log.indexes import PRODUCER_ENTRY, PRODUCER_HEADER, PRODUCER_SNAPSHOT_VERSION, producer_entries, read_producer_header
-from metashell.log.meta_properties import MetaProperties, read_meta_properties
+from metashell.log.meta_properties import read_meta_properties
 from metashell.log.quorum_state import read_quorum_state
 from metashell.log.text_checkpoints import PartitionOffset, read_partition_offsets, read_topic_id
 from metashell.values import METADATA_TOPIC_ID, uuid_text
@@ -86,13 +86,11 @@ def _check_producers(path: str, data: bytes, count: int, report: Report) -> None
             report.error(path, what, position=position, offset=latest)
 
 
-def check_quorum_state(path: str, newest_epoch: int, report: Report) -> None:
-    """Check a quorum-state: no epoch of the log or of a checkpoint may be newer than its own, which is on disk before any record."""
+def check_quorum_state(path: str, report: Report) -> None:
+    """Check that a quorum-state can be read and be meant; the checks of disks hold it against the log."""
     state = read_small(path, report, read_quorum_state)
     if state is None:
         return
-    if state.leader_epoch < newest_epoch:
-        report.error(path, f"leader epoch {state.leader_epoch} is older than that of the log, {newest_epoch}")
     if state.leader_epoch < 0 or state.leader_id < -1 or state.voted_id < -1:
         report.error(path, f"leader {state.leader_id}, epoch {state.leader_epoch}, vote {state.voted_id} are an impossible combination")
 
@@ -105,9 +103,11 @@ def check_topic_id(path: str, report: Report, *, is_metadata: bool) -> bytes | N
     return topic_id
 
 
-def check_meta_properties(path: str, report: Report) -> MetaProperties | None:
-    """What a meta.properties says, None where it cannot be read."""
-    return read_small(path, report, read_meta_properties)
+def check_meta_properties(path: str, report: Report) -> None:
+    """Check that a meta.properties, named by itself, says whose directory it is; see `metashell.checks` for those of directories."""
+    meta = read_small(path, report, read_meta_properties)
+    if meta is not None and None in (meta.cluster_id, meta.node_id):
+        report.error(path, "does not say of which cluster and node it is")
 
 
 def check_partition_offsets(path: str, report: Report) -> tuple[PartitionOffset, ...]:

@@ -1,15 +1,16 @@
 """Directories above partitions: a log directory with its small files, and folders of log directories.
 
-Log directories side by side are those of one node, so they have to agree about which node and cluster it is.
+Whose they are, and whether they fit each other, is judged by `metashell.checks`.
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
-from metashell.errors import UsageError
+from metashell.errors import LogCorruptError, UsageError
 from metashell.log.directory import MetadataDirectory
-from metashell.log.meta_properties import META_PROPERTIES, MetaProperties
+from metashell.log.meta_properties import META_PROPERTIES, MetaProperties, read_meta_properties
 from metashell.log.names import BOOTSTRAP_CHECKPOINT
 from metashell.log.text_checkpoints import PartitionOffset
 from metashell.values import uuid_text
@@ -24,7 +25,6 @@ from metashell.verify.small_files import (
     HIGH_WATERMARKS,
     LOG_STARTS,
     OFFSET_CHECKPOINTS,
-    check_meta_properties,
     check_partition_offsets,
 )
 
@@ -61,7 +61,7 @@ class _Tree:
             self._check_log_directory(path)
             return True
         if is_partition(path):
-            self._check_partition(path, _meta_above(path), is_of_log_directory=False)
+            self._check_partition(path, _meta_in(os.path.dirname(os.path.abspath(path))), is_of_log_directory=False)
             return True
         if any(True for _ in partition_directories(path)) or os.path.exists(os.path.join(path, BOOTSTRAP_CHECKPOINT)):
             self._check_log_directory(path)
@@ -71,7 +71,6 @@ class _Tree:
             self.report.warn(path, "nested too deeply; not checked")
             return False
         found = [place for place in below if self._is_something(place, depth)]
-        self._compare_nodes(found)
         return bool(found)
 
     def _is_something(self, place: str, depth: int) -> bool:
@@ -100,7 +99,7 @@ class _Tree:
             return
         self.report.counts["directories"] += 1
         partitions: dict[tuple[str, int], PartitionFacts] = {}
-        meta = self._check_meta_properties(path)
+        meta = _meta_in(path)
         # A running node moves these on: what they say now, the logs hold when they are read.
         offsets = {
             place: check_partition_offsets(place, self.report)
@@ -114,16 +113,6 @@ class _Tree:
         self._check_bootstrap(path)
         for place, entries in offsets.items():
             self._check_offsets(place, entries, partitions)
-
-    def _check_meta_properties(self, path: str) -> MetaProperties | None:
-        place = os.path.join(path, META_PROPERTIES)
-        if not os.path.lexists(place):
-            self.report.error(place, "is missing: a server treats this directory as unformatted")
-            return None
-        meta = check_meta_properties(place, self.report)
-        if meta is not None:
-            self.census.metas[place] = meta
-        return meta
 
     def _partitions_in(self, path: str) -> list[str]:
         """The directories of a log directory that a server loads: all that are named like partitions, empty ones too."""
@@ -177,18 +166,9 @@ class _Tree:
                 what = f"{entry.topic}-{entry.partition}: {means} {entry.offset} is past the log's end, {facts.end_offset}"
                 self.report.error(path, what, offset=entry.offset)
 
-    # ---- log directories side by side
 
-    def _compare_nodes(self, paths: list[str]) -> None:
-        """Report log directories of one folder that belong to different nodes."""
-        places = [place for place in (os.path.join(path, META_PROPERTIES) for path in paths) if place in self.census.metas]
-        for place in places[1:]:
-            node_id, expected = self.census.metas[place].node_id, self.census.metas[places[0]].node_id
-            if node_id != expected:
-                self.report.error(place, f"node.id {node_id} is not that of {places[0]}, {expected}")
-
-
-def _meta_above(path: str) -> MetaProperties | None:
-    """The meta.properties beside a partition's directory that was named by itself, where it can be read."""
-    above = os.path.join(os.path.dirname(os.path.abspath(path)), META_PROPERTIES)
-    return check_meta_properties(above, Report(lambda finding: None)) if os.path.isfile(above) else None
+def _meta_in(path: str) -> MetaProperties | None:
+    """The meta.properties of a log directory, None where it cannot be read, which the checks of disks report."""
+    with suppress(OSError, LogCorruptError):
+        return read_meta_properties(os.path.join(path, META_PROPERTIES))
+    return None

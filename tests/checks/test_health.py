@@ -72,11 +72,19 @@ def fields_of(body: object) -> dict[str, object]:
 
 def test_what_formatting_left_where_an_older_kafka_ignores_it_is_named():
     loader = ImageLoader()
-    loader.load_snapshot_batch(batch(record("FeatureLevelRecord", name="metadata.version", feature_level=33)))
+    loader.load_snapshot_batch(batch(record("FeatureLevelRecord", name="metadata.version", feature_level=30)))
     image = loader.image()
     for kind, end_offset, is_hidden in (("directory", 0, True), ("directory", 1, False), ("bootstrap", 0, False)):
         placed = image._replace(provenance=image.provenance._replace(source_kind=kind, end_offset=end_offset))
-        assert found(placed).get("first_records") == (["metadata.version 33 (4.4-IV2)"] if is_hidden else None)
+        assert found(placed).get("first_records") == (["metadata.version 30 (4.3-IV0)"] if is_hidden else None)
+
+
+def test_what_formatting_left_at_a_level_that_no_older_kafka_supports_is_no_finding():
+    loader = ImageLoader()
+    loader.load_snapshot_batch(batch(record("FeatureLevelRecord", name="metadata.version", feature_level=33)))
+    image = loader.image()
+    placed = image._replace(provenance=image.provenance._replace(source_kind="directory", end_offset=0))
+    assert "first_records" not in found(placed)
 
 
 def test_metadata_that_no_node_has_written_is_no_sound_cluster():

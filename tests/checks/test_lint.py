@@ -32,7 +32,7 @@ def test_a_single_node_may_have_one_of_everything() -> None:
 def test_single_replicas_are_told_where_there_are_more_brokers() -> None:
     facts = facts_of(*THREE, topic("orders"), partition(0, (1,)), topic("__consumer_offsets", 1), partition(0, (1, 2), 1))
     assert told(facts, "one_replica") == [("orders", "")]
-    assert told(facts, "few_state_replicas") == [("__consumer_offsets", "2 replicas")]
+    assert told(facts, "few_state_replicas") == [("__consumer_offsets", "2 replicas; offsets.topic.replication.factor")]
 
 
 def test_replicas_that_a_move_adds_do_not_count() -> None:

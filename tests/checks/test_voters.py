@@ -54,6 +54,13 @@ def test_a_changed_address_is_told_with_its_offset_until_somebody_was_reached_th
     assert found(facts_of(*begun, leader(1, (1, 2, 3), (1, 3)), quorum=answers), "moved_voter") == []
 
 
+def test_a_voter_that_was_removed_and_added_anew_was_reached_where_it_is() -> None:
+    moved = voters(**{**SOUND, "n2": "new:9093"})
+    two = {id: place for id, place in SOUND.items() if id != "n2"}
+    assert found(facts_of(voters(**SOUND), voters(**two), moved), "moved_voter") == []
+    assert [name for name, _ in told(facts_of(voters(**SOUND), moved), "moved_voter")] == ["voter 2 at new:9093"]
+
+
 def test_two_voters_at_one_address_name_each_other() -> None:
     facts = facts_of(voters(**{**SOUND, "n3": "node-2:9093"}))
     assert told(facts, "same_voter_address") == [

@@ -117,8 +117,8 @@ def test_every_command_has_every_form(verb: str, form: str) -> None:
 
 KEYS = {
     "list": "coordinator epoch findings group group_type members offsets partition pending protocol_type state type",
-    "describe": "assignment_epoch assignor coordinator details epoch findings group group_type leader members offsets partition pending "
-    "protocol_type state type",
+    "describe": "assignment_epoch assignor complete coordinator details epoch findings group group_type leader members missing offsets "
+    "partition pending protocol_type state type",
     "offsets": "client committed_at expires_at group lag leader_epoch log_end_offset member metadata offset partition pending_producer "
     "topic topic_id type",
     "why": "arrived causes delays epoch group group_type incomplete members missing_epochs moved offset partitions settled_at "

@@ -86,7 +86,7 @@ def test_our_text_is_aligned_and_sorted(tmp_path: Path) -> None:
 def test_kafkas_name_gives_json_too(folder: Path) -> None:
     assert answer(kafkas(folder, *FORMAT, "-s", "-o", "json"))["dry_run"] is False
     info = answer(kafkas(folder, "info", "-c", "server.properties", "-o", "json"))
-    assert set(info) == {"type", "directories", "problems", "warnings"}
+    assert set(info) == {"type", "directories", "warnings", "findings", "verdict"}
     assert set(info["directories"][0]) == {"path", "state", "version", "cluster_id", "node_id", "directory_id"}
 
 
@@ -295,7 +295,10 @@ def test_directories_of_different_clusters_are_told_by_info_and_refused_by_forma
     for name, cluster_id in (("d1", CLUSTER_ID), ("d2", "XXXXXXXXXXXXXXXXXXXXXA")):
         (folder / name).mkdir()
         (folder / name / "meta.properties").write_text(f"version=1\nnode.id=1\ncluster.id={cluster_id}\n")
-    assert "Mismatched cluster IDs" in ours(folder, "info", "-c", "server.properties").stdout.decode()
+    assert (
+        "d2 (cluster.id XXXXXXXXXXXXXXXXXXXXXA; the others of this node have"
+        in ours(folder, "info", "-c", "server.properties").stdout.decode()
+    )
     outcome = ours(folder, *FORMAT, "-s", "-g")
     assert outcome.status == 1
     assert "Invalid cluster.id in: d2/meta.properties" in outcome.stderr

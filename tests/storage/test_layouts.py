@@ -48,6 +48,8 @@ def test_verify_takes_formatted_directories_for_what_they_are(folder: Path, layo
         configured(folder, f"all/{name}")
         # Each format makes salts of its own.
         assert ours(folder, *FORMAT, *words, "--layout", layout, "-S", "SCRAM-SHA-256=[name=alice,password=p]").status == 0
+    second = folder / "all" / "d2" / "meta.properties"
+    second.write_text(second.read_text().replace("node.id=1", "node.id=2"))
     for words in (["all"], ["--start-safe", "all/d1"], ["--start-safe", "all/d2"]):
         outcome = run_main(verify, words, cwd=folder)
         assert (outcome.status, outcome.stderr) == (0, ""), outcome

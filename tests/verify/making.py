@@ -7,15 +7,18 @@ from pathlib import Path
 from struct import pack
 from typing import Any
 
+from metashell.checks.disks import judge_disks
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record, read_batch_header
 from metashell.codec.control import LEADER_CHANGE, SNAPSHOT_FOOTER, SNAPSHOT_HEADER, write_control_record
 from metashell.codec.crc32c import crc32c
 from metashell.codec.frame import write_metadata_record
 from metashell.codec.registry import message_type
+from metashell.facts import gather
 from metashell.values import uuid_text
 from metashell.verify import Finding, Report, VerifyOptions
 from metashell.verify.files import check_file
+from metashell.verify.judged import report_verdict
 from metashell.verify.tree import check_directory
 
 T0 = 1_760_000_000_000
@@ -123,6 +126,8 @@ def findings_in(path: Path, **options: Any) -> list[Finding]:
     found: list[Finding] = []
     report = Report(found.append)
     (check_directory if path.is_dir() else check_file)(str(path), report, VerifyOptions(paths=(), **options))
+    if path.is_dir():
+        report_verdict(judge_disks(gather([str(path)])), report)
     return found
 
 

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from metashell.checks.disks import judge_disks
+from metashell.facts import gather
 from metashell.verify import Finding, Report, VerifyOptions
 from metashell.verify.census import Census
+from metashell.verify.judged import report_verdict
 from metashell.verify.tree import check_directory
 from tests.verify.making import NO_OP, T0, MetadataLog, checkpoint_bytes, data_batch, leader_change, only, topic_value
 
@@ -24,6 +27,7 @@ def findings(*logs: MetadataLog, verbose: bool = False) -> list[Finding]:
     for log in logs:
         check_directory(str(log.log_directory), report, VerifyOptions(paths=()), census)
     census.finish(report)
+    report_verdict(judge_disks(gather([str(log.log_directory) for log in logs])), report)
     return [finding for finding in found if verbose or finding.severity != "info"]
 
 
@@ -50,13 +54,15 @@ def test_voters_of_different_clusters_are_found(voters: list[MetadataLog], tmp_p
     stranger.write_segments()
     found = only(findings(voters[0], voters[1], stranger))
     assert (found.file, found.severity) == (str(stranger.log_directory / "meta.properties"), "error")
-    assert found.what == f"cluster.id d is not that of {voters[0].log_directory / 'meta.properties'}, c"
+    assert (found.check, found.what) == ("other_cluster", "cluster.id d; the first node has c")
 
 
 def test_two_nodes_with_one_directory_id_are_found(voters: list[MetadataLog]):
     place = voters[1].log_directory / "meta.properties"
     place.write_text((voters[0].log_directory / "meta.properties").read_text().replace("node.id=1", "node.id=2"))
-    assert "directory.id AAAAAAAAAAAAAAAAAAAAew is also used by" in only(findings(*voters)).what
+    found = only(findings(*voters))
+    assert found.check == "duplicate_directory_id"
+    assert f"directory.id AAAAAAAAAAAAAAAAAAAAew is that of {voters[0].log_directory} too" in found.what
 
 
 def test_a_committed_batch_that_differs_is_found_in_place(voters: list[MetadataLog]):

@@ -10,7 +10,8 @@ import pytest
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.errors import UsageError
-from tests.verify.making import T0, MetadataLog, checkpoint_bytes, findings_in, only, topic_value
+from metashell.values import uuid_from_text
+from tests.verify.making import T0, MetadataLog, checkpoint_bytes, data_batch, findings_in, metadata_value, only, topic_value
 
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAew"
 OTHER_ID = "AAAAAAAAAAAAAAAAAAAAfw"
@@ -19,7 +20,11 @@ OTHER_ID = "AAAAAAAAAAAAAAAAAAAAfw"
 @pytest.fixture
 def node(tmp_path: Path) -> Path:
     """A node of two log directories, with two partitions of a topic."""
-    MetadataLog(tmp_path / "d1")
+    log = MetadataLog(tmp_path / "d1")
+    topic_id = uuid_from_text(TOPIC_ID)
+    partitions = [metadata_value("PartitionRecord", partition_id=id, topic_id=topic_id, replicas=(1,), isr=(1,), leader=1) for id in (0, 1)]
+    log.second[1] = data_batch(9, [metadata_value("TopicRecord", name="orders", topic_id=topic_id), *partitions], epoch=2)
+    log.write_segments()
     second = tmp_path / "d2"
     second.mkdir()
     (second / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\ndirectory.id=AAAAAAAAAAAAAAAAAAAAfA\n")
@@ -56,27 +61,30 @@ def test_gaps_are_how_compaction_leaves_the_log_of_a_topic(node: Path):
 
 def test_partitions_of_a_topic_with_different_ids_are_found(node: Path):
     add_partition(node / "d2", "orders-2", OTHER_ID)
-    assert OTHER_ID in only(findings_in(node)).what
+    between, against_log = findings_in(node)
+    assert OTHER_ID in between.what
+    assert (against_log.check, OTHER_ID in against_log.what) == ("stray_topic_id", True)
 
 
 @pytest.mark.parametrize(
     ("line", "what"),
     (
-        ("cluster.id=d", "cluster.id d is not that of"),
-        ("node.id=2", "node.id 2 is not that of"),
-        ("directory.id=AAAAAAAAAAAAAAAAAAAAew", "directory.id AAAAAAAAAAAAAAAAAAAAew is also used by"),
+        ("cluster.id=d", "cluster.id d; the others of this node have c"),
+        ("node.id=2", "node.id 2 in meta.properties, 1 in the others of this node"),
+        ("directory.id=AAAAAAAAAAAAAAAAAAAAew", "directory.id AAAAAAAAAAAAAAAAAAAAew is that of"),
     ),
 )
 def test_log_directories_of_one_node_have_to_agree(node: Path, line: str, what: str):
     place = node / "d2" / "meta.properties"
     key = line.split("=")[0]
     place.write_text("".join(f"{line if old.startswith(key) else old}\n" for old in place.read_text().splitlines()))
-    assert only(findings_in(node)).what.startswith(what)
+    assert what in only(findings_in(node)).what
 
 
 def test_a_meta_properties_that_cannot_be_read_is_found(node: Path):
     (node / "d1" / "meta.properties").write_text("version=7\n")
-    assert only(findings_in(node)).what == "Unknown meta.properties version number 7"
+    found = only(findings_in(node))
+    assert found.what == "Unknown meta.properties version number 7; by its neighbours it was of cluster.id c, node.id 1"
 
 
 @pytest.mark.parametrize("name", ("recovery-point-offset-checkpoint", "replication-offset-checkpoint", "log-start-offset-checkpoint"))
@@ -111,7 +119,7 @@ def test_a_log_directory_without_its_meta_properties_is_found(node: Path):
     (node / "d1" / "meta.properties").unlink()
     found = only(findings_in(node / "d1"))
     assert (found.file, found.severity) == (str(node / "d1" / "meta.properties"), "error")
-    assert found.what == "is missing: a server treats this directory as unformatted"
+    assert (found.check, found.what) == ("unformatted", "has no meta.properties")
 
 
 def test_directories_that_were_not_looked_at_are_told(node: Path, tmp_path_factory: pytest.TempPathFactory):

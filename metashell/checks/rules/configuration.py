@@ -72,7 +72,7 @@ def no_voters_configured(facts: Facts) -> Iterator[Found]:
             words.append(f"the last voters were {', '.join(map(str, last))}")
         if image.leader is not None:
             words.append(f"the last that led: {image.leader.id} in epoch {image.leader.epoch}")
-        entries = ",".join(f"{id}@HOST:PORT" for id in last or (config.node_id,))
+        entries = ",".join(_entry(id, config) for id in last or (config.node_id,))
         yield _found(
             config,
             "; ".join(words),
@@ -80,6 +80,12 @@ def no_voters_configured(facts: Facts) -> Iterator[Found]:
             "to do without the list, raise kraft.version first (4.1 or later): metashell features upgrade kraft.version=1",
             evidence=() if log is None else (Evidence(log.path, log.end_offset - 1, log.last_timestamp_ms),),
         )
+
+
+def _entry(id: int | None, config: Configuration) -> str:
+    """An entry of controller.quorum.voters, as far as the configuration knows the address."""
+    own = next((one for one in config.advertised if one.name in config.controller_listeners), None)
+    return f"{id}@{own.host or 'HOST'}:{own.port}" if own is not None and id == config.node_id else f"{id}@HOST:PORT"
 
 
 def _is_static(image: MetadataImage) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from metashell.amounts import moment_text
-from metashell.checks.facts import LOG, LogEvent, QuorumNote
+from metashell.checks.facts import LOG, NO_NODE, LogEvent, QuorumNote
 from metashell.checks.model import BAD, Evidence, Found
 from metashell.checks.nodes import Node, nodes_of, voters_of
 from metashell.checks.registry import check
@@ -70,7 +70,7 @@ def endless_elections(facts: Facts) -> Iterator[Found]:
 @check(
     "old_quorum_state",
     BAD,
-    "nodes whose quorum-state is missing, or of an older epoch than their log",
+    "nodes whose quorum-state is missing, torn, or of an older epoch than their log",
     LOG,
     endangers="the node may vote twice in an epoch, so two leaders may be elected in it",
     source="org.apache.kafka.raft.QuorumState.initialize",
@@ -86,10 +86,12 @@ def old_quorum_state(facts: Facts) -> Iterator[Found]:
         step = ("start it only while the others have a leader, of whom it learns the epoch; do not copy quorum-state from another node",)
         if isinstance(note, str):
             yield _found(node, log, f"quorum-state: {note}", "move it away; then " + step[0])
-        elif note is None and node.identities:  # a log that was copied by itself has none
+        elif note is None and not all(one.is_alone for one in node.directories):  # of a log that was copied by itself nothing is known
             yield _found(node, log, f"is missing; the log ends in epoch {log.last_epoch}", *step)
         elif note is not None and note.epoch < log.last_epoch:
             yield _found(node, log, f"epoch {note.epoch}; the log ends in epoch {log.last_epoch}", *step)
+        elif note is not None and (note.leader_id < NO_NODE or note.voted_id < NO_NODE):
+            yield _found(node, log, f"leader {note.leader_id} and vote {note.voted_id} are no ids", *step)
 
 
 @check(
@@ -125,7 +127,7 @@ def _ever_voted(node: Node, facts: Facts) -> set[int]:
 
 
 def _voters_in(event: LogEvent) -> Iterator[int]:
-    if event.name == _LEADER_CHANGE:
+    if event.name == _LEADER_CHANGE and event.record.voters:
         yield event.record.leader_id
         yield from (voter.voter_id for voter in event.record.voters)
 

@@ -11,6 +11,7 @@ from metashell.checks.model import BAD, UNUSUAL, Found
 from metashell.checks.registry import check
 from metashell.checks.rules.registrations import voters_of
 from metashell.checks.runs import first_factor
+from metashell.forms import counted
 
 if TYPE_CHECKING:
     from metashell.checks.facts import Facts
@@ -56,15 +57,15 @@ def one_replica(facts: Facts) -> Iterator[Found]:
     "topics of the brokers' own state with fewer than three replicas, though there are brokers for more",
     IMAGE,
     endangers="groups, transactions or share groups stop with the brokers that have them",
-    example="__consumer_offsets (1 replica)",
+    step="raise the setting for what is to come, and give the topic more replicas: metashell reassign apply with a plan that names them",
+    example="__consumer_offsets (1 replica; offsets.topic.replication.factor)",
 )
 def few_state_replicas(facts: Facts) -> Iterator[Found]:
     brokers, by_name = len(facts.image.cluster.brokers), facts.image.topics.by_name
     for name, setting in STATE_TOPICS.items():
         factor = first_factor(by_name[name]) if name in by_name else _WANTED
         if 0 < factor < min(_WANTED, brokers):
-            step = f"set {setting} for what is to come, and give it more replicas: metashell reassign apply"
-            yield Found(name, f"{factor} replica{'s' if factor > 1 else ''}", steps=(step,), key=("topic", by_name[name].id))
+            yield Found(name, f"{counted(factor, 'replica')}; {setting}", key=("topic", by_name[name].id))
 
 
 @check(

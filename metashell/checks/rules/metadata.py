@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from metashell.checks.facts import IMAGE
 from metashell.checks.model import BAD, UNUSUAL, Found
 from metashell.checks.registry import check
-from metashell.codec.metadata_version import KRAFT_VERSION, level_name
+from metashell.codec.metadata_version import BOOTSTRAP_SNAPSHOT_LEVEL, KRAFT_VERSION, level_name
 from metashell.codec.releases import NEWEST_RELEASE
 from metashell.image.newer import damage_of, newer_parts
 
@@ -38,13 +38,12 @@ def not_followed(facts: Facts) -> Iterator[Found]:
 
 @check(
     "empty",
-    BAD,
+    UNUSUAL,
     "the metadata is as it was formatted: no node has written to it, so there is nothing to judge",
     IMAGE,
 )
 def empty(facts: Facts) -> Iterator[Found]:
-    image = facts.image
-    if not (image.leader or image.cluster.brokers or image.cluster.controllers or image.topics.by_id):
+    if facts.image.is_as_formatted:
         yield Found("neither a leader nor a node nor a topic")
 
 
@@ -53,6 +52,7 @@ def empty(facts: Facts) -> Iterator[Found]:
     BAD,
     "no metadata.version is finalized: a controller of Kafka does not start on this log",
     IMAGE,
+    follows=("lost_checkpoint", "torn_checkpoint"),
 )
 def no_metadata_version(facts: Facts) -> Iterator[Found]:
     image = facts.image
@@ -96,7 +96,8 @@ def newer_level(facts: Facts) -> Iterator[Found]:
 def first_records(facts: Facts) -> Iterator[Found]:
     """Those of a bootstrap snapshot: nothing else gives an image at offset 0 of a directory its features."""
     image = facts.image
-    if image.provenance.source_kind != "directory" or image.provenance.end_offset or image.features.metadata_version is None:
+    level = image.features.metadata_version
+    if image.provenance.source_kind != "directory" or image.provenance.end_offset or level is None or level >= BOOTSTRAP_SNAPSHOT_LEVEL:
         return
     # What the quorum itself runs at is in control records, which every server reads.
     yield from (Found(f"SCRAM user {name}") for name in sorted({name for users in image.scram.values() for name in users}))

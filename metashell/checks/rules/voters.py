@@ -29,30 +29,31 @@ def addresses(voter: Voter) -> Addresses:
     return {one.name: (one.host, one.port) for one in voter.endpoints}
 
 
-def voter_addresses(facts: Facts) -> dict[int, str]:
-    """The addresses of each voter for people; none where servers are configured with them."""
-    voters = facts.image.voters
-    return {} if voters is None else {one.id: _text(addresses(one)) for one in voters.voters}
-
-
 def _text(found: Addresses) -> str:
     return ", ".join(address_text(*place) for place in found.values()) or "no address"
 
 
 def changes(facts: Facts) -> dict[int, tuple[Addresses, Evidence]]:
-    """The voters whose address was another one: that one, and where the present one began."""
+    """The voters whose address was another one: that one, and where the present one began.
+
+    One that was added anew was reached at its address: the leader asks it for its versions before.
+    """
     voters = facts.image.voters
     found: dict[int, tuple[Addresses, Evidence]] = {}
-    before: dict[int, tuple[bytes, Addresses]] = {}
+    before: dict[tuple[int, bytes], Addresses] = {}
     for event in facts.events if voters is not None else ():
         if event.name != "KRAFT_VOTERS":
             continue
+        present: dict[tuple[int, bytes], Addresses] = {}
         for one in event.record.voters:
-            now = {place.name: (place.host, place.port) for place in one.endpoints}
-            former = before.get(one.voter_id)
-            if former is not None and former[1] != now:
-                found[one.voter_id] = former[1], Evidence("", event.offset, event.timestamp_ms)
-            before[one.voter_id] = one.voter_directory_id, now
+            key, now = (one.voter_id, one.voter_directory_id), {place.name: (place.host, place.port) for place in one.endpoints}
+            present[key] = now
+            former = before.get(key)
+            if former is None:
+                found.pop(one.voter_id, None)
+            elif former != now:
+                found[one.voter_id] = former, Evidence("", event.offset, event.timestamp_ms)
+        before = present
     return {one.id: found[one.id] for one in voters.voters if one.id in found} if voters is not None else {}
 
 
@@ -102,7 +103,10 @@ def unusable_voter_address(facts: Facts) -> Iterator[Found]:
     example="voter 2 at localhost:1 (before at localhost:30085; offset 120, 2026-11-27T00:27:20Z)",
 )
 def moved_voter(facts: Facts) -> Iterator[Found]:
-    """Who gave its vote to another one was reached: the candidate connects to each voter."""
+    """Who gave its vote to another one was reached: the candidate connects to each voter.
+
+    Another listener beside the old one moves nobody.
+    """
     voters = facts.image.voters
     known = changes(facts)
     if voters is None or len(voters.voters) < 2:
@@ -110,6 +114,8 @@ def moved_voter(facts: Facts) -> Iterator[Found]:
     for one in voters.voters:
         if one.id in known and not _has_voted(facts.events, one.id, known[one.id][1].offset) and not _answers(facts, one.id):
             before, evidence = known[one.id]
+            if set(before.values()) <= set(addresses(one).values()):
+                continue
             yield Found(_name(one), f"before at {_text(before)}", (evidence,), key=("voter", one.id))
 
 

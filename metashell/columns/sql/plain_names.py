@@ -10,12 +10,11 @@ from typing import Final
 import duckdb
 
 _NAMES: Final = frozenset({"offset", "group", "at"})
-_BEFORE: Final = frozenset(
-    (
-        *("select", "distinct", "all", "where", "and", "or", "not", "on", "having", "by", "case", "when", "then", "else", "between"),
-        *("in", "like", "ilike", "is", "as", "using", "filter", "qualify", "returning", "values", "set", "if"),
-    )
+_WORDS: Final = (
+    "select distinct all where and or not on having by case when then else between in like ilike is as using filter qualify"
+    " returning values set if"
 )
+_BEFORE: Final = frozenset(_WORDS.split())
 """Words of SQL behind which an expression or a name is expected."""
 _OF_GROUPS: Final = frozenset({"by", "all", "sets"})
 

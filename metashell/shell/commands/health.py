@@ -15,10 +15,12 @@ DESCRIPTION
     those to a broker that is not there. Of a live quorum it also shows brokers and voters that have lagged for --lag-after (10s).
 
 EXAMPLES
-    >> health
+    >> health unclean reassigning
     bad      unclean      2  partitions whose leader was elected uncleanly and has not recovered
              /image/topics/byName/grp-streams-KSTREAM-AGGREGATE-STATE-STORE-0000000001-changelog/0 (since 2026-11-21T00:24:11.348Z)
              /image/topics/byName/grp-streams-KSTREAM-AGGREGATE-STATE-STORE-0000000001-changelog/5 (since 2026-11-21T00:24:11.348Z)
+             endangers: records that only the former leader had are lost
+             next: keep the former replicas' disks until the topic's owners know what is missing
     unusual  reassigning  1  partitions that are being reassigned
              /image/topics/byName/reassigned-1/0 (since 2026-11-21T00:23:06.299Z)
     as of offset 521, epoch 2, 2026-11-21T00:25:57.050Z, certain to 329
@@ -73,7 +75,9 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     show(ctx, facts, verdict, _LIMIT if args.limit is None else args.limit, wanted=args.kind)
     for one in verdict.not_run if args.kind else ():
         ctx.complain(f"{ctx.command}: {one.check.id}: {one.because}", STATUS_FAILED)
-    is_blind = facts.health is None or not verdict.ran
+    # Where no server ever wrote there is no metadata to read.
+    has_none = any(finding.check.id == "never_started" for finding in verdict.findings)
+    is_blind = not verdict.ran or (facts.health is None and not has_none)
     if is_blind or facts.holes or any(finding.count > allowed.get(finding.check.id, 0) for finding in verdict.bad):
         ctx.status = max(ctx.status, STATUS_FAILED)
 
@@ -181,7 +185,7 @@ def _lines(ctx: Context, facts: Facts, verdict: Verdict, shown: Sequence[Shown],
     width = ctx.display.width
     if not wanted:
         yield from filled(summary_line(verdict, holes=facts.holes, what=cluster_size(facts)).split(), width, " ")
-    if facts.health is not None:
+    if facts.health is not None and facts.told is None:
         yield from filled(_as_of(ctx).split(), width, " ")
 
 

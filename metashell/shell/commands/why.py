@@ -224,7 +224,7 @@ class _Telling:
         yield from (f"now: {line}" if not number else f"     {line}" for number, line in enumerate(self._state()))
 
     def _name(self, event: Event) -> str:
-        """The partition's number where a whole topic is told of."""
+        """The partition's number where the answer is about a whole topic."""
         return f"{event.place[2]}: " if event.place[0] == "partition" and self._subject.number is None else ""
 
     def _state(self) -> list[str]:

@@ -28,20 +28,19 @@ _BOOTSTRAPPED_BY_CHECKPOINT = releases_from("4.4")
 def forecast(
     log_directory: str,
     directory: str,
-    node_id: int | None = None,
     not_judged: tuple[str, ...] = (),
     release: Release = NEWEST_RELEASE,
 ) -> StartVerdict:
     """What Kafka would do with the metadata log in `directory` when it starts on `log_directory`. Errors: OSError."""
-    return _Forecast(log_directory, directory, node_id, not_judged, release).run()
+    return _Forecast(log_directory, directory, not_judged, release).run()
 
 
 class _Forecast:
-    def __init__(self, log_directory: str, directory: str, node_id: int | None, not_judged: tuple[str, ...], release: Release) -> None:
+    def __init__(self, log_directory: str, directory: str, not_judged: tuple[str, ...], release: Release) -> None:
         self._directory = directory
         self._release = release
         self._verdict = StartVerdict(log_directory, release.name, not_judged=not_judged)
-        self._start = Start(log_directory, directory, node_id)
+        self._start = Start(log_directory, directory)
         self._lost: list[tuple[int, int]] = []
 
     def run(self) -> StartVerdict:
@@ -176,9 +175,8 @@ class _Forecast:
             return
         is_new = log.snapshot == BOOTSTRAP_SNAPSHOT_ID  # what formatting leaves, and nothing else
         is_empty = log.end_offset == 0 and not is_new and not os.path.exists(os.path.join(self._directory, QUORUM_STATE))
-        if is_empty and (os.path.isdir(self._directory) or self._verdict.not_judged):
-            what = "is empty" if os.path.isdir(self._directory) else "is missing"
-            lost.append(f"all of the log: {METADATA_DIRECTORY} {what}, and a new one would begin at offset 0")
+        if is_empty and os.path.isdir(self._directory):
+            lost.append(f"all of the log: {METADATA_DIRECTORY} is empty, and a new one would begin at offset 0")
         elif log.end_offset == 0 and os.path.exists(os.path.join(self._directory, QUORUM_STATE)):
             lost.append("all of the log: there is no segment, and a new one would begin at offset 0")
         for offset, what in self._promised():

@@ -13,7 +13,6 @@ from metashell.log.indexes import ABORTED_TRANSACTION, TRANSACTION_INDEX_VERSION
 from metashell.log.names import (
     BOOTSTRAP_CHECKPOINT,
     LEADER_EPOCH_CHECKPOINT,
-    META_PROPERTIES,
     PARTITION_METADATA,
     QUORUM_STATE,
     checkpoint_name,
@@ -23,7 +22,7 @@ from metashell.values import OffsetAndEpoch
 from metashell.verify.start.epochs import EpochCache
 from metashell.verify.start.names import NameReader
 from metashell.verify.start.segments import Segment, recover_segment
-from metashell.verify.start.small_files import check_topic_id, read_bootstrap, read_election, read_epochs, read_identity
+from metashell.verify.start.small_files import check_topic_id, read_bootstrap, read_election, read_epochs
 from metashell.verify.start.verdict import Ends
 
 _EPOCH_MAX = (1 << 31) - 1
@@ -56,18 +55,16 @@ class StartLog:
 
 
 class Start:
-    """One start on a log directory; `node_id` is that of the server's configuration, None for the one that the directory names."""
+    """One start on a log directory whose meta.properties the server took."""
 
-    def __init__(self, log_directory: str, directory: str, node_id: int | None) -> None:
+    def __init__(self, log_directory: str, directory: str) -> None:
         self._log_directory = log_directory
         self._directory = directory
-        self._node_id = node_id
         self._names = NameReader(directory)
         self.log = StartLog(directory)
 
     def run(self) -> None:
         """Errors: Ends, where Kafka ends; OSError."""
-        meta = read_identity(os.path.join(self._log_directory, META_PROPERTIES), self._node_id)
         self.log.bootstrap = read_bootstrap(os.path.join(self._log_directory, BOOTSTRAP_CHECKPOINT))
         epochs = read_epochs(self._path(LEADER_EPOCH_CHECKPOINT))
         self._names.check_producer_snapshots()
@@ -77,7 +74,7 @@ class Start:
         check_topic_id(self._path(PARTITION_METADATA))
         self._recover_snapshots()
         self._start_at_snapshot(epochs)
-        self._join_quorum(epochs, meta.node_id)
+        self._join_quorum(epochs)
         self.log.is_loaded = True
 
     def _path(self, name: str) -> str:
@@ -169,7 +166,7 @@ class Start:
 
     # ---- the quorum
 
-    def _join_quorum(self, epochs: EpochCache, node_id: int | None) -> None:
+    def _join_quorum(self, epochs: EpochCache) -> None:
         log = self.log
         place = self._path(QUORUM_STATE)
         election = read_election(place)

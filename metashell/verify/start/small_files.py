@@ -16,7 +16,6 @@ from metashell.codec.frame import FrameError, UnknownRecord, read_metadata_recor
 from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.errors import DecodeError, LogCorruptError
 from metashell.log.files import RegularFile, open_regular
-from metashell.log.meta_properties import MetaProperties, read_meta_properties
 from metashell.log.quorum_state import QuorumState
 from metashell.log.text_checkpoints import read_leader_epochs
 from metashell.log.text_files import json_object, read_text_file
@@ -27,26 +26,8 @@ from metashell.verify.start.verdict import Ends
 
 T = TypeVar("T")
 
-RESERVED_IDS = 100
-"""Directory ids below this number mean something else; so no directory may have one."""
 _VERSION_LINE = re.compile(r"version: \+?([0-9]{1,9})", re.ASCII)
 _TOPIC_LINE = re.compile(r"topic_id: (\S+)", re.ASCII)
-
-
-def read_identity(path: str, node_id: int | None) -> MetaProperties:
-    """A meta.properties; `node_id` is the one that the server is configured with. Errors: Ends."""
-    if not os.path.lexists(path):
-        raise Ends(path, "is missing: the directory was never formatted")
-    meta = _read(path, read_meta_properties)
-    if meta.node_id is None:
-        raise Ends(path, f"has no {'node.id' if meta.version else 'broker.id'}")
-    if meta.cluster_id is None:
-        raise Ends(path, "has no cluster.id")
-    if node_id is not None and meta.node_id != node_id:
-        raise Ends(path, f"is of node {meta.node_id}, and the server is configured as node {node_id}")
-    if meta.directory_id is not None and int.from_bytes(meta.directory_id, "big") < RESERVED_IDS:
-        raise Ends(path, f"directory.id {uuid_text(meta.directory_id)} is reserved")
-    return meta
 
 
 def read_bootstrap(path: str) -> dict[str, int] | None:

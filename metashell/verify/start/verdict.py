@@ -63,7 +63,8 @@ class StartVerdict:
 
     `end_offset` and `epoch` are the log's end and last epoch after the start, before anything is written; None where it does not come so
     far. `lost` is what goes, or is gone already; `unnoticed` what cannot be right and Kafka takes without a word. `release` is the one that
-    starts, `releases` are all judged ones that would start and look at all that is there, whatever damage costs them.
+    starts, `troubles` are checks that found what keeps the started node from working, `not_judged` logs of partitions that are not read;
+    `releases` are all judged ones that would start and look at all that is there, whatever damage costs them.
     """
 
     path: str
@@ -76,6 +77,7 @@ class StartVerdict:
     start_offset: int | None = None
     end_offset: int | None = None
     epoch: int | None = None
+    troubles: list[str] = field(default_factory=list)
     not_judged: tuple[str, ...] = ()
     releases: tuple[str, ...] = ()
     counts: tuple[int, int, int] = (0, 0, 0)
@@ -83,7 +85,7 @@ class StartVerdict:
 
     @property
     def is_safe(self) -> bool:
-        return self.starts is True and not self.lost and not self.unnoticed
+        return self.starts is True and not self.lost and not self.unnoticed and not self.troubles
 
     def __str__(self) -> str:
         if self.starts is None:
@@ -92,13 +94,11 @@ class StartVerdict:
         if not self.starts:
             return f"Kafka {self.release} would not start: {self.reason}{f'; {_listed(others)} would' if others else ''}"
         log = f"log from offset {self.start_offset} to {self.end_offset}, epoch {self.epoch}"
-        if self.is_safe:
-            outcome = "and lose nothing"
-        else:
-            losses = [f"lose {'; '.join(self.lost)}"] if self.lost else []
-            losses += [f"not notice {counted(len(self.unnoticed), 'fault')}"] if self.unnoticed else []
-            outcome = f"and {', and '.join(losses)}"
-        left_out = f"; {len(self.not_judged)} other directories were not judged" if self.not_judged else ""
+        losses = [f"lose {'; '.join(self.lost)}"] if self.lost else []
+        losses += [f"not notice {counted(len(self.unnoticed), 'fault')}"] if self.unnoticed else []
+        outcome = f"and {', and '.join(losses or ['lose nothing'])}"
+        outcome += f", but not work: {', '.join(self.troubles)}" if self.troubles else ""
+        left_out = f"; the logs of {counted(len(self.not_judged), 'partition')} were not read" if self.not_judged else ""
         also = f"; {_listed(others)} would start too" if others else "; no other release would do so"
         return f"Kafka {self.release} would start ({log}) {outcome}{also}{left_out}"
 
@@ -124,6 +124,7 @@ def verdict_value(verdict: StartVerdict) -> dict[str, Any]:
         "changes": [_change_value(change) for change in verdict.changes],
         "lost": verdict.lost,
         "unnoticed": verdict.unnoticed,
+        "troubles": verdict.troubles,
         "not_judged": list(verdict.not_judged),
     }
 
