@@ -67,6 +67,14 @@ def is_reassigning(partition: PartitionRegistration) -> bool:
     return bool(partition.adding_replicas or partition.removing_replicas)
 
 
+def is_unclean(partition: PartitionRegistration) -> bool:
+    """Whether a leader took over without being in sync, and has not told since that it recovered.
+
+    An only replica took over from itself: with KIP-966 its broker came back after an unclean shutdown, and it stays so in the metadata.
+    """
+    return bool(partition.leader_recovery_state) and len(partition.replicas) > 1 + len(partition.adding_replicas)
+
+
 def has_eligible(partition: PartitionRegistration) -> bool:
     """Whether replicas are eligible to lead, or were the last that were, without being in sync (KIP-966)."""
     return bool(partition.elr or partition.last_known_elr)
@@ -225,7 +233,7 @@ class PartitionJudge:
             bits |= UNDER_MIN_ISR
         elif is_behind and is_under_min_isr(isr[1:], replicas, min_isr):
             bits |= AT_MIN_ISR
-        if partition.leader_recovery_state:
+        if is_unclean(partition):
             bits |= UNCLEAN
         if has_eligible(partition):
             bits |= ELR

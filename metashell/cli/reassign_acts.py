@@ -324,11 +324,11 @@ def _clear_without_plan(work: Work) -> None:
 
 
 def _show_moves(work: Work) -> bool:
-    from metashell.admin.reassign import list_reassignments
     from metashell.cli.reassign_throttle import left_throttle_lines
+    from metashell.cli.reassign_view import moves_of
     from metashell.cli.reassign_waits import waits_of
 
-    moves = list_reassignments(work.admin)
+    moves = moves_of(work)
     waits = waits_of(work, {place: one.adding for place, one in moves.items()})
     rows = [
         {

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from metashell.admin.configs import Resource
+    from metashell.admin.reassign import Moving, Place
     from metashell.admin.topics import Topic
     from metashell.cli.administering import Work
     from metashell.placement import BrokerState, Plan, Situation
@@ -84,13 +85,27 @@ def partitions(work: Work, topics: Iterable[str]) -> list[PartitionState]:
     return _states(work, found)
 
 
-def _states(work: Work, topics: Sequence[Topic]) -> list[PartitionState]:
+def moves_of(work: Work) -> dict[Place, Moving]:
+    """The moves under way. Brokers ask a controller, and where none answers nobody waits for long. Errors: MetashellError."""
+    from types import SimpleNamespace
+
     from metashell.admin.reassign import list_reassignments
+    from metashell.cli.broker_facts import QUICK_S
+    from metashell.cli.named_cluster import cluster_of, open_admin
+
+    if work.asks_controllers:
+        return list_reassignments(work.admin)
+    named = cluster_of(work.values)
+    with open_admin(SimpleNamespace(**{**vars(named), "timeout": min(named.timeout, QUICK_S)})) as quick:
+        return list_reassignments(quick)
+
+
+def _states(work: Work, topics: Sequence[Topic]) -> list[PartitionState]:
     from metashell.placement import PartitionState
     from metashell.values import uuid_text
 
     # Brokers say what replicas there are; which of them come and go, the list of moves alone.
-    moves = {} if work.asks_controllers else list_reassignments(work.admin)
+    moves = {} if work.asks_controllers else moves_of(work)
     found = []
     for topic in topics:
         topic_id = uuid_text(topic.id)

@@ -140,8 +140,9 @@ def _since(ctx: Context, target: Callable[[], Target], questions: dict[Place, li
         return NOTHING_KNOWN
     past = past_of(ctx)
     begin = past.starts()[0]
-    first = past.image(begin) if begin else None
-    before_ms = past.first_time_ms() if first is None or first.provenance.timestamp_ms < 0 else first.provenance.timestamp_ms
+    older = past.image_before(begin) if begin else None
+    first = None if older is None else past.image(begin)
+    before_ms = past.oldest_time_ms()
     if before_ms is None:
         return NOTHING_KNOWN
     origins: dict[Any, Origin] = {}
@@ -154,7 +155,6 @@ def _since(ctx: Context, target: Callable[[], Target], questions: dict[Place, li
                 elif not is_so(touch.before, place):
                     origins[key] = touch.origin
     spans: dict[Any, tuple[int, int]] = {}
-    older = None if first is None else past.image_before(begin)
     if older is not None and first is not None:
         _add_spans(spans, origins, questions, older, first)
     for end, _ in story.gaps:

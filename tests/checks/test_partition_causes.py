@@ -16,12 +16,22 @@ BASE = (broker(1), broker(2, fenced=True), broker(3, fenced=True), topic("orders
     [
         ({"isr": (2,)}, "in sync: 2", "start broker 2: it leads without loss"),
         ({"isr": (), "eligible_leader_replicas": (2, 3)}, "eligible: 2, 3", "start one of the brokers 2, 3: it leads without loss"),
-        ({"isr": (), "last_known_elr": (3,)}, "none in sync or eligible; last: 3", "start broker 3 and compare its log"),
+        ({"isr": (), "last_known_elr": (3,)}, "none in sync or eligible; last: 3", "start broker 3, which may have the most"),
+        ({"isr": (), "last_known_elr": (1,)}, "none in sync or eligible; last: 1", "broker 1 runs and has lost its records"),
     ],
 )
 def test_who_could_lead_a_partition_without_a_leader(state: dict[str, object], cause: str, step: str) -> None:
     (one,) = found(facts_of(*BASE, partition(0, (2, 3), leader=-1, **state)), "leaderless")
     assert one.cause == cause and one.steps[0].startswith(step)
+
+
+def test_a_partition_on_one_rack_says_so() -> None:
+    brokers = (broker(1, rack="a"), broker(2, rack="a"), broker(3, rack="b"), broker(4, rack="c"))
+    bodies = (partition(0, (1, 2)), partition(1, (1, 3)), partition(2, (1, 2, 3)))
+    assert told(facts_of(*brokers, topic("orders"), *bodies), "racks") == [
+        ("orders/0", "all on a; none on b, c"),
+        ("orders/2", "none on c"),
+    ]
 
 
 def test_a_fenced_broker_says_what_waits_for_it() -> None:

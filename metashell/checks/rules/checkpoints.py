@@ -86,7 +86,7 @@ def torn_checkpoint(facts: Facts) -> Iterator[Found]:
 @check(
     "behind",
     UNUSUAL,
-    "metadata logs that lack what another one has in a checkpoint, so what is committed",
+    "metadata logs of voters that lack what another one has in a checkpoint, so what is committed",
     LOG,
     source="KIP-595",
     example="node-3 (ends at 300, epoch 1; node-2 has a checkpoint of all before 329)",
@@ -101,7 +101,7 @@ def behind(facts: Facts) -> Iterator[Found]:
     for logs in of_cluster.values():
         best, committed = max(logs, key=lambda found: _newest_whole(found[1]))
         for node, log in logs:
-            if log.end_offset < _newest_whole(committed) and node is not best:
+            if log.end_offset < _newest_whole(committed) and node is not best and node.stored_id in voters_of(best, facts):
                 whole = _newest_whole(committed)
                 cause = f"ends at {log.end_offset}, epoch {log.last_epoch}; {best.name} has a checkpoint of all before {whole}"
                 yield Found(log.path, f"{cause}: it lacks {log.end_offset} to {whole - 1}", (Evidence(log.path, log.end_offset),))

@@ -52,6 +52,7 @@ def empty(facts: Facts) -> Iterator[Found]:
     BAD,
     "no metadata.version is finalized: a controller of Kafka does not start on this log",
     IMAGE,
+    follows=("lost_checkpoint", "torn_checkpoint"),
 )
 def no_metadata_version(facts: Facts) -> Iterator[Found]:
     image = facts.image

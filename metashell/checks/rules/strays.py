@@ -210,11 +210,12 @@ def removed_topic(facts: Facts) -> Iterator[Found]:
     of_a_part=True,
 )
 def partition_twice(facts: Facts) -> Iterator[Found]:
+    """Seen in 4.4.0: `Duplicate log directories for orders-0 are found in both ...`, and the server ends."""
     for node in nodes_of(facts):
         first: dict[tuple[str, int], tuple[LogDirectory, PartitionDirectory]] = {}
         for directory in node.directories:
             for place in directory.partitions:
-                if place.suffix:
+                if place.suffix or _is_stray(facts, node, place):
                     continue
                 other, other_place = first.setdefault((place.topic, place.partition), (directory, place))
                 if other is not directory:
@@ -223,6 +224,14 @@ def partition_twice(facts: Facts) -> Iterator[Found]:
                     step = "compare the two; keep the one that the metadata assigns, move the other out of the log directory"
                     evidence = (Evidence(other_place.path), Evidence(place.path))
                     yield Found(f"{place.topic}-{place.partition}", f"in {other.path} and {directory.path}{known}", evidence, (step,))
+
+
+def _is_stray(facts: Facts, node: Node, place: PartitionDirectory) -> bool:
+    """Whether a start renames a directory before it looks for another one of the same partition, as far as the metadata is known."""
+    if facts.health is None:
+        return False
+    topic = facts.image.topics.by_id.get(place.topic_id) if isinstance(place.topic_id, bytes) else None
+    return topic is None or not topic.has_partition(place.partition) or node.stored_id not in topic.partitions[place.partition].replicas
 
 
 def _assigned(facts: Facts, node: Node, place: PartitionDirectory) -> str:

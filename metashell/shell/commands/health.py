@@ -75,7 +75,9 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     show(ctx, facts, verdict, _LIMIT if args.limit is None else args.limit, wanted=args.kind)
     for one in verdict.not_run if args.kind else ():
         ctx.complain(f"{ctx.command}: {one.check.id}: {one.because}", STATUS_FAILED)
-    is_blind = facts.health is None or not verdict.ran
+    # Where no server ever wrote there is no metadata to read.
+    has_none = any(finding.check.id == "never_started" for finding in verdict.findings)
+    is_blind = not verdict.ran or (facts.health is None and not has_none)
     if is_blind or facts.holes or any(finding.count > allowed.get(finding.check.id, 0) for finding in verdict.bad):
         ctx.status = max(ctx.status, STATUS_FAILED)
 
@@ -183,7 +185,7 @@ def _lines(ctx: Context, facts: Facts, verdict: Verdict, shown: Sequence[Shown],
     width = ctx.display.width
     if not wanted:
         yield from filled(summary_line(verdict, holes=facts.holes, what=cluster_size(facts)).split(), width, " ")
-    if facts.health is not None:
+    if facts.health is not None and facts.told is None:
         yield from filled(_as_of(ctx).split(), width, " ")
 
 
