@@ -20,6 +20,7 @@ from metashell.options.simulate_tools import STRATEGIES
 from metashell.options.spec import Argument, CommandSpec, Option
 from metashell.options.subcommands import SUBCOMMANDS
 from metashell.shell.commands import COMMANDS
+from tools.gen_man import with_own_options
 from tools.generated import ROOT, write_or_check
 
 FOLDER = "metashell/completions"
@@ -81,7 +82,7 @@ def files() -> dict[str, str]:
 def lines() -> Iterator[Line]:
     """Every line that can be completed."""
     for spec in TOOLS.values():
-        yield line_of(spec.name, spec)
+        yield line_of(spec.name, with_own_options(spec))
         for command in spec.commands:
             yield line_of(f"{spec.name}:{command.name}", command)
     for shell_command in COMMANDS:

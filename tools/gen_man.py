@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from textwrap import wrap
 
 from metashell import __version__
+from metashell.cli.shell_commands import full_spec
 from metashell.options.front_door import TOOLS
 from metashell.options.help import argument_help, option_help
+from metashell.options.shell_command_tools import SHELL_COMMANDS
 from metashell.options.spec import CommandSpec, Option
 from metashell.shell.commands import COMMANDS
 from tools.generated import write_or_check
@@ -24,7 +26,13 @@ HEADER = '.\\" Made by `python -m tools.gen_man`; do not edit.\n'
 
 def pages() -> dict[str, str]:
     """Every man page, by its path in the checkout."""
-    return {f"{FOLDER}/{spec.name}.1": page(spec) for spec in TOOLS.values()}
+    return {f"{FOLDER}/{spec.name}.1": page(with_own_options(spec)) for spec in TOOLS.values()}
+
+
+def with_own_options(spec: CommandSpec) -> CommandSpec:
+    """The spec of a command of kafka-shell that stands by itself, with the options that it has there; any other as it is."""
+    name = spec.name.removeprefix("metashell-")
+    return full_spec(name)._replace(name=spec.name) if SHELL_COMMANDS.get(name) is spec else spec
 
 
 def page(spec: CommandSpec) -> str:

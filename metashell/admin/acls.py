@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from metashell.admin.admin import Admin
 
 ANY: Final = "ANY"
+_MATCH: Final = "MATCH"
 OPERATIONS: Final = {
     "TOPIC": ("ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"),
     "GROUP": ("ALL", "READ", "DELETE", "DESCRIBE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"),
@@ -89,6 +90,31 @@ def describe_acls(admin: Admin, wanted: AclFilter) -> list[AclEntry]:
         for resource in answer.resources
         for acl in resource.acls
     )
+
+
+def matching_acls(acls: Iterable[Any], wanted: AclFilter) -> list[AclEntry]:
+    """What a controller would answer that has these entries (`image.acls.Acl`) in its metadata.
+
+    Source: ResourcePatternFilter.matches and AccessControlEntryFilter.matches of org.apache.kafka.common.
+    """
+    entries = (_entry(acl.resource_type, acl.resource_name, acl.pattern_type, acl) for acl in acls)
+    return sorted(entry for entry in entries if _matches(entry, wanted))
+
+
+def _matches(entry: AclEntry, wanted: AclFilter) -> bool:
+    words = ("resource_type", "operation", "permission_type")
+    if any(getattr(wanted, name) not in (ANY, getattr(entry, name)) for name in words):
+        return False
+    if any(getattr(wanted, name) not in (None, getattr(entry, name)) for name in ("principal", "host")):
+        return False
+    name, pattern = wanted.resource_name, wanted.pattern_type
+    if pattern not in (ANY, _MATCH, entry.pattern_type):
+        return False
+    if name is None or name == entry.resource_name:
+        return True
+    if pattern != _MATCH:
+        return False
+    return name.startswith(entry.resource_name) if entry.pattern_type == "PREFIXED" else entry.resource_name == "*"
 
 
 def create_acls(admin: Admin, entries: Sequence[AclEntry]) -> list[tuple[AclEntry, AdminError | None]]:

@@ -7,12 +7,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from metashell.checks.judging import all_checks, judge
+from metashell.checks.model import BAD
 
 if TYPE_CHECKING:
     from metashell.checks.facts import Facts
     from metashell.checks.model import Verdict
 
-_SUBJECTS: Final = frozenset({"identity", "configuration", "checkpoints", "election", "strays"})
+_SUBJECTS: Final = frozenset({"identity", "configuration", "checkpoints", "election", "strays", "migration"})
 REFUSALS: Final = frozenset(
     {
         "lost_metadata",
@@ -41,6 +42,12 @@ def disk_checks() -> frozenset[str]:
 def judge_disks(facts: Facts) -> Verdict:
     """What the files of all nodes say of each other."""
     return judge(facts, disk_checks())
+
+
+def elsewhere(facts: Facts) -> str:
+    """What other checks call bad in the same metadata, `fenced 1, leaderless 2`, causes only; empty for nothing."""
+    verdict = judge(facts, frozenset(one.id for one in all_checks()) - disk_checks())
+    return ", ".join(f"{root.check.id} {root.count}" for root, _ in verdict.causes() if root.check.severity == BAD)
 
 
 def judge_node(facts: Facts, node: int) -> Verdict:

@@ -211,7 +211,7 @@ class Configuration:
 class Probe(NamedTuple):
     """What one address answered within its time.
 
-    Shape: `outcome` is `answers`, `refused`, `unresolved`, `silent`, `broker` (a broker's port), `tls` (a TLS port that was asked in
+    Shape: `outcome` is `answers`, `refused`, `unresolved`, `silent`, `broker` or `controller` (the other's port), `tls` (one asked in
     plain text), `plain` (the reverse), `no_kafka`, `wrong_cluster`, `not_loaded`, `forbidden`, or `no_controller` (a broker that gets no
     answer of a controller); `words` say it for people.
     `voter_id` is the voter that the address belongs to, None for one that was only typed. `leader_id` and `epoch` are what the node takes
@@ -246,7 +246,7 @@ class QuorumAnswers:
     """What a live quorum said: the leader's description where one answered, and the probes of each address.
 
     `leader_id` is None where nobody leads, as far as the survivors say; `trouble` is why nobody could be asked. `lag_after_ms` is how long
-    a replica may lag.
+    a replica may lag; `fetched` are the replicas that fetched between two looks, None where there was one look only.
     """
 
     leader_id: int | None = None
@@ -257,6 +257,7 @@ class QuorumAnswers:
     observers: tuple[Replica, ...] = ()
     probes: tuple[Probe, ...] = ()
     lag_after_ms: int = 10_000
+    fetched: frozenset[int] | None = None
     trouble: str = ""
 
 

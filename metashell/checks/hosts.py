@@ -5,8 +5,8 @@ from __future__ import annotations
 from ipaddress import ip_address
 from typing import Final
 
-_RESERVED: Final = ("invalid", "example", "test")
-"""Names that no server has. Source: RFC 2606."""
+_NOBODY: Final = "invalid"
+"""The ending of names that no server ever has; those of .example and .test are found in laboratories. Source: RFC 6761."""
 _PORT_MAX: Final = 65_535
 
 
@@ -28,8 +28,8 @@ def flaw_of(host: str, port: int) -> str:
         return "has no host"
     if name in ("0.0.0.0", "::"):
         return "means every address, and none to connect to"
-    if name.rpartition(".")[2] in _RESERVED:
-        return f"no name ends in .{name.rpartition('.')[2]}"
+    if name.rpartition(".")[2] == _NOBODY:
+        return f"no name ends in .{_NOBODY}"
     return "" if 0 < port <= _PORT_MAX else f"{port} is no port to connect to"
 
 

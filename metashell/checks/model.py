@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 BAD: Final = "bad"
 UNUSUAL: Final = "unusual"
+_FIRST: Final = frozenset(
+    {"identity", "checkpoints", "configuration", "election", "elections", "strays", "migration", "probes", "voters", "quorum", "throttles"}
+)
+"""The subjects without which nothing else works."""
 
 
 class Evidence(NamedTuple):
@@ -118,7 +122,10 @@ class Verdict:
         return f"{counted(self.ran, 'check')} of {what}: {found}{f'; not run: {missing}' if missing else ''}{seen}"
 
     def causes(self) -> list[tuple[Finding, list[Finding]]]:
-        """Each finding that has no cause among the others, with those that follow from it; those with consequences come first."""
+        """Each finding that has no cause among the others, with those that follow from it.
+
+        What keeps a node or the quorum from working comes first, then what has consequences.
+        """
         present = {finding.check.id: finding for finding in self.findings}
         followers: dict[str, list[Finding]] = {id: [] for id in present}
         roots = []
@@ -130,7 +137,7 @@ class Verdict:
                 followers[cause].append(finding)
         return sorted(
             ((root, _below(root, followers)) for root in roots),
-            key=lambda found: (found[0].check.severity != BAD, not found[1]),
+            key=lambda found: (found[0].check.severity != BAD, found[0].check.subject not in _FIRST, not found[1]),
         )
 
 

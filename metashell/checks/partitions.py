@@ -67,6 +67,14 @@ def is_reassigning(partition: PartitionRegistration) -> bool:
     return bool(partition.adding_replicas or partition.removing_replicas)
 
 
+def is_unclean(partition: PartitionRegistration) -> bool:
+    """Whether a leader took over without being in sync, and has not told since that it recovered.
+
+    An only replica took over from itself: with KIP-966 its broker came back after an unclean shutdown, and it stays so in the metadata.
+    """
+    return bool(partition.leader_recovery_state) and len(partition.replicas) > 1 + len(partition.adding_replicas)
+
+
 def has_eligible(partition: PartitionRegistration) -> bool:
     """Whether replicas are eligible to lead, or were the last that were, without being in sync (KIP-966)."""
     return bool(partition.elr or partition.last_known_elr)
@@ -225,7 +233,7 @@ class PartitionJudge:
             bits |= UNDER_MIN_ISR
         elif is_behind and is_under_min_isr(isr[1:], replicas, min_isr):
             bits |= AT_MIN_ISR
-        if partition.leader_recovery_state:
+        if is_unclean(partition):
             bits |= UNCLEAN
         if has_eligible(partition):
             bits |= ELR
@@ -271,23 +279,6 @@ class PartitionJudge:
         if self._is_rack_aware and not bits & UNREGISTERED and len(racks) < min(len(partition.replicas), self._rack_count):
             bits |= RACKS
         return bits
-
-
-def topic_command_states(partition: PartitionRegistration, min_isr: int, live: Collection[int]) -> frozenset[str]:
-    """The filters of kafka-topics that a partition passes: `unavailable`, `under_replicated`, `under_min_isr`, `at_min_isr`.
-
-    They differ from what a leader does: min.insync.replicas counts as it is set, also where there are fewer replicas, and `at_min_isr`
-    is true of a partition that lacks nothing. `live` are the brokers that are not fenced.
-    Source: org.apache.kafka.tools.TopicCommand.PartitionDescription (4.4).
-    """
-    has_leader, count = partition.leader >= 0, len(partition.isr)
-    states = {
-        "unavailable": not has_leader or partition.leader not in live,
-        "under_replicated": is_under_replicated(partition.isr, partition.replicas, partition.adding_replicas),
-        "under_min_isr": not has_leader or count < min_isr,
-        "at_min_isr": count == min_isr,
-    }
-    return frozenset(name for name, is_so in states.items() if is_so)
 
 
 def _id_bytes(id: int) -> bytes:

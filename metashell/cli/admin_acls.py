@@ -31,8 +31,11 @@ def _list(work: Work) -> None:
 
 
 def _found(work: Work) -> list[AclEntry]:
-    from metashell.admin.acls import describe_acls
+    from metashell.admin.acls import describe_acls, matching_acls
 
+    if work.stored is not None:
+        acls = work.image().acls.by_id.values()
+        return sorted({entry for wanted in _filters(work.values) for entry in matching_acls(acls, wanted)})
     return sorted({entry for wanted in _filters(work.values) for entry in describe_acls(work.admin, wanted)})
 
 

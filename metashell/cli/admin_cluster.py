@@ -85,12 +85,13 @@ def _lines(answer: Mapping[str, object]) -> Iterator[str]:
         ("controllers", _controllers(answer)),
     ]
     if answer["brokers"] is not None:
+        least = "" if answer["complete"] else "at least "
         fenced = "not known how many" if answer["brokers_fenced"] is None else answer["brokers_fenced"]
         troubles = f"{answer['offline']} offline, {answer['under_min_isr']} under min ISR, {answer['under_replicated']} under-replicated"
         rows += [
             ("brokers", f"{answer['brokers']}, {fenced} fenced"),
-            ("topics", f"{answer['topics']} with {answer['partitions']} partitions"),
-            ("partitions", troubles),
+            ("topics", f"{least}{answer['topics']} with {answer['partitions']} partitions"),
+            ("partitions", f"{least}{troubles}"),
         ]
     return aligned(rows)
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from metashell.errors import MetashellError
 
 COLUMNS = ("resource", "key", "value", "source")
+_ALL_BROKERS = 3
+_SOURCE_OF_KIND = {2: 1, 4: 2, 16: 7, 32: 8}
+"""Kafka's code of where a value is set, by the type of the resource."""
 EXPLAINED = (*COLUMNS, "documentation")
 
 
@@ -26,7 +29,8 @@ def _get(work: Work) -> None:
     failures: list[tuple[Resource, MetashellError]] = []
     found = _described(work, resources, values.key or None, documentation=values.explain)
     if work.asks_controllers and any(resource.node_id is not None for resource in resources):
-        work.note("through controllers only what commands have set is known of a broker: neither its server.properties nor defaults")
+        where = "on disk" if work.stored is not None else "through controllers"
+        work.note(f"{where} only what commands have set is known of a broker: neither its server.properties nor defaults")
     for resource in resources:
         settings = found[resource]
         if isinstance(settings, MetashellError):
@@ -94,7 +98,7 @@ def _described(
 
     if not work.asks_controllers:
         return describe_configs(work.admin, resources, keys, documentation=documentation)
-    stored = [resource for resource in resources if resource.kind == BROKER_RESOURCE and resource.name]
+    stored = [resource for resource in resources if work.stored is not None or (resource.kind == BROKER_RESOURCE and resource.name)]
     others = [resource for resource in resources if resource not in stored]
     found = describe_configs(work.admin, others, keys, documentation=documentation) if others else {}
     if stored:
@@ -103,18 +107,23 @@ def _described(
 
 
 def _stored(work: Work, resource: Resource, keys: Sequence[str] | None) -> tuple[Setting, ...] | MetashellError:
-    """What the metadata log has for a broker: its own settings, and over those of all brokers."""
+    """What the metadata log has for a resource; for a broker its own settings over those of all brokers."""
     from metashell.admin.configs import Setting
     from metashell.admin.errors import AdminError
-    from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED
+    from metashell.codec.config_types import BROKER_RESOURCE, TOPIC_RESOURCE
+    from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED, UNKNOWN_TOPIC_OR_PARTITION
     from metashell.codec.redaction import is_sensitive_config
 
     image = work.image()
     configs = image.configs
-    if int(resource.name) not in image.cluster.brokers and tuple(resource) not in configs:
+    if resource.kind == TOPIC_RESOURCE and resource.name not in image.topics.by_name:
+        return AdminError(UNKNOWN_TOPIC_OR_PARTITION, None, str(resource))
+    is_broker = resource.kind == BROKER_RESOURCE and bool(resource.name)
+    if is_broker and int(resource.name) not in image.cluster.brokers and tuple(resource) not in configs:
         return AdminError(BROKER_ID_NOT_REGISTERED, "no such broker is registered, and nothing is set for it", str(resource))
     found: dict[str, Setting] = {}
-    for name, source in (("", 3), (resource.name, 2)):
+    own = _SOURCE_OF_KIND.get(resource.kind, 0) if resource.kind != BROKER_RESOURCE or resource.name else _ALL_BROKERS
+    for name, source in (("", _ALL_BROKERS), (resource.name, own)) if is_broker else ((resource.name, own),):
         for key, value in configs.get((resource.kind, name), {}).items():
             is_sensitive = is_sensitive_config(resource.kind, key)
             behind = found[key].value if key in found else None

@@ -10,26 +10,30 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from metashell.admin.api_versions import ApiSupport
-    from metashell.admin.features import Change, Feature
+    from metashell.admin.features import Change, Feature, FeaturesDescription
     from metashell.checks.rules.features import LowestMaximum
 
 API_COLUMNS = ("api", "key", "min", "max", "usable", "nodes")
+_UNKNOWN = -1
 COLUMNS = ("feature", "finalized", "supported_min", "supported_max", "registered_max", "held_by", "release")
 
 
 def _describe(work: Work) -> None:
     from metashell.admin.features import describe_features
+    from metashell.codec.metadata_version import KRAFT_VERSION
 
-    described = describe_features(work.admin)
+    described = _stored(work) if work.stored is not None else describe_features(work.admin)
     lowest = _lowest_maxima(work)
+    # Brokers do not know the level of the quorum itself: in their answer it is always 0.
+    is_told = {feature.name: work.asks_controllers or feature.name != KRAFT_VERSION or feature.level > 0 for feature in described.features}
     work.note_newer({feature.name: feature.level for feature in described.features})
     rows = [
         {
             "type": "feature",
             "feature": feature.name,
-            "finalized": feature.level,
-            "supported_min": feature.low,
-            "supported_max": feature.high,
+            "finalized": feature.level if is_told[feature.name] else None,
+            "supported_min": None if feature.low == _UNKNOWN else feature.low,
+            "supported_max": None if feature.high == _UNKNOWN else feature.high,
             "registered_max": lowest[feature.name].level if feature.name in lowest else None,
             "held_by": list(lowest[feature.name].nodes) if feature.name in lowest else None,
             "release": level_name(feature.name, feature.level),
@@ -38,6 +42,18 @@ def _describe(work: Work) -> None:
         for feature in described.features
     ]
     work.rows(rows, COLUMNS)
+    if not all(is_told.values()):
+        work.note(f"brokers do not tell what is finalized of {KRAFT_VERSION}: controllers do (-C)")
+
+
+def _stored(work: Work) -> FeaturesDescription:
+    """The levels that metadata on disk has; what its node supports is not told there."""
+    from metashell.admin.features import Feature, FeaturesDescription
+
+    image = work.image()
+    levels = sorted(image.features.finalized.items())
+    features = tuple(Feature(name=name, low=_UNKNOWN, high=_UNKNOWN, level=level) for name, level in levels)
+    return FeaturesDescription(features=features, epoch=image.provenance.offset)
 
 
 def _lowest_maxima(work: Work) -> Mapping[str, LowestMaximum]:

@@ -17,26 +17,65 @@ if TYPE_CHECKING:
     from metashell.values import ReplicaKey
 
 COLUMNS = ("id", "role", "log_end_offset", "lag", "fetched_ms_ago", "caught_up_ms_ago", "reached", "directory_id", "endpoints")
+STORED_COLUMNS = ("id", "role", "directory_id", "endpoints", "registered")
 PROBE_COLUMNS = ("id", "address", "reached", "leader", "epoch", "words")
 
 
 def describe(work: Work) -> None:
     """Leader, voters, observers, and how far each is."""
+    if work.stored is not None:
+        _show_stored(work, work.stored)
+        return
     work.watch(work.values.watch, lambda: _show(work))
+
+
+def _show_stored(work: Work, path: str) -> None:
+    """Leader, voters and registered controllers as metadata on disk has them; how far each is, only a live quorum tells."""
+    from metashell.cli.kafka_shell import noted_election
+    from metashell.net.addresses import Address
+    from metashell.shell.voters import leader_of, voters_of
+    from metashell.values import uuid_text
+
+    image = work.image()
+    leader, _ = leader_of(image, lambda: noted_election(path))
+    voters, _ = voters_of(image, lambda: noted_election(path))
+    known = {} if image.voters is None else {voter.id: voter for voter in image.voters.voters}
+    ids = [voter["id"] for voter in voters or ()]
+    rows: list[dict[str, object]] = []
+    for id in sorted({*ids, *image.cluster.controllers}):
+        voter, controller = known.get(id), image.cluster.controllers.get(id)
+        endpoints = voter.endpoints if voter is not None else () if controller is None else controller.listeners
+        role = "leader" if leader is not None and leader.id == id else "voter" if id in ids else "registered"
+        rows.append(
+            {
+                "type": "replica",
+                "id": id,
+                "role": role,
+                "directory_id": None if voter is None else uuid_text(voter.directory_id),
+                "endpoints": [f"{one.name}://{Address(one.host, one.port)}" for one in endpoints],
+                "registered": controller is not None,
+            }
+        )
+    if work.form == "text":
+        leads = "no leader known" if leader is None or leader.id < 0 else f"controller {leader.id} leads"
+        epoch = "" if leader is None else f", epoch {leader.epoch}"
+        work.display.line(f"{leads}{epoch}, as of offset {image.provenance.end_offset}; {len(ids)} voters")
+    work.rows(rows, STORED_COLUMNS, none="nothing there says who votes")
 
 
 def _show(work: Work) -> bool:
     from metashell.checks.rules.probes import may_fail, voters_of
     from metashell.cli.live_facts import ask_quorum, judge_quorum, troubles_of
     from metashell.cli.named_cluster import cluster_of
-    from metashell.errors import MetashellError
     from metashell.forms import counted
+    from metashell.live.failures import Refused
     from metashell.shell.verdict_text import finding_row, shown_of, verdict_lines
 
     quorum = ask_quorum(cluster_of(work.values))
     leads = quorum.leader_id is not None
     if quorum.trouble or not (leads or voters_of(quorum)):
-        raise MetashellError(quorum.trouble or troubles_of(quorum))
+        is_refused = bool(quorum.probes) and all(probe.outcome == "forbidden" for probe in quorum.probes)
+        raise Refused(quorum.trouble or troubles_of(quorum), credential=is_refused)
     if leads:
         work.note_newer(work.admin.features().finalized)
     verdict = judge_quorum(quorum)
@@ -121,11 +160,12 @@ def _probes(quorum: QuorumAnswers) -> Iterator[dict[str, object]]:
 def add_controller(work: Work) -> None:
     """Make a controller that follows a voter."""
     from metashell.admin.quorum import add_voter, describe_quorum
-    from metashell.cli.quorum_gate import fresh_quorum, majority
+    from metashell.checks.rules.probes import majority
+    from metashell.cli.quorum_gate import fresh_quorum
     from metashell.errors import MetashellError
 
     key, endpoints, cluster_id = _new_controller(work)
-    fresh = fresh_quorum(work.admin)
+    fresh = fresh_quorum(work)
     quorum = fresh.quorum
     if cluster_id not in (None, work.admin.cluster_id):
         raise MetashellError(f"{_text(key)}: it was formatted for another cluster, {cluster_id}; this one is {work.admin.cluster_id}")
@@ -170,12 +210,12 @@ def _voters_now(work: Work) -> str:
 
 
 def _behind(quorum: QuorumDescription, key: ReplicaKey) -> str | None:
-    from metashell.cli.quorum_health import is_caught_up
+    from metashell.cli.quorum_gate import has_caught_up
 
     voter = next((voter for voter in quorum.voters if _is(voter, key)), None)
     if voter is None:
         return "it is no voter yet"
-    return None if is_caught_up(quorum, voter) else f"{quorum.lag_of(voter)} records left"
+    return None if has_caught_up(quorum, voter) else f"{quorum.lag_of(voter)} records left"
 
 
 def _refuse_static(work: Work, quorum: QuorumDescription) -> None:
@@ -249,12 +289,13 @@ def _endpoint(text: str) -> Endpoint:
 def remove_controller(work: Work) -> None:
     """Take a voter's vote away."""
     from metashell.admin.quorum import remove_voter
-    from metashell.cli.quorum_gate import fresh_quorum, majority
+    from metashell.checks.rules.probes import majority
+    from metashell.cli.quorum_gate import fresh_quorum
     from metashell.errors import MetashellError
     from metashell.values import ReplicaKey
 
     values = work.values
-    fresh = fresh_quorum(work.admin)
+    fresh = fresh_quorum(work)
     quorum = fresh.quorum
     _refuse_static(work, quorum)
     if values.unregister:
@@ -265,7 +306,7 @@ def remove_controller(work: Work) -> None:
     warnings = [f"{len(left)} voters remain, of which {max(spare, 0)} may fail"]
     if spare < 0:
         warnings.append("those that are caught up are no majority: the quorum will stop")
-    warnings += [f"{_named(other)} does not fetch" for other in left if not fresh.is_present(other)]
+    warnings += filter(None, [fresh.lacking(left)])
     if voter.id == quorum.leader_id:
         warnings.append("it is the active controller: another one takes over")
     if values.unregister and fresh.is_present(voter):
@@ -274,7 +315,7 @@ def remove_controller(work: Work) -> None:
     result = "would be removed" if work.is_dry else "removed"
     if not work.is_dry:
         # A voter may have failed, or gone, while the question was open.
-        now = fresh if values.yes else fresh_quorum(work.admin)
+        now = fresh if values.yes else fresh_quorum(work)
         if now.spare(_without(now, voter.id, voter.directory_id, is_forced=values.force)[1]) < spare and not values.force:
             raise MetashellError("nothing was changed: fewer voters are caught up than when you were asked; look again")
         assert voter.directory_id is not None, "voters of a dynamic quorum have one"
@@ -297,7 +338,7 @@ def unregister_controller(work: Work) -> None:
 
     values = work.values
     name = f"controller {values.id}"
-    fresh = fresh_quorum(work.admin)
+    fresh = fresh_quorum(work)
     quorum = fresh.quorum
     _refuse_old_level(work)
     if values.id == quorum.leader_id:
@@ -365,7 +406,7 @@ def _registered_now(work: Work, id: int) -> str:
 
 def _without(fresh: FreshQuorum, id: int, directory_id: bytes | None, *, is_forced: bool) -> tuple[Replica, list[Replica]]:
     """The voter that is meant, and those that remain. Errors: MetashellError where these could not go on."""
-    from metashell.cli.quorum_gate import majority
+    from metashell.checks.rules.probes import majority
     from metashell.errors import MetashellError
 
     voter = _voter(fresh.quorum, id, directory_id)
@@ -374,11 +415,11 @@ def _without(fresh: FreshQuorum, id: int, directory_id: bytes | None, *, is_forc
         raise MetashellError(f"{_named(voter)}: it is the only voter: a quorum has at least one")
     spare = fresh.spare(left)
     if spare < 0 and not is_forced:
-        silent = ", ".join(str(other.id) for other in left if not fresh.is_present(other))
+        lacking = fresh.lacking(left)
+        there = spare + majority(len(left))
         raise MetashellError(
-            f"{_named(voter)}: of the {len(left)} voters that remain {spare + majority(len(left))} fetch and are caught up, which is no "
-            f"majority{f' ({silent} did not fetch while this was looked at)' if silent else ''}: "
-            "the quorum would stop. Bring the others back first; --force removes it all the same"
+            f"{_named(voter)}: of the {len(left)} voters that remain {there} fetch, are caught up and can be elected, which is no majority"
+            f"{f' ({lacking})' if lacking else ''}: the quorum would stop. Bring the others back first; --force removes it all the same"
         )
     return voter, left
 

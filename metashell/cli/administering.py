@@ -18,7 +18,7 @@ import time
 from contextlib import contextmanager
 from errno import EBADF
 
-from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, drop_output, parsed, run_sub_command
+from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, chosen_settings, complain, drop_output, parsed, run_sub_command
 from metashell.cli.named_cluster import cluster_of, open_admin
 from metashell.cli.questions import agreed, can_ask
 from metashell.progress import CLEAR_LINE
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 POLL_S = 0.1
 POLL_MAX_S = 1.0
+REFUSALS_MAX = 3
 _CLEAR_SCREEN = "\x1b[H\x1b[J"
 
 
@@ -77,7 +78,11 @@ def noun_tool(noun: str, spec: str, commands: Mapping[str, Callable[[Work], None
 
 def perform(command: CommandSpec, words: Sequence[str], act: Callable[[Work], None], *, asks_always: bool = False) -> int:
     """Parse the words of a command and do it; its status."""
-    values = parsed(command, words)
+    from metashell.cli.sources import choose_named, with_source
+
+    values = parsed(command, with_source(command, words, chosen_settings))
+    if values is not None and getattr(values, "snapshot", None) is not None:
+        choose_named(values, chosen_settings)
     return STATUS_OK if values is None else Work(command.name, values, asks_always=asks_always).run(act)
 
 
@@ -94,6 +99,7 @@ class Work:
         self.display = standard_output(note=self.note)
         self._opened: Admin | None = None
         self._followed: LiveSource | None = None
+        self._loaded: MetadataImage | None = None
         self._adviser: Adviser | None = None
         self._status = STATUS_OK
         self._objects: list[Mapping[str, object]] = []
@@ -119,7 +125,7 @@ class Work:
             except AdminError as error:
                 self.failed(error)
             except ConnectError as error:
-                raise self._explained(error) from None
+                raise _explained(error, cluster_of(self.values)) from None
         finally:
             self._end_progress()
             self._close_admin()
@@ -128,17 +134,6 @@ class Work:
             if is_whole or self._objects:
                 self._finish()
         return self._status
-
-    def _explained(self, error: ConnectError) -> MetashellError:
-        """Why controllers do not answer, as the checks find it; the error itself where a leader is there."""
-        from metashell.cli.live_facts import ask_quorum, troubles_of
-        from metashell.errors import MetashellError
-
-        if self.asks_controllers:
-            answers = ask_quorum(cluster_of(self.values), looks_twice=False)
-            if answers.leader_id is None and (text := troubles_of(answers)):
-                return MetashellError(text)
-        return error
 
     def _finish(self) -> None:
         try:
@@ -155,7 +150,11 @@ class Work:
 
     @property
     def admin(self) -> Admin:
-        """The cluster that the command line or the environment names. Errors: UsageError."""
+        """The cluster that the command line or the environment names. Errors: UsageError, also for metadata on disk in its place."""
+        if self.stored is not None:
+            from metashell.errors import UsageError
+
+            raise UsageError(f"{self.stored} is metadata on disk: this needs a live cluster (-b or -C)", self.stored)
         if self._opened is None:
             self._opened = open_admin(self.values)
         return self._opened
@@ -168,13 +167,25 @@ class Work:
             self._opened = None
 
     @property
+    def stored(self) -> str | None:
+        """The path of metadata on disk that was named in place of a cluster."""
+        if getattr(self.values, "demo", False):
+            from metashell.demo import demo_directory
+
+            return demo_directory()
+        path: str | None = getattr(self.values, "snapshot", None)
+        return path
+
+    @property
     def asks_controllers(self) -> bool:
-        """Whether the cluster was named by its controllers. Errors: UsageError."""
-        return bool(cluster_of(self.values).bootstrap_controller)
+        """Whether the metadata log answers: the cluster was named by its controllers, or by metadata on disk. Errors: UsageError."""
+        return self.stored is not None or bool(cluster_of(self.values).bootstrap_controller)
 
     @property
     def place(self) -> str:
-        """The addresses that were given, for questions: which cluster is about to be changed."""
+        """The addresses that were given, for questions: which cluster is about to be changed; or the path."""
+        if self.stored is not None:
+            return self.stored
         named = cluster_of(self.values)
         return str(named.bootstrap_controller or named.bootstrap_server)
 
@@ -183,17 +194,33 @@ class Work:
         """The controllers that were named, none where brokers were."""
         from metashell.cli.attaching import addresses_of
 
-        return addresses_of(self.place) if self.asks_controllers else ()
+        return addresses_of(self.place) if self.asks_controllers and self.stored is None else ()
 
     def image(self) -> MetadataImage:
-        """The newest committed metadata, read from the quorum by an observer that stays attached. Errors: MetashellError."""
-        if self._followed is None:
-            from metashell.cli.live_facts import attached, named_target
+        """The newest committed metadata, read from the quorum by an observer that stays attached, or what lies on disk.
 
-            self._followed = attached(named_target(cluster_of(self.values)))
-        from metashell.cli.loading import said_of
+        Errors: MetashellError.
+        """
+        from metashell.cli.loading import load, said_of
+        from metashell.live.failures import Refused
 
-        image = self._followed.view().image
+        if self.stored is not None:
+            if self._loaded is None:
+                from metashell.codec.compression import MAX_DECOMPRESSED
+
+                self._loaded = load(self.stored, certain_only=False, max_decompressed=MAX_DECOMPRESSED).image
+            image = self._loaded
+        else:
+            if self._followed is None:
+                from metashell.cli.live_facts import attached, named_target
+
+                self._followed = attached(named_target(cluster_of(self.values)))
+            view = self._followed.view()
+            if refusal := self._followed.refusal:
+                raise Refused(refusal, credential=True)
+            if view.trouble:
+                self.miss(f"what has happened since: {view.trouble}")
+            image = view.image
         if said_of(image, self.note_once):
             self.fail()
         return image
@@ -228,7 +255,7 @@ class Work:
                 self.display.line(line)
             return
         self._is_single = not self._objects
-        self._gather([{**found, **self._view()}])
+        self._gather([{**found, **({} if "complete" in found else self._view())}])
 
     def tell(self, text: str, **fields: object) -> None:
         """What was done, or would be with --dry-run: in text a line, at once; else an object of the fields."""
@@ -420,30 +447,44 @@ class Work:
     def watch(self, every_s: int | None, show: Callable[[], bool]) -> None:
         """Call `show`, which adds to the answer: once, or with --watch until it returns False. Each answer is printed by itself.
 
-        On a terminal the next one replaces it. While the cluster cannot be asked, that is told and it goes on. Ctrl-C ends it with 130.
+        On a terminal the next one replaces it. While the cluster cannot be asked, that is told and it goes on; where it is the credential
+        that is refused, each time later, and not for ever. Ctrl-C ends it with 130.
         """
+        from metashell.cli.advice import is_refusal
         from metashell.errors import MetashellError, UsageError
 
         if every_s is None:
             show()
             return
         is_drawn = self.display.is_terminal and self.form in ("text", "table")
-        goes_on = True
+        goes_on, refusals = True, 0
         while goes_on:
             self._status = STATUS_OK
             self.holes.clear()
             if is_drawn:
                 self.display.out.write(_CLEAR_SCREEN)
             try:
-                goes_on = show()
+                goes_on, refusals = show(), 0
             except UsageError:
                 raise
             except MetashellError as error:
+                refusals = refusals + 1 if is_refusal(error) else 0
+                if refusals > REFUSALS_MAX:
+                    raise
                 self.failed(error)
             self._write()
             sys.stdout.flush()
             if goes_on:
-                time.sleep(every_s)
+                time.sleep(every_s * 2**refusals)
+
+
+def _explained(error: ConnectError, named: SimpleNamespace) -> MetashellError:
+    """Why nobody answers, as it is found out at each address; the error itself where somebody does."""
+    from metashell.cli.live_facts import troubles_at
+    from metashell.errors import MetashellError
+
+    text = troubles_at(named)
+    return MetashellError(text) if text else error
 
 
 def _for_people(value: object) -> object:

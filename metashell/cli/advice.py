@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.admin.errors import AdminError
-    from metashell.checks import Facts, Verdict
-    from metashell.checks.model import Check, Found
+    from metashell.checks import Check, Facts, Found, Verdict
     from metashell.image import MetadataImage
 
 _FEATURE: Final = frozenset({codes.INVALID_UPDATE_VERSION, codes.FEATURE_UPDATE_FAILED})
@@ -27,6 +26,8 @@ _BROKERS: Final = frozenset({codes.INVALID_REPLICATION_FACTOR})
 _PARTITION: Final = frozenset({codes.PREFERRED_LEADER_NOT_AVAILABLE, codes.ELIGIBLE_LEADERS_NOT_AVAILABLE})
 _QUORUM: Final = frozenset({codes.NOT_CONTROLLER, codes.NOT_LEADER_OR_FOLLOWER, codes.REQUEST_TIMED_OUT})
 """What a refusal is about. All other codes are about what was typed, or say themselves what they mean."""
+_MIGRATION: Final = "migration"
+"""The subject of checks that say why a controller that leads takes no changes."""
 _ON_FEATURES: Final = frozenset({"stale_controller", "holds_upgrade", "unsupported_feature"})
 """The checks of what the registered nodes support."""
 SHOWN: Final = 5
@@ -70,7 +71,9 @@ class Adviser:
         from metashell.cli.live_facts import ask_quorum
 
         quorum = ask_quorum(self._named())
-        return Facts(quorum=quorum) if of_quorum else Facts(health=Health(self._image()), quorum=quorum)
+        if of_quorum and (quorum.leader_id is None or not self._named().bootstrap_controller):
+            return Facts(quorum=quorum)
+        return Facts(health=Health(self._image()), quorum=quorum)
 
 
 def advice_on(error: AdminError, facts: Facts, verdict: Verdict) -> list[Advice]:
@@ -86,9 +89,11 @@ def advice_on(error: AdminError, facts: Facts, verdict: Verdict) -> list[Advice]
 
 def _is_about(error: AdminError, facts: Facts, check: Check, one: Found) -> bool:
     if error.code in _QUORUM:
-        return check.severity == BAD and check.needs == (QUORUM,)
+        return check.severity == BAD and (check.needs == (QUORUM,) or check.subject == _MIGRATION)
     if error.code in _FEATURE:
-        return check.id in _ON_FEATURES and error.thing in f"{one.name} {one.cause}"
+        # Other refusals are about the level itself. A controller that is gone names all that it supports, and behind that what it refuses.
+        is_about_nodes = error.thing in error.words and ("only supports" in error.words or "does not support" in error.words)
+        return is_about_nodes and check.id in _ON_FEATURES and error.thing in f"{one.name} {one.cause}".rpartition("refused: ")[2]
     if error.code in _BROKERS:
         # Where the factor is above what is registered, it is the factor that is wrong.
         return check.id in ("fenced", "shutting_down") and "fenced" in error.words
@@ -114,3 +119,10 @@ def with_remark(error: MetashellError) -> str:
     if not remark:
         return text
     return f"{text} {remark}" if text.endswith((".", "!", "?")) else f"{text}. {remark}"
+
+
+def is_refusal(error: MetashellError) -> bool:
+    """Whether the cluster does not take who asks: a password or certificate, or the right that is missing."""
+    from metashell.admin.rights import REFUSALS
+
+    return getattr(error, "authentication", False) or getattr(error, "credential", False) or getattr(error, "code", None) in REFUSALS

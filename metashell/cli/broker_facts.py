@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from metashell.admin.reassign import Moving, Place
     from metashell.admin.topics import Partition, Topic
     from metashell.checks import Facts, Health
-    from metashell.checks.facts import BrokerAnswers, BrokerDirectory, QuorumAnswers
+    from metashell.checks.facts import BrokerAnswers, BrokerDirectory, HangingTransaction, QuorumAnswers
     from metashell.image import MetadataImage, TopicImage
     from metashell.image.cluster import BrokerRegistration
+    from metashell.image.voters import VoterSet
 
 TOLD: Final = frozenset(
     {
@@ -40,13 +41,24 @@ TOLD: Final = frozenset(
         "racks",
         "newer_level",
         "newer_record",
+        "one_replica",
+        "few_state_replicas",
+        "one_rack",
+        "no_rack",
+        "local_listener",
+        "even_quorum",
+        "voter_address",
+        "same_voter_address",
+        "voter_without_listener",
     }
 )
 """Checks of an image that hold of what brokers tell; see `FENCED_TOO`."""
 FENCED_TOO: Final = frozenset({"fenced", "vanished", "unregistered_replica"})
 """The same of brokers that name fenced ones too, as they do from Kafka 4.0 on."""
 _CHUNK: Final = 1000
-QUICK_S: Final = 3
+_LOOK_S: Final = 0.6
+"""Between two looks at a quorum of which a voter may just have gone."""
+QUICK_S: Final = 2
 """For what a broker has to ask a controller: one that has lost them waits for longer than anybody does here."""
 
 
@@ -75,7 +87,7 @@ def of_brokers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
         admin.nodes()
         quorum = ask_through_brokers(named, lag_after_ms)
         view = view_of(admin, quick, quorum)
-        answers = answers_of(quick, view.nodes)
+        answers = answers_of(quick, view)
         cluster_id = admin.cluster_id
     return Facts(
         health=view.health,
@@ -109,15 +121,16 @@ def view_of(
     nodes = describe_cluster(admin, fenced=names_fenced).nodes
     topics, errors = list_topics(admin) if names is None else describe_topics(admin, sorted(set(names)))
     holes = unseen_topics(admin, {topic.name for topic in topics}) if names is None else []
+    behind = [topic for topic in topics if any(len(one.isr) < len(one.replicas) or not one.has_leader for one in topic.partitions)]
     moves: Mapping[Place, Moving] = {}
-    if quorum is not None and quorum.leader_id is None:
+    # Where all replicas are in sync, a move is at its end.
+    if behind and quorum is not None and quorum.leader_id is None and "AUTHORIZATION_FAILED" not in quorum.trouble:
         holes.append("reassignments: brokers ask a controller for them, and none answers")
-    else:
+    elif behind:
         try:
             moves = list_reassignments(quick)
         except MetashellError as error:
             holes.append(f"reassignments: {error}")
-    behind = [topic for topic in topics if any(len(one.isr) < len(one.replicas) or not one.has_leader for one in topic.partitions)]
     if behind and names is None:
         # Only this question has the ELR, and it costs more than the other one.
         better = {topic.name: topic for topic in describe_topics(admin, [topic.name for topic in behind])[0]}
@@ -125,6 +138,8 @@ def view_of(
     min_isr, refused = min_isr_of(admin, [topic.name for topic in (topics if whole else behind)])
     holes += [f"min.insync.replicas: {words}" for words in refused]
     image = _image(admin, nodes, topics, moves, min_isr, names_fenced=names_fenced)
+    if quorum is not None:
+        image = image._replace(voters=_voter_set(quorum))
     voters = [] if quorum is None else [voter.id for voter in quorum.voters]
     told = TOLD | FENCED_TOO if names_fenced else TOLD
     return BrokersView(
@@ -151,13 +166,15 @@ def min_isr_of(admin: Admin, topics: Sequence[str]) -> tuple[dict[str, int], lis
 
 
 def ask_through_brokers(named: SimpleNamespace, lag_after_ms: int) -> QuorumAnswers:
-    """The quorum as brokers are told of it; why they are not, where they are not."""
+    """The quorum as brokers are told of it; why they are not, where they are not. Where something is amiss it looks twice."""
+    import time
     from dataclasses import replace
     from types import SimpleNamespace
 
     from metashell.admin.errors import AdminError
     from metashell.admin.quorum import describe_quorum_answer
     from metashell.checks.facts import Probe, QuorumAnswers
+    from metashell.checks.rules.probes import is_settled, looked_twice
     from metashell.cli.named_cluster import open_admin
     from metashell.client.errors import ConnectError
     from metashell.live.probes import described
@@ -165,12 +182,18 @@ def ask_through_brokers(named: SimpleNamespace, lag_after_ms: int) -> QuorumAnsw
     timed = SimpleNamespace(**{**vars(named), "timeout": _quick_s(named)})
     try:
         with open_admin(timed) as admin:
-            return replace(QuorumAnswers(**described(describe_quorum_answer(admin))), lag_after_ms=lag_after_ms)
+            answers = QuorumAnswers(**described(describe_quorum_answer(admin)))
+            if not is_settled(answers):
+                time.sleep(_LOOK_S)
+                answers = looked_twice(answers, QuorumAnswers(**described(describe_quorum_answer(admin))))
+            return replace(answers, lag_after_ms=lag_after_ms)
     except AdminError as error:
         return QuorumAnswers(trouble=f"the quorum: {error}", lag_after_ms=lag_after_ms)
     except ConnectError as error:
         # A broker that has lost the controllers waits for them; that it answers itself is found out by what else it is asked.
-        probes = tuple(Probe(str(address), "no_controller", f"broker: {reason}", source="typed") for address, reason in error.attempts)
+        late = f"no controller has answered it within {timed.timeout} s"
+        reasons = {str(address): late if "no answer within" in str(reason) else reason for address, reason in error.attempts}
+        probes = tuple(Probe(address, "no_controller", f"broker: {reason}", source="typed") for address, reason in reasons.items())
         return QuorumAnswers(probes=probes, lag_after_ms=lag_after_ms)
 
 
@@ -217,10 +240,23 @@ def _image(
     )
 
 
+def _voter_set(quorum: QuorumAnswers) -> VoterSet | None:
+    """The voters as the leader told brokers of them; None where they have no directories: then servers are configured with them."""
+    from metashell.image.voters import Voter, VoterEndpoint, VoterSet
+
+    voters = []
+    for one in quorum.voters:
+        if one.directory_id is None:
+            return None
+        endpoints = tuple(VoterEndpoint(place.name, place.host, place.port) for place in one.endpoints)
+        voters.append(Voter(one.id, one.directory_id, endpoints))
+    return VoterSet(-1, tuple(voters)) if voters and all(voter.endpoints for voter in voters) else None
+
+
 def _registration(node: Node) -> BrokerRegistration:
     from metashell.image.cluster import Listener
 
-    listener = Listener("", node.address.host, node.address.port, 0)
+    listener = Listener("advertised", node.address.host, node.address.port, 0)
     return _registration_of(node.id, is_fenced=node.is_fenced)._replace(rack=node.rack, listeners=(listener,))
 
 
@@ -259,24 +295,60 @@ def _topic(topic: Topic, moves: Mapping[Place, Moving]) -> TopicImage:
 # ---- what each of them tells
 
 
-def answers_of(quick: Admin, nodes: Iterable[Node]) -> tuple[BrokerAnswers, ...]:
-    """What each broker that is not fenced answers for itself: whether it does, and its log directories."""
+def answers_of(quick: Admin, view: BrokersView) -> tuple[BrokerAnswers, ...]:
+    """What each broker that is not fenced answers for itself: whether it does, its log directories, and transactions that hang."""
     from metashell.admin.brokers import describe_log_dirs
     from metashell.admin.errors import AdminError
     from metashell.checks.facts import BrokerAnswers, Probe
 
-    active = {node.id: node for node in nodes if not node.is_fenced}
+    active = {node.id: node for node in view.nodes if not node.is_fenced}
     found = []
+    transactions = _transactions(quick, view)
     for id, told in sorted(describe_log_dirs(quick, sorted(active)).items()):
-        address = str(active[id].address)
+        address, open_ones = str(active[id].address), transactions.get(id)
         if isinstance(told, AdminError):
-            found.append(BrokerAnswers(id=id, probe=Probe(address, "forbidden", str(told), id=id)))
+            found.append(BrokerAnswers(id=id, probe=Probe(address, "forbidden", str(told), id=id), transactions=open_ones))
         elif isinstance(told, MetashellError):
             words = str(told).removeprefix(f"{address}: ")
             found.append(BrokerAnswers(id=id, probe=Probe(address, "silent", words, id=id)))
         else:
-            found.append(BrokerAnswers(id=id, probe=Probe(address, "answers", id=id), directories=tuple(map(_directory, told))))
+            directories = tuple(map(_directory, told))
+            probe = Probe(address, "answers", id=id)
+            found.append(BrokerAnswers(id=id, probe=probe, directories=directories, transactions=open_ones))
     return tuple(found)
+
+
+def _transactions(quick: Admin, view: BrokersView) -> dict[int, tuple[HangingTransaction, ...]]:
+    """The transactions that have been open for too long, by the broker that leads their partition; nothing of brokers that do not say."""
+    import time
+
+    from metashell.admin.transactions import OPEN_MAX_MS, PARTITIONS_MAX, long_transactions
+    from metashell.checks.facts import HangingTransaction
+
+    image = view.health.image
+    active = {node.id for node in view.nodes if not node.is_fenced}
+    if image.topics.partition_count > PARTITIONS_MAX:
+        return {}
+    led: dict[int, dict[str, list[int]]] = {}
+    for topic, id, partition in image.topics.iter_partitions():
+        if partition.leader in active:
+            led.setdefault(partition.leader, {}).setdefault(topic.name, []).append(id)
+    told = long_transactions(quick, led, int(time.time() * 1000) - OPEN_MAX_MS)
+    return {
+        broker: tuple(
+            HangingTransaction(
+                one.topic,
+                one.partition,
+                one.producer_id,
+                one.producer_epoch,
+                one.started_ms,
+                f"{one.transactional_id} is {one.state}" if one.state else "has no such transaction",
+            )
+            for one in answer
+        )
+        for broker, answer in told.items()
+        if not isinstance(answer, MetashellError)
+    }
 
 
 def _directory(told: LogDirectory) -> BrokerDirectory:

@@ -104,7 +104,7 @@ def health_of(work: Work, names: Iterable[str] | None = None, *, whole: bool = F
     if work.asks_controllers:
         image = work.image()
         missing = sorted(set(names or ()) - image.topics.by_name.keys())
-        health = Health(image, static_min_isr=static_min_isr(work.admin))
+        health = Health(image) if work.stored is not None else Health(image, static_min_isr=static_min_isr(work.admin))
         return health, [AdminError(UNKNOWN_TOPIC_OR_PARTITION, None, name) for name in missing]
     with open_admin(SimpleNamespace(**{**vars(cluster_of(work.values)), "timeout": QUICK_S})) as quick:
         view = view_of(work.admin, quick, names=names, whole=whole)

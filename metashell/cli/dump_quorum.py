@@ -24,16 +24,17 @@ def dump_quorum(values: SimpleNamespace, options: DumpOptions) -> int:
     refuse_whole_files(options)
     source = attach_chunks(target_of(values))
     try:
-        return run_pieces(options, output_target(), EscapedErrors(), _pieces(source, options.follow))
+        errors = EscapedErrors()
+        return run_pieces(options, output_target(), errors, _pieces(source, options.follow, errors))
     finally:
         source.close()
 
 
-def _pieces(source: ChunkSource, follow: bool) -> Iterator[Piece]:
+def _pieces(source: ChunkSource, follow: bool, errors: EscapedErrors) -> Iterator[Piece]:
     from metashell.dump.own.pieces import Piece
     from metashell.live.consumers import snapshot_name
 
-    for chunk in source.chunks(follow=follow):
+    for chunk in source.chunks(follow=follow, say=lambda text: errors.write(f"dump-log: {source.label}: {text}")):
         if chunk.snapshot_id is None:
             yield Piece(f"{source.label}/__cluster_metadata-0", chunk.data)
         else:

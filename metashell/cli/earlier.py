@@ -50,6 +50,7 @@ def past_of_quorum(values: SimpleNamespace) -> Past:
     try:
         opener = FetchedOpener(chunks.label, chunks.chunks(follow=False))
         opener.cluster_name = chunks.cluster_id
+        _add_older(chunks, opener)
         return Past(opener, max_decompressed=values.max_decompressed)
     finally:
         chunks.close()
@@ -68,6 +69,8 @@ class KeptQuorum:
         self._end = 0
         self._error: BaseException | None = None
         self._moved = Event()
+        self._has_older = False
+        """Whether the log from before the snapshot was asked for."""
 
     def __call__(self) -> Past:
         """Errors: MetashellError where the quorum does not give its log."""
@@ -82,6 +85,9 @@ class KeptQuorum:
                 self.close()
                 raise error or MetashellError(f"the quorum gave its log up to offset {self._end}, and not to {wanted}: try again")
         assert self._past is not None and self._opener is not None and self._chunks is not None
+        if not self._has_older:
+            self._has_older = True
+            _add_older(self._chunks, self._opener)
         self._opener.cluster_name = self._chunks.cluster_id
         return self._past
 
@@ -91,7 +97,7 @@ class KeptQuorum:
         from metashell.history.fetched import FetchedOpener
         from metashell.live.attach import attach_chunks
 
-        self._error, self._end = None, 0
+        self._error, self._end, self._has_older = None, 0, False
         self._chunks = chunks = attach_chunks(target_of(self._values))
         self._opener = opener = FetchedOpener(chunks.label)
         Thread(target=self._follow, args=(chunks, opener), name="log of the quorum", daemon=True).start()
@@ -112,6 +118,12 @@ class KeptQuorum:
         if self._chunks is not None:
             self._chunks.close()
         self._chunks = self._past = None
+
+
+def _add_older(chunks: ChunkSource, opener: FetchedOpener) -> None:
+    """Take what the leader still has of the log from before the snapshot that it gave."""
+    if opener.snapshot_id is not None:
+        opener.add_older(chunks.older_log(opener.snapshot_id))
 
 
 def image_of_moment(past: Past, text: str) -> MetadataImage:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from metashell.checks.facts import QuorumAnswers
     from metashell.cli.live_facts import LeaderlessError
     from metashell.cli.loading import Loaded
+    from metashell.codec.batches import RecordBatch
     from metashell.errors import UsageError
     from metashell.image.voters import Leader
     from metashell.nodes.groups import Groups
@@ -86,7 +87,7 @@ def _run_on_source(values: SimpleNamespace) -> int:
 
         context.feed = GrowingDirectory(loaded.path, loaded.image, values.max_decompressed)
     if loaded.kind == "directory" and not values.certain_only:
-        context.election = partial(_noted_election, loaded.path)
+        context.election = partial(noted_election, loaded.path)
         context.gathered = partial(_gathered, loaded.path, values.max_decompressed)
     if values.at is not None:
         _show_moment(context, values.at)
@@ -137,7 +138,7 @@ def _nothing_to_open(command: tuple[str, ...]) -> UsageError:
     return UsageError("nothing to open: name a file or directory first (kafka-shell DIR ls /), a quorum with -C, or try --demo")
 
 
-def _noted_election(path: str) -> Leader | None:
+def noted_election(path: str) -> Leader | None:
     """The election in the quorum-state of a directory; None without one. Errors: MetashellError if it cannot be read."""
     from metashell.errors import PathError
     from metashell.image.voters import Leader
@@ -163,17 +164,20 @@ def _gathered(path: str, max_decompressed: int) -> Facts:
 
 
 def _run_on_quorum(values: SimpleNamespace) -> int:
+    from metashell.checks import Facts
     from metashell.cli.attaching import target_of
     from metashell.cli.earlier import KeptQuorum, other_past
     from metashell.cli.live_facts import LeaderlessError, attached
     from metashell.cli.loading import Loaded, report_faults, run_commands
     from metashell.errors import UsageError
+    from metashell.facts.events import read_events
     from metashell.image.newer import lacks_some
     from metashell.progress import shown_while
 
+    batches: list[RecordBatch] = []
     try:
         with shown_while("reading the metadata of the quorum"):
-            followed = attached(target_of(values))
+            followed = attached(target_of(values), batches.extend if values.command[:1] == ("health",) else None)
     except LeaderlessError as error:
         if values.command[:1] != ("health",):
             raise
@@ -188,6 +192,7 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
         context = _context(loaded, values, groups)
         context.feed = source
         context.ask_quorum = partial(_ask_quorum, values)
+        context.gathered = lambda: Facts(events=read_events(iter(batches)).events)
         context.static_min_isr = partial(_static_min_isr, values)
         context.past = past
         context.other_past = other_past(values)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final
 from metashell.errors import MetashellError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import SimpleNamespace
 
     from metashell.admin.admin import Admin
     from metashell.checks import Facts, Verdict
     from metashell.checks.facts import QuorumAnswers
+    from metashell.codec.batches import RecordBatch
     from metashell.live.attach import LiveSource
     from metashell.live.target import Target
 
@@ -19,8 +21,8 @@ LAG_MS: Final = 10_000
 """How long a replica of the metadata may lag."""
 LEADER_S: Final = 2.0
 """So long an attempt to attach waits for a leader before each controller is asked for itself."""
-_ELECTION_S: Final = 1.2
-"""Between two looks at a quorum that may just elect a leader, or of which a voter has just gone."""
+LOOK_S: Final = 0.6
+"""Between two looks at a quorum that may just elect a leader, or of which a voter may have gone: one that runs fetches twice a second."""
 
 
 def named_target(named: SimpleNamespace) -> Target:
@@ -50,13 +52,13 @@ def _ask_controllers(target: Target, lag_after_ms: int, *, looks_twice: bool = T
     import time
     from dataclasses import replace
 
-    from metashell.checks.rules.probes import is_settled
+    from metashell.checks.rules.probes import is_settled, looked_twice
     from metashell.live.probes import probe
 
     answers = probe(target)
-    if looks_twice and not is_settled(answers) and all(one.elapsed_ms < 1000 * _ELECTION_S for one in answers.probes):
-        time.sleep(_ELECTION_S)
-        answers = probe(target)
+    if looks_twice and not is_settled(answers) and all(one.elapsed_ms < 1000 for one in answers.probes):
+        time.sleep(LOOK_S)
+        answers = looked_twice(answers, probe(target))
     return replace(answers, lag_after_ms=lag_after_ms)
 
 
@@ -68,8 +70,8 @@ class LeaderlessError(MetashellError):
         self.answers = answers
 
 
-def attached(target: Target) -> LiveSource:
-    """An observer of a quorum; where nobody leads, that is found out within 5 s.
+def attached(target: Target, seen: Callable[[list[RecordBatch]], None] | None = None) -> LiveSource:
+    """An observer of a quorum; where nobody leads, that is found out within 5 s. `seen` is as in `attach`.
 
     Errors: LeaderlessError with what the checks find of the quorum; AttachError.
     """
@@ -81,16 +83,16 @@ def attached(target: Target) -> LiveSource:
 
     if target.brokers:
         limit_s = target.timeout_s if target.timeout_s > ATTACH_TIMEOUT_S else min(target.timeout_s, 2 * LEADER_S)
-        return attach(replace(target, timeout_s=limit_s))
+        return attach(replace(target, timeout_s=limit_s), seen=seen)
     try:
-        return attach(replace(target, timeout_s=min(target.timeout_s, LEADER_S), absent_s=min(target.absent_s, LEADER_S)))
+        return attach(replace(target, timeout_s=min(target.timeout_s, LEADER_S), absent_s=min(target.absent_s, LEADER_S)), seen=seen)
     except AttachError as error:
         answers = _ask_controllers(target, LAG_MS, looks_twice=False)
         if answers.leader_id is None and any(one.outcome != "forbidden" for one in answers.probes):
             raise LeaderlessError(troubles_of(answers) or str(error), answers) from None
         if target.timeout_s <= LEADER_S:
             raise
-    return attach(target)
+    return attach(target, seen=seen)
 
 
 def gather_live(values: SimpleNamespace, lag_after_ms: int = LAG_MS) -> Facts:
@@ -136,15 +138,18 @@ def _of_controllers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
     from dataclasses import replace
 
     from metashell.cli.named_cluster import open_admin
+    from metashell.facts.events import read_events
     from metashell.live.attach import attach
 
+    batches: list[RecordBatch] = []
     try:
-        with attach(target) as source, open_admin(named) as admin:
+        with attach(target, seen=batches.extend) as source, open_admin(named) as admin:
             image = source.view().image
             usual = static_min_isr(admin)
     except MetashellError as error:
         return replace(facts, holes=(f"the metadata log: {error}",))
-    return replace(facts, health=Health(image, static_min_isr=usual, voter_ids=lambda: [voter.id for voter in quorum.voters]))
+    health = Health(image, static_min_isr=usual, voter_ids=lambda: [voter.id for voter in quorum.voters])
+    return replace(facts, health=health, events=read_events(iter(batches)).events)
 
 
 def static_min_isr(admin: Admin) -> int:
@@ -173,6 +178,27 @@ def judge_quorum(answers: QuorumAnswers) -> Verdict:
 def troubles_of(answers: QuorumAnswers) -> str:
     """What is wrong with a quorum, in one line; empty where the checks find nothing."""
     return "; ".join(lines_of(judge_quorum(answers)))
+
+
+def troubles_at(named: SimpleNamespace) -> str:
+    """Why nobody answered who has been waited for, in one line; empty where somebody does now."""
+    if not named.bootstrap_controller:
+        return troubles_of_brokers(named)
+    answers = ask_quorum(named, looks_twice=False)
+    return troubles_of(answers) if answers.leader_id is None else ""
+
+
+def troubles_of_brokers(named: SimpleNamespace) -> str:
+    """What is at the addresses of brokers, in one line, with what to do; empty where a broker answers at one of them."""
+    from metashell.checks.rules.probes import STEPS
+    from metashell.live.probes import probe_brokers
+
+    probes = probe_brokers(named_target(named))
+    if any(one.outcome == "answers" for one in probes):
+        return ""
+    steps = dict.fromkeys(STEPS[one.outcome] for one in probes if one.outcome in STEPS)
+    each = "; ".join(f"{one.address} ({one.words})" for one in probes)
+    return f"no broker answers: {each}" + "".join(f"; {step}" for step in steps)
 
 
 def lines_of(verdict: Verdict) -> list[str]:

@@ -108,10 +108,13 @@ def left_throttle_lines(work: Work) -> list[str]:
     try:
         present, unread = _throttle_settings(work)
     except MetashellError as error:
-        return [f"whether replication is throttled is not known: {error}"]
+        work.miss(f"throttles of replication: {error}")
+        return []
+    if unread:
+        work.miss(f"throttles of replication on {', '.join(map(str, unread))}: {next(iter(unread.values()))}")
     found = throttled({(one.kind, one.name): values for one, values in present.items()})
     if not found:
-        return [f"whether replication is throttled is not known of {', '.join(map(str, unread))}"] if unread else []
+        return []
     check = CHECKS["left_throttles"]
     what, time = throttle_words(found)
     return [f"{check.severity}: {check.words}: {what}; {time}", f"next: {check.step}"]

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from metashell.errors import MetashellError, PathError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from metashell.admin.configs import Resource
+    from metashell.admin.reassign import Moving, Place
     from metashell.admin.topics import Topic
     from metashell.cli.administering import Work
     from metashell.placement import BrokerState, Plan, Situation
@@ -42,17 +43,18 @@ def broker_states(work: Work) -> tuple[BrokerState, ...]:
     return tuple(BrokerState(one.id, one.rack, one.is_fenced, one.is_leaving) for one in brokers(work))
 
 
-def states_with_disks(work: Work) -> tuple[BrokerState, ...]:
-    """The registered brokers with what their disks say: brokers know which failed or are cordoned, the metadata only who is cordoned.
+def states_with_disks(work: Work, ids: Collection[int] | None = None) -> tuple[BrokerState, ...]:
+    """The registered brokers, and of these (None: of all) what their disks say: brokers know which failed or are cordoned.
 
-    Errors: MetashellError.
+    The metadata has only who is cordoned. Errors: MetashellError.
     """
     from metashell.admin.brokers import describe_log_dirs
 
     states = broker_states(work)
     if work.asks_controllers:
         return states
-    told = describe_log_dirs(work.admin, [one.id for one in states if not one.is_fenced], {})
+    asked = [one.id for one in states if not one.is_fenced and (ids is None or one.id in ids)]
+    told = describe_log_dirs(work.admin, asked, {}) if asked else {}
     found = []
     for state in states:
         directories = told.get(state.id, ())
@@ -72,6 +74,22 @@ def states_with_disks(work: Work) -> tuple[BrokerState, ...]:
     return tuple(found)
 
 
+def moves_of(work: Work) -> Mapping[Place, Moving]:
+    """The moves under way, of metadata on disk those that it has. Errors: MetashellError."""
+    from metashell.admin.reassign import Moving, list_reassignments
+
+    if work.stored is None:
+        return list_reassignments(work.admin)
+    return {
+        (topic.name, id): Moving(
+            topic=topic.name, partition=id, replicas=one.replicas, adding=one.adding_replicas, removing=one.removing_replicas
+        )
+        for topic in work.image().topics
+        for id, one in topic.partitions.items()
+        if one.adding_replicas or one.removing_replicas
+    }
+
+
 def partitions(work: Work, topics: Iterable[str]) -> list[PartitionState]:
     """The partitions of these topics; nothing of those that are not there. Errors: MetashellError."""
     from metashell.cli.cluster_view import topics_named
@@ -84,13 +102,27 @@ def partitions(work: Work, topics: Iterable[str]) -> list[PartitionState]:
     return _states(work, found)
 
 
-def _states(work: Work, topics: Sequence[Topic]) -> list[PartitionState]:
+def moves_of(work: Work) -> dict[Place, Moving]:
+    """The moves under way. Brokers ask a controller, and where none answers nobody waits for long. Errors: MetashellError."""
+    from types import SimpleNamespace
+
     from metashell.admin.reassign import list_reassignments
+    from metashell.cli.broker_facts import QUICK_S
+    from metashell.cli.named_cluster import cluster_of, open_admin
+
+    if work.asks_controllers:
+        return list_reassignments(work.admin)
+    named = cluster_of(work.values)
+    with open_admin(SimpleNamespace(**{**vars(named), "timeout": min(named.timeout, QUICK_S)})) as quick:
+        return list_reassignments(quick)
+
+
+def _states(work: Work, topics: Sequence[Topic]) -> list[PartitionState]:
     from metashell.placement import PartitionState
     from metashell.values import uuid_text
 
     # Brokers say what replicas there are; which of them come and go, the list of moves alone.
-    moves = {} if work.asks_controllers else list_reassignments(work.admin)
+    moves = {} if work.asks_controllers else moves_of(work)
     found = []
     for topic in topics:
         topic_id = uuid_text(topic.id)

@@ -41,9 +41,12 @@ def run(words: list[str]) -> int:
 
 def _rehearse(values: SimpleNamespace) -> int:
     from metashell.cli.rehearsing import check_parts, subject_of
+    from metashell.errors import UsageError
     from metashell.forms import standard_output
     from metashell.image.newer import lacks_some
 
+    if values.seeds is not None and values.seeds < 1:
+        raise UsageError(f"--seeds: {values.seeds} rehearsals show nothing", "--seeds")
     show = check_parts(values.show, values.output)
     plan, steps = _asked(values.words)
     subject = subject_of(values)
@@ -185,13 +188,16 @@ def _run_steps(
     from metashell.errors import UsageError
     from metashell.rehearse import StepError
     from metashell.rehearse.answers.answer_text import status_of
+    from metashell.rehearse.ranges import rehearse_seeds
     from metashell.rehearse.words.step_words import with_all_partitions
 
     image, label = subject
     steps: list[Step] = [with_all_partitions(one.step, image) for one in parsed_steps]
     sizes = None if values.sizes is None else _sizes(values.sizes, image)
     try:
-        outcome = rehearsed(image, steps, assumptions, sizes, keeps_all="records" in show)
+        outcome = rehearse_seeds(
+            lambda assumed: rehearsed(image, steps, assumed, sizes, keeps_all="records" in show), assumptions, values.seeds or 1
+        )
     except StepError as error:
         if plan is not None:
             raise plan.located(error) from None
@@ -214,11 +220,11 @@ def _answer_standing(values: SimpleNamespace, display: Display, subject: Subject
     from metashell.rehearse.answers.standing_words import standing_status
     from metashell.rehearse.standing import standing_answers
 
-    for name in ("show", "sizes", "html"):
+    for name in ("show", "sizes", "seeds", "html"):
         if getattr(values, name) is not None:
             raise UsageError(f"--{name} goes with a step or a plan", f"--{name}")
     standing = standing_answers(subject.image, assumptions)
-    print_standing(display, values.output, standing, subject)
+    print_standing(display, values.output, standing, subject, assumptions)
     return standing_status(standing)
 
 

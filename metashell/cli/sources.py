@@ -173,6 +173,53 @@ def _has_default(chosen: Chosen) -> bool:
     return settings is not None and settings.source is not None
 
 
+def with_source(spec: CommandSpec, words: Sequence[str], chosen: Chosen) -> list[str]:
+    """The words of a command that asks a cluster, with options for a source that stands first among those that are no options.
+
+    Shape: `@NAME` is what the settings say; a path is one only for a command that reads metadata on disk. Errors: UsageError.
+    """
+    from metashell.cli.lifting import split_options
+
+    can_read = any(option.dest == "snapshot" for option in spec.options)
+    _, others = split_options(spec.options, words)
+    if not others or not (others[0][:1] == "@" or (can_read and _holds_metadata(spec, others[0]))):
+        return list(words)
+    first, rest = others[0], list(words)
+    rest.remove(first)
+    if first[:1] != "@":
+        return [f"--snapshot={first}", *rest]
+    named = _named(first, chosen("metashell", None))
+    if named.snapshot is not None:
+        if not can_read:
+            raise _stored_only(first)
+        return [f"--snapshot={named.snapshot}", *rest]
+    return [*_cluster_words(named), *rest]
+
+
+def _holds_metadata(spec: CommandSpec, word: str) -> bool:
+    """Whether a word is a path: of a log's file, or with a slash where the command takes no other file; else where metadata lies there."""
+    from metashell.errors import MetashellError
+    from metashell.log.inputs import find_metadata
+
+    takes_files = any(argument.kind == "file" for argument in spec.arguments)
+    if word.endswith((".checkpoint", ".log")) or ("/" in word and not takes_files):
+        return True
+    try:
+        return os.path.isdir(word) and bool(find_metadata(word))
+    except MetashellError:
+        return False
+
+
+def _cluster_words(named: SimpleNamespace) -> list[str]:
+    """The options that name a quorum and how to reach it."""
+    words = [
+        f"--{name.replace('_', '-')}={value}"
+        for name in ("bootstrap_controller", "bootstrap_server", "command_config", "timeout")
+        if (value := getattr(named, name)) is not None
+    ]
+    return [*words, *(f"--address-map={each}" for each in named.address_map)]
+
+
 def with_demo(spec: CommandSpec, words: Sequence[str]) -> list[str]:
     """The words with the path of the demo for `--demo`, where the command reads paths that are words by themselves."""
     from metashell.demo import demo_directory
@@ -223,6 +270,12 @@ def _named(word: str, settings: Settings | None) -> SimpleNamespace:
 
         named.snapshot = demo_directory()
     return named
+
+
+def _stored_only(word: str) -> UsageError:
+    from metashell.errors import UsageError
+
+    return UsageError(f"{word} is metadata on disk, and this asks a live cluster", word)
 
 
 def _live_only(word: str) -> UsageError:

@@ -45,7 +45,9 @@ def _alone(path: str, offset: int, broker: int, gone: frozenset[bytes]) -> Itera
         image = load_image(source, end_offset=offset)
     for topic in image.topics:
         for id, partition in topic.partitions.items():
-            if tuple(partition.isr) == (broker,):
+            # Whoever was last is eligible where that is on (KIP-966), and no longer once its broker is known to have stopped badly.
+            last = partition.isr or partition.elr or partition.last_known_elr
+            if tuple(last) == (broker,):
                 directories = dict(zip(partition.replicas, partition.directories, strict=False))
                 if directories.get(broker) in gone:
                     yield topic.id, id

@@ -22,6 +22,15 @@ class Piece(Protocol):
     def data(self) -> bytes: ...
 
 
+class Older(Protocol):
+    """The log from before a snapshot, and the snapshot where that log begins; none where it begins at offset 0."""
+
+    @property
+    def snapshot(self) -> tuple[OffsetAndEpoch, bytes] | None: ...
+    @property
+    def log(self) -> bytes: ...
+
+
 class FetchFault(NamedTuple):
     """What is wrong with fetched bytes."""
 
@@ -39,6 +48,7 @@ class FetchedOpener:
         self.path = path
         self.cluster_name = ""
         self._held = _Held(None, [])
+        self._older: Older | None = None
         for piece in pieces:
             self.add(piece)
 
@@ -49,11 +59,22 @@ class FetchedOpener:
         else:
             # A newer snapshot while fetching: the log before it has a gap.
             self._held = _Held((piece.snapshot_id, piece.data), [])
+            self._older = None
+
+    @property
+    def snapshot_id(self) -> OffsetAndEpoch | None:
+        """The snapshot with which all begins that was added; None without one."""
+        return None if self._held.snapshot is None else self._held.snapshot[0]
+
+    def add_older(self, older: Older | None) -> None:
+        """Take what lies before the snapshot, as far as the quorum still has it."""
+        self._older = older
 
     def starts(self) -> list[int]:
-        """The end of the snapshot; 0 without one."""
-        snapshot = self._held.snapshot
-        return [0 if snapshot is None else snapshot[0].offset]
+        """The end of the snapshot, and where the log from before it begins; 0 without one."""
+        snapshot, older = self._held.snapshot, self._older
+        newest = 0 if snapshot is None else snapshot[0].offset
+        return [newest] if older is None else [0 if older.snapshot is None else older.snapshot[0].offset, newest]
 
     def lone_checkpoints(self) -> list[int]:
         """See Opener."""
@@ -65,11 +86,18 @@ class FetchedOpener:
 
     def open(self, start: int) -> FetchedSource:
         """See Opener."""
-        return FetchedSource(self.path, self._held.snapshot, self._held.log)
+        snapshot, older = self._held.snapshot, self._older
+        if older is not None and snapshot is not None and start < snapshot[0].offset:
+            return FetchedSource(self.path, older.snapshot, self._log_from(start))
+        return FetchedSource(self.path, snapshot, self._held.log)
 
     def open_log(self, offset: int) -> FetchedSource:
         """See Opener."""
-        return FetchedSource(self.path, None, self._held.log)
+        return FetchedSource(self.path, None, self._log_from(offset))
+
+    def _log_from(self, offset: int) -> list[bytes]:
+        snapshot, older = self._held.snapshot, self._older
+        return self._held.log if older is None or snapshot is None or offset >= snapshot[0].offset else [older.log, *self._held.log]
 
 
 class _Held(NamedTuple):

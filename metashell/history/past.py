@@ -203,6 +203,18 @@ class Past:
         with _closing(self._opener.open_log(start)) as source:
             return next((batch.header.base_timestamp for batch in source.log_batches(start)), None)
 
+    def oldest_time_ms(self) -> int | None:
+        """When the oldest known state was so: what its checkpoint's header says, else the time of the first record after it."""
+        start = self.starts()[0]
+        with _closing(self._opener.open(start)) as source:
+            first = next(iter(source.snapshot_batches()), None) if start else None
+            if first is not None:
+                loader = ImageLoader(snapshot_id=source.snapshot_id, max_decompressed=self.max_decompressed)
+                loader.load_snapshot_batch(first)
+                if (time_ms := loader.image().provenance.timestamp_ms) >= 0:
+                    return time_ms
+        return self.first_time_ms()
+
     def times(self, limit: int) -> list[tuple[int, int]]:
         """The newest `limit` of `starts`, each with the time of the first record from there on, where there is one."""
         found = []

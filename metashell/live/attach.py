@@ -14,15 +14,20 @@ from metashell.live.steps import StepHub, StepQueue
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from metashell.codec.batches import RecordBatch
     from metashell.image import MetadataImage
     from metashell.image.steps import Step
     from metashell.live.consumers import Consumer
     from metashell.live.controllers import Dial
     from metashell.live.follow_loop import FollowLoop
+    from metashell.live.older_log import OlderLog
     from metashell.live.target import Target
+    from metashell.values import OffsetAndEpoch
 
 LOST_AFTER_S: Final = 6.0
 """No leader has answered for so long: longer than an election takes after a leader died."""
+REFUSED_MAX_S: Final = 20.0
+"""Our credential is refused for so long, and nobody has answered since: who waits for changes is told that none will come."""
 _WAIT_S = 0.2
 
 
@@ -122,9 +127,22 @@ class _Session:
         return self._follow.silent_s
 
     @property
-    def refused(self) -> str:
-        """What is wrong with the answers that come, empty if nothing is or none come."""
-        return self._follow.refused
+    def trouble(self) -> str:
+        """Why nothing more comes, in a few words; empty while all is well."""
+        if self.failure:
+            return f"stopped: {self.failure}"
+        silent_s = int(self.silent_s())
+        if forbidden := self._follow.forbidden:
+            return f"refused for {silent_s} s: {forbidden}"
+        if self.silent_s() < LOST_AFTER_S:
+            return ""
+        refused = self._follow.refused
+        return f"refused for {silent_s} s: {refused}" if refused else f"no leader for {silent_s} s"
+
+    def refusal(self) -> str:
+        """Why nobody should wait any longer, empty where that may help: our credential is refused for long."""
+        forbidden = self._follow.forbidden
+        return f"refused for {int(self.silent_s())} s: {forbidden}" if forbidden and self.silent_s() > REFUSED_MAX_S else ""
 
     @property
     def cluster_id(self) -> str:
@@ -133,6 +151,10 @@ class _Session:
     def voter_ids(self) -> tuple[int, ...]:
         """The voters as the leader names them, empty where it does not answer soon."""
         return self._follow.voter_ids()
+
+    def older_log(self, snapshot: OffsetAndEpoch) -> OlderLog | None:
+        """What the leader still has from before a snapshot; None where that is nothing."""
+        return self._follow.older_log(snapshot)
 
     def close(self) -> None:
         """End the thread; it may be closed twice."""
@@ -173,10 +195,10 @@ class LiveSource:
 
     is_live = True
 
-    def __init__(self, target: Target, dial: Dial) -> None:
-        self._consumer = ImageConsumer(target.label, self._publish, target.max_decompressed)
+    def __init__(self, target: Target, dial: Dial, seen: Callable[[list[RecordBatch]], None] | None = None) -> None:
+        self._consumer = ImageConsumer(target.label, self._publish, target.max_decompressed, seen)
         self._image = self._consumer.image
-        self._hub = StepHub(self._image)
+        self._hub = StepHub(self._image, lambda: self._session.refusal())
         self.label = target.label
         self._session = _Session(target, self._consumer, dial, self._hub.fail)
         self._session.start()
@@ -191,16 +213,12 @@ class LiveSource:
         """How things stand now."""
         image, position = self._image, self._session.position
         lag = None if position.high_watermark < 0 else max(position.high_watermark - image.provenance.end_offset, 0)
-        return LiveView(image, lag, self._trouble(), position.high_watermark, position.leader_id, position.epoch, self._voter_ids)
+        return LiveView(image, lag, self._session.trouble, position.high_watermark, position.leader_id, position.epoch, self._voter_ids)
 
-    def _trouble(self) -> str:
-        if self._session.failure:
-            return f"stopped: {self._session.failure}"
-        silent_s = self._session.silent_s()
-        if silent_s < LOST_AFTER_S:
-            return ""
-        refused = self._session.refused
-        return f"refused for {int(silent_s)} s: {refused}" if refused else f"no leader for {int(silent_s)} s"
+    @property
+    def refusal(self) -> str:
+        """Why nobody should wait for changes any longer; empty while there may be some."""
+        return self._session.refusal()
 
     def subscribe(self) -> StepQueue:
         """Every step from the newest image on."""
@@ -225,25 +243,37 @@ class ChunkSource:
         self._session = _Session(target, self._consumer, dial, lambda reason: None)
         self.label = target.label
 
-    def chunks(self, *, follow: bool) -> Iterator[Chunk]:
+    def chunks(self, *, follow: bool, say: Callable[[str], object] = lambda text: None) -> Iterator[Chunk]:
         """The newest snapshot and the batches after it; without `follow` no further than what was committed when it began.
 
-        Errors: AttachError.
+        `say` is called when nothing more comes, and when it does again. Errors: AttachError.
         """
         self._session.start()
+        said = ""
         while True:
             try:
                 yield self._consumer.chunks.get(timeout=_WAIT_S)
             except Empty:
                 if self._consumer.is_closed:
                     return
-                if self._session.is_attached and not follow and self._consumer.chunks.empty():
+                if not self._session.is_attached:
+                    continue
+                if not follow and self._consumer.chunks.empty():
                     return
+                if refusal := self._session.refusal():
+                    raise AttachError(refusal) from None
+                if bool(now := self._session.trouble) != bool(said):
+                    said = now
+                    say(now or "it goes on")
 
     @property
     def cluster_id(self) -> str:
         """The id of the cluster, empty while no node has named it."""
         return self._session.cluster_id
+
+    def older_log(self, snapshot: OffsetAndEpoch) -> OlderLog | None:
+        """What the leader still has from before a snapshot that was given; None where that is nothing."""
+        return self._session.older_log(snapshot)
 
     def close(self) -> None:
         """Leave the quorum."""
@@ -251,12 +281,13 @@ class ChunkSource:
         self._session.close()
 
 
-def attach(target: Target, dial: Dial | None = None) -> LiveSource:
+def attach(target: Target, dial: Dial | None = None, seen: Callable[[list[RecordBatch]], None] | None = None) -> LiveSource:
     """A source on the quorum that `target` names, at least as new as the quorum was when it was asked.
 
+    `seen` is called on the thread that follows, with the batches of the log that controllers still have; what a snapshot says has none.
     Errors: AttachError in one line.
     """
-    return LiveSource(target, dial or _dial(target))
+    return LiveSource(target, dial or _dial(target), seen)
 
 
 def attach_chunks(target: Target, dial: Dial | None = None) -> ChunkSource:

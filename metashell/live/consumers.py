@@ -31,9 +31,16 @@ class Consumer(Protocol):
 
 
 class ImageConsumer:
-    """Folds what is committed into images; `publish` is given each step. `label` names the source."""
+    """Folds what is committed into images; `publish` is given each step, `seen` the batches of the log. `label` names the source."""
 
-    def __init__(self, label: str, publish: Callable[[Step], None], max_decompressed: int) -> None:
+    def __init__(
+        self,
+        label: str,
+        publish: Callable[[Step], None],
+        max_decompressed: int,
+        seen: Callable[[list[RecordBatch]], None] | None = None,
+    ) -> None:
+        self._seen = seen
         self._label = label
         self._publish = publish
         self._max_decompressed = max_decompressed
@@ -47,6 +54,8 @@ class ImageConsumer:
         self._show(image, None)
 
     def take(self, batches: list[RecordBatch], from_offset: int, end_offset: int) -> None:
+        if self._seen is not None:
+            self._seen(batches)
         for batch in batches:
             self._loader.load_batch(batch, from_offset)
         image = self._loader.image()

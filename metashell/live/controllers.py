@@ -99,7 +99,8 @@ class Controllers:
         except MetashellError as error:
             failure = refused(error)
             reason = str(failure) if place == address else f"at {place}: {failure}"
-            raise Refused(reason, final=failure.final, absent=not getattr(error, "timed_out", False)) from None
+            is_absent = not getattr(error, "timed_out", False)
+            raise Refused(reason, final=failure.final, absent=is_absent, credential=failure.credential) from None
 
     def _check_role(self, link: Link) -> None:
         ranges = link.core.peer_ranges
@@ -159,4 +160,4 @@ class Controllers:
 
 def refused(error: MetashellError) -> Refused:
     """A failure of a connection; refused credentials or certificates are final."""
-    return Refused(str(error), final=bool(getattr(error, "authentication", False)))
+    return Refused(str(error), credential=bool(getattr(error, "authentication", False)))

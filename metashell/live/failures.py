@@ -13,12 +13,16 @@ class AttachError(MetashellError):
 
 
 class Refused(MetashellError):
-    """An exchange with a node failed; `final`: trying the same again cannot help; `absent`: there was no connection."""
+    """An exchange with a node failed; `final`: trying the same again cannot help; `absent`: there was no connection.
 
-    def __init__(self, reason: str, *, final: bool = False, absent: bool = False) -> None:
+    `credential`: the node does not take our password or certificate, or this user lacks the right.
+    """
+
+    def __init__(self, reason: str, *, final: bool = False, absent: bool = False, credential: bool = False) -> None:
         super().__init__(reason)
-        self.final = final
+        self.final = final or credential
         self.absent = absent
+        self.credential = credential
 
 
 class Failures:

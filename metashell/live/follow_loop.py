@@ -8,7 +8,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metashell.codec.error_codes import (
     BROKER_NOT_AVAILABLE,
@@ -29,8 +29,10 @@ from metashell.raft.wire import UnsupportedVersionError, ask
 
 if TYPE_CHECKING:
     from metashell.live.consumers import Consumer
+    from metashell.live.older_log import OlderLog
     from metashell.live.target import Target
     from metashell.raft.ready import Send
+    from metashell.values import OffsetAndEpoch
 
 _POLL_MAX_S = 10.0
 _LOOK_S = 1.0
@@ -38,7 +40,18 @@ _BEAT_S = 1.0
 _PAUSE_S = 3.0
 _LEARN_S = 10.0
 _VOTERS_S = 1.0
+_HOLD_S = 0.5
+_HOLD_MAX_S = 8.0
+_OLDER_S = 30.0
 _NOT_AUTHORIZED = "not authorized: to fetch the metadata log needs the right CLUSTER_ACTION on the cluster"
+
+
+class _Hold(NamedTuple):
+    """A node that refused our credential is not asked again before `until_s`; each refusal doubles the pause."""
+
+    failure: Refused
+    until_s: float
+    pause_s: float
 
 
 class FollowLoop:
@@ -62,6 +75,7 @@ class FollowLoop:
         self._learned_s = 0.0
         self._turn = -1
         self._leader: Address | None = None
+        self._holds: dict[Address, _Hold] = {}
 
     # ---- life
 
@@ -111,6 +125,11 @@ class FollowLoop:
     def refused(self) -> str:
         """Why the last answer was refused, empty if it was not."""
         return "" if self.observer is None else self.observer.refused
+
+    @property
+    def forbidden(self) -> str:
+        """Which nodes refuse our credential, and how, while no leader has answered since; empty where none does."""
+        return "; ".join(f"{address}: {hold.failure}" for address, hold in sorted(dict(self._holds).items()))
 
     @property
     def silent_s(self) -> float:
@@ -199,6 +218,24 @@ class FollowLoop:
         assert self._leader is not None, "somebody has answered a fetch"
         return await voters_of(await self._connections.link(self._leader), _VOTERS_S)
 
+    def older_log(self, snapshot: OffsetAndEpoch) -> OlderLog | None:
+        """What the leader still has from before a snapshot; None where that is nothing, or it does not answer. For another thread."""
+        from concurrent.futures import CancelledError
+
+        if self._loop is None or self._leader is None:
+            return None
+        asked = asyncio.run_coroutine_threadsafe(self._ask_for_older(self._leader, snapshot), self._loop)
+        try:
+            return asked.result(_OLDER_S)
+        except (TimeoutError, CancelledError, MetashellError, DecodeError, RuntimeError):
+            asked.cancel()
+            return None
+
+    async def _ask_for_older(self, leader: Address, snapshot: OffsetAndEpoch) -> OlderLog | None:
+        from metashell.live.older_log import older_log
+
+        return await older_log(await self._connections.link(leader), snapshot, self._connections.cluster_id)
+
     def failure_text(self) -> str:
         """Why nothing is attached, naming all addresses, those that only a broker named too."""
         return self.failures.text(self.controllers or self._target.brokers)
@@ -236,6 +273,7 @@ class FollowLoop:
             response = await self._ask(address, send)
         except Refused as failure:
             self._note(address, failure)
+            self._hold(address, failure)
             code = NETWORK_EXCEPTION if failure.final else BROKER_NOT_AVAILABLE
             self._send(self.observer.failed(send, code, _now_ms()))
         except UnsupportedVersionError as error:
@@ -255,6 +293,9 @@ class FollowLoop:
 
     async def _ask(self, address: Address, send: Send) -> Response:
         """Errors: Refused, UnsupportedVersionError."""
+        hold = self._holds.get(address)
+        if hold is not None and time.monotonic() < hold.until_s:
+            raise hold.failure
         link = await self._connections.link(address)
         assert isinstance(send.message, FetchRequest | FetchSnapshotRequest), "an observer only fetches"
         # Null is any cluster; once it is known, a node of another one refuses us.
@@ -270,7 +311,9 @@ class FollowLoop:
     def _judge(self, address: Address, response: Response) -> None:
         assert isinstance(response, FetchResponse | FetchSnapshotResponse) and self.observer is not None
         if response.top_error == CLUSTER_AUTHORIZATION_FAILED:
-            self._note(address, Refused(_NOT_AUTHORIZED, final=True))
+            failure = Refused(_NOT_AUTHORIZED, credential=True)
+            self._note(address, failure)
+            self._hold(address, failure)
         elif response.top_error == INCONSISTENT_CLUSTER_ID:
             self._note(address, Refused("is of another cluster", final=True))
         elif response.top_error:
@@ -279,8 +322,16 @@ class FollowLoop:
             self.failures.forget(address)
             if not response.error and not self.observer.refused:
                 self._leader = address
+                self._holds.clear()
                 now_s = time.monotonic()
                 self._heard = (now_s, now_s)
+
+    def _hold(self, address: Address, failure: Refused) -> None:
+        """Leave a node alone for a while that has refused our credential; whoever asks meanwhile gets the same refusal."""
+        before = self._holds.get(address)
+        if failure.credential and (before is None or before.failure is not failure):
+            pause_s = _HOLD_S if before is None else min(2 * before.pause_s, _HOLD_MAX_S)
+            self._holds[address] = _Hold(failure, time.monotonic() + pause_s, pause_s)
 
     def _note(self, address: Address, failure: Refused) -> None:
         self.failures.note(address, failure)

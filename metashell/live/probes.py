@@ -29,6 +29,7 @@ from metashell.codec.error_codes import (
     error_text,
 )
 from metashell.codec.messages import DescribeClusterRequest, DescribeConfigsRequest
+from metashell.codec.metadata_version import METADATA_VERSION
 from metashell.errors import MetashellError
 from metashell.live.controllers import CONTROLLER_ENDPOINTS, CONTROLLERS_FROM, CONTROLLERS_MAX
 from metashell.live.dialing import CLIENT_ID, dial_with
@@ -70,6 +71,7 @@ class _Told:
     elapsed_ms: int = 0
     quorum: Any = None
     nodes: dict[int, Address] = field(default_factory=dict)
+    leader_at: Address | None = None
     trouble: str = ""
 
 
@@ -78,9 +80,17 @@ def probe(target: Target, known: Mapping[int, Address] | None = None, *, limit_s
 
     Nobody is waited for longer than twice `limit_s`. Errors: UsageError for security that cannot be used.
     """
-    survey = _Survey(target, dict(known or {}), limit_s)
-    thread = threading.Thread(target=survey.run, name="probes", daemon=True)
-    thread.start()
+    return _surveyed(target, dict(known or {}), limit_s)
+
+
+def probe_brokers(target: Target, *, limit_s: float = LIMIT_S) -> tuple[Probe, ...]:
+    """Whether brokers answer at the addresses of `target`, and what is there where none does. Errors: as `probe`."""
+    return _surveyed(target, {}, limit_s).probes
+
+
+def _surveyed(target: Target, known: dict[int, Address], limit_s: float) -> QuorumAnswers:
+    survey = _Survey(target, known, limit_s)
+    threading.Thread(target=survey.run, name="probes", daemon=True).start()
     survey.done.wait(2 * limit_s + 1)
     if survey.error is not None:
         raise survey.error
@@ -94,7 +104,7 @@ class _Survey:
         self._target = target
         self._limit_s = limit_s
         self._dial: Dial = dial_with(target.security)
-        self._sources: dict[Address, str] = dict.fromkeys(target.controllers, _TYPED)
+        self._sources: dict[Address, str] = dict.fromkeys(target.controllers or target.brokers, _TYPED)
         for address in known.values():
             self._sources.setdefault(address, _VOTERS)
         self._known = known
@@ -135,6 +145,8 @@ class _Survey:
                 told.words = f"no answer within {self._limit_s:g} s"
         told.elapsed_ms = int((time.monotonic() - began) * 1000)
         names = {} if told.quorum is None else {id: at for id, (at, _) in _endpoints(told.quorum).items()}
+        if told.leader_at is not None and told.leader_at.host and 0 < told.leader_at.port <= PORT_MAX:
+            self._sources.setdefault(told.leader_at, _VOTERS)
         for source, named in ((_VOTERS, names), (_REGISTERED, told.nodes)):
             for at in list(named.values())[:CONTROLLERS_MAX]:
                 self._sources.setdefault(at, source)
@@ -147,6 +159,10 @@ class _Survey:
             return
         try:
             ranges = link.core.peer_ranges
+            if self._target.brokers:
+                is_broker = METADATA in ranges
+                told.outcome, told.words = (_ANSWERS, "") if is_broker else ("controller", "a controller's port, not a broker's")
+                return
             if VOTE not in ranges:
                 is_broker = METADATA in ranges
                 told.outcome = "broker" if is_broker else "no_kafka"
@@ -215,7 +231,9 @@ class _Survey:
             return
         answer = await link.request(DescribeClusterRequest(endpoint_type=CONTROLLER_ENDPOINTS), timeout_s=self._limit_s)
         if answer.error_code == UNSUPPORTED_VERSION:
-            told.outcome, told.words = "not_loaded", "it has not loaded the metadata yet"
+            # So says who has read no metadata, and who has read that controllers do not register themselves at its level.
+            if not link.core.features.finalized.get(METADATA_VERSION):
+                told.outcome, told.words = "not_loaded", "it has not loaded the metadata yet"
             return
         if answer.error_code != NONE:
             told.trouble = told.trouble or error_text(answer.error_code)
@@ -238,6 +256,7 @@ class _Survey:
             told.epoch = answer.epoch
             if answer.leader_id >= 0:
                 told.leader_id = answer.leader_id
+                told.leader_at = None if answer.leader_endpoint is None else Address(*answer.leader_endpoint)
 
     # ---- who is at an address
 

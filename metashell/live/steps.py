@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from threading import Condition, Lock
+from typing import TYPE_CHECKING
 
 from metashell.errors import MetashellError
 from metashell.image import MetadataImage
 from metashell.image.steps import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 STEPS_MAX = 1024
 """Steps that wait one by one; of a slow reader later ones are joined to the last."""
@@ -46,8 +50,8 @@ class StepQueue:
                 self._changed.wait(timeout_s)
             if self._steps:
                 return self._steps.popleft()
-            if self._failure:
-                raise MetashellError(self._failure)
+            if failure := self._failure or self._hub.refusal():
+                raise MetashellError(failure)
             return None
 
     def close(self) -> None:
@@ -64,9 +68,10 @@ def joined(first: Step, second: Step) -> Step:
 
 
 class StepHub:
-    """All subscriptions to one source."""
+    """All subscriptions to one source. `refusal` says why nothing more is to be hoped for, empty while something is."""
 
-    def __init__(self, image: MetadataImage) -> None:
+    def __init__(self, image: MetadataImage, refusal: Callable[[], str] = str) -> None:
+        self.refusal = refusal
         self._queues: list[StepQueue] = []
         self._image = image
         self._lock = Lock()

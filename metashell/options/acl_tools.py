@@ -56,7 +56,9 @@ LIST = command(
         ("metashell acls list -b broker-1:9092", "all entries"),
         ("metashell acls list --topic orders --pattern match", "who may do what with one topic"),
         ("metashell acls list --principal alice -o json", "what alice may do, for a program"),
+        ("metashell acls list /var/lib/kafka", "the entries that a disk has"),
     ),
+    reads=True,
 )
 ADD = command(
     "add",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from metashell.options import shared
-from metashell.options.quorum import ADDRESS_MAP, BOOTSTRAP_SERVER, COMMAND_CONFIG, CONTROLLERS
-from metashell.options.spec import Argument, CommandSpec, Option, flag
+from metashell.options.quorum import ADDRESS_MAP, BOOTSTRAP_SERVER, COMMAND_CONFIG, CONTROLLERS, SOURCE
+from metashell.options.spec import Argument, CommandSpec, Option, file_option, flag
 
 FORMS = ("text", "json", "jsonl", "table", "csv")
 TIMEOUT_S = 30
@@ -24,6 +24,15 @@ CLUSTER_OPTIONS = (
 )
 """They name a cluster and how to reach it."""
 
+SNAPSHOT = file_option(
+    "--snapshot",
+    "-s",
+    metavar="PATH",
+    help="answer from the metadata of a directory, a checkpoint or a segment, as it was written; the first word may be this path too",
+    exclusive=SOURCE,
+)
+STORED = (SNAPSHOT, shared.DEMO._replace(help="answer from the directory that ships with the package", exclusive=SOURCE))
+"""They name metadata on disk in place of a cluster, for commands that read."""
 OUTPUT = shared.output(*FORMS)
 YES = flag("--yes", "-y", help="do it without asking, also what can lose data or availability")
 DRY_RUN = flag("--dry-run", help="change nothing: show what would be done, and whether the cluster would refuse it")
@@ -61,13 +70,14 @@ def command(
     options: tuple[Option, ...] = (),
     arguments: tuple[Argument, ...] = (),
     examples: tuple[tuple[str, str], ...],
+    reads: bool = False,
 ) -> CommandSpec:
-    """A command that asks a cluster: its own options come before those that all have."""
+    """A command that asks a cluster: its own options come before those that all have. One that `reads` also takes metadata on disk."""
     return CommandSpec(
         name,
         summary,
         description,
-        (*options, OUTPUT, *CLUSTER_OPTIONS),
+        (*options, OUTPUT, *(STORED if reads else ()), *CLUSTER_OPTIONS),
         arguments,
         examples=examples,
         epilog=(EXIT_STATUS,),

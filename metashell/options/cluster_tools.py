@@ -12,9 +12,10 @@ CLUSTER: CommandSpec = command(
     "metashell-cluster",
     "show how a cluster is: its quorum, brokers, features, and what is wrong",
     """
-        Shows ids, the active controller, voters, brokers, feature levels and partitions, and names what is not as it should be: voters
-        that do not fetch, brokers that are fenced, partitions without a leader or with replicas that are not in sync. Status 1 where
-        there is anything of that kind.
+        Shows ids, the active controller, voters, brokers, feature levels and partitions, and what the checks find (docs/checks.md): causes
+        first, each with the next step; then how many checks ran, and which could not. With -C each voter is asked for itself, where the
+        voter set says that it is; with -b brokers tell what they know, also without a controller. Status 1 where anything bad was
+        found, or something could not be seen.
         """,
     options=(shared.VERSION, WATCH),
     examples=(
@@ -34,7 +35,9 @@ BROKERS_LIST = command(
     examples=(
         ("metashell brokers list -b localhost:9092", "all of them, fenced ones too"),
         ("metashell brokers list -C localhost:9093 -o csv", "as the controllers have it, for a spreadsheet"),
+        ("metashell brokers list /var/lib/kafka", "the brokers as a disk has them"),
     ),
+    reads=True,
 )
 BROKERS_DESCRIBE = command(
     "describe",
@@ -45,6 +48,7 @@ BROKERS_DESCRIBE = command(
         """,
     arguments=(_IDS,),
     examples=(("metashell brokers describe 1 -b localhost:9092", "one broker, with its disks"),),
+    reads=True,
 )
 UNREGISTER = command(
     "unregister",
@@ -75,6 +79,7 @@ FEATURES_DESCRIBE = command(
         finalized level is off.
         """,
     examples=(("metashell features describe -b localhost:9092", "what is finalized, and what could be"),),
+    reads=True,
 )
 _CHANGE = (_RELEASE, DRY_RUN, YES)
 UPGRADE = command(
@@ -129,13 +134,16 @@ QUORUM_DESCRIBE = command(
     "show the quorum of a cluster: leader, voters, observers, and how far each is",
     """
         Shows for each voter and observer its log end offset, how many records it is behind, and when it last fetched and was last caught
-        up. Status 1 where the quorum cannot lose another voter, or one does not fetch.
+        up. With -C it connects to each voter where the voter set says: `reached` is what was there. Where nobody leads it shows what
+        each controller answers. Status 1 where the checks find anything bad: a voter that does not fetch or is not reached, no leader.
         """,
     options=(WATCH,),
     examples=(
         ("metashell quorum describe -b localhost:9092", "who leads, and who lags"),
         ("metashell quorum describe -C localhost:9093 --watch", "again every two seconds"),
+        ("metashell quorum describe /var/lib/kafka", "leader and voters as a disk has them"),
     ),
+    reads=True,
 )
 _CONTROLLER_ID = Argument("id", "node.id of the controller", "1", "ID", type="int32")
 _DIRECTORY_ID = Option(names=("--directory-id", "-d"), metavar="UUID", help="its directory.id, as meta.properties has it")

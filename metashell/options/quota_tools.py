@@ -36,6 +36,7 @@ LIST = command(
         ("metashell quotas list --user alice", "those of alice, and of alice with client ids"),
         ("metashell quotas list --user alice --strict -o json", "of alice alone, for a program"),
     ),
+    reads=True,
 )
 SET = command(
     "set",

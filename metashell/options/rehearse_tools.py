@@ -8,7 +8,10 @@ from metashell.options.quorum import ADDRESS_MAP, BOOTSTRAP_SERVER, COMMAND_CONF
 from metashell.options.shell_tools import KAFKA_SHELL
 from metashell.options.spec import Argument, CommandSpec, Option, file_option
 
-SECTIONS = ("steps", "events", "troubles", "quorum", "states", "brokers", "racks", "copied", "diff", "records", "assumptions")
+SECTIONS = (
+    *("steps", "events", "troubles", "quorum", "states", "brokers", "racks", "copied", "diff", "findings", "ranges", "records"),
+    "assumptions",
+)
 """The parts of an answer, in its order."""
 STEPS = (
     *(
@@ -130,6 +133,12 @@ REHEARSE = CommandSpec(
         ),
         file_option("--sizes", help="sizes of partitions: what `kafka-log-dirs --describe` prints"),
         Option(names=("--assume",), metavar="NAME=VALUE", multiple=True, help="assume something else; ASSUMPTIONS lists the names"),
+        Option(
+            names=("--seeds",),
+            metavar="N",
+            type="int",
+            help="rehearse N times with other chance, and show the worst of them and what differs: from the least to the most",
+        ),
         file_option("--html", help="write the answer as one HTML page with a timeline, too")._replace(type="page"),
         Option(
             names=("--show",),
@@ -158,6 +167,7 @@ REHEARSE = CommandSpec(
         ("metashell rehearse -C controller-1:9093 roll-brokers --max-offline 2", "a rolling restart, tried on what a live quorum has now"),
         ("metashell rehearse DIR kill-broker 3 then unregister 3 then topic create orders-2 --partitions 12", "several steps"),
         ("metashell rehearse DIR --sizes log-dirs.json reassign moves.json", "how long moving data takes, and what suffers"),
+        ("metashell rehearse DIR roll-brokers --seeds 20", "how much of the answer is chance?"),
         ("metashell rehearse DIR plan.toml --html plan.html", "a plan, as a page to show around"),
         ("metashell rehearse DIR lose-rack a --show troubles -o csv", "each partition in trouble, as rows"),
     ),

@@ -19,6 +19,7 @@ LIST = command(
         ("metashell scram list -b broker-1:9092", "all users"),
         ("metashell scram list alice -o json", "one user, for a program"),
     ),
+    reads=True,
 )
 SET = command(
     "set",

@@ -35,7 +35,9 @@ LIST = command(
         ("metashell topics list -b localhost:9092", "all topics but Kafka's own"),
         ("metashell topics list 'order*' --internal -C localhost:9093 -o json", "some of them, when no broker answers"),
         ("metashell topics list --unhealthy -b localhost:9092", "where something is wrong"),
+        ("metashell topics list /var/lib/kafka", "what the metadata on a disk has, where no node runs"),
     ),
+    reads=True,
 )
 DESCRIBE = command(
     "describe",
@@ -51,6 +53,7 @@ DESCRIBE = command(
         ("metashell topics describe --unhealthy -b localhost:9092", "all partitions of the cluster that are not as they should be"),
         ("metashell topics describe orders payments -b localhost:9092 -o jsonl", "one object for each partition"),
     ),
+    reads=True,
 )
 CREATE = command(
     "create",
@@ -142,7 +145,9 @@ GET = command(
         ("metashell configs get topic:orders -b localhost:9092", "what is set for a topic"),
         ("metashell configs get broker:1 broker:default -b localhost:9092", "for a broker, and for all"),
         ("metashell configs get topic:orders --all --explain -k retention.ms -b localhost:9092", "one key, and what it means"),
+        ("metashell configs get /var/lib/kafka topic:orders", "what a disk says was set"),
     ),
+    reads=True,
 )
 SET = command(
     "set",

@@ -464,6 +464,7 @@ class Rehearsal:
                     before,
                     next_election_ms=self._next_election_ms,
                     stuck=self._stuck_count,
+                    held=self._replication.held,
                     voters=self._quorum.voters,
                     voters_named=bool(known_voters(before)),
                     copied_unknown=any(one.size_bytes is None and not one.is_catch_up for one in self._replication.copied.values()),

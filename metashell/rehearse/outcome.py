@@ -214,6 +214,19 @@ class Toll(NamedTuple):
     at_end: int
 
 
+class Range(NamedTuple):
+    """The least and the most of something over several seeds, None for a time that lasts when the rehearsal ends.
+
+    Shape: `what` is `records`, `leaders` or `replicas` (of `broker`, -1 for all), or the name of a trouble with `_partitions`,
+    `_longest_ms` or `_at_end`, as in `Toll`.
+    """
+
+    what: str
+    broker: int
+    low: int | None
+    high: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The answer. `status` is 0 only if nothing went offline, nothing was refused, and everything could be seen to its end.
@@ -236,6 +249,7 @@ class Outcome:
     `intervals_left_out` counts those that are not listed (never OFFLINE or UNCLEAN ones); the verdict's tolls count all. `sizes_known`
     says whether bytes in it come from sizes that were given. `settled` is False where things still changed when the rehearsal gave up
     waiting. `quorum_known` is False where the image names no voters. `notes` say what was assumed, and what of the image could not be used.
+    `ranges` are over `seeds` rehearsals, of which this is the worst one.
     """
 
     before: MetadataImage
@@ -260,6 +274,8 @@ class Outcome:
     assumptions: Assumptions
     notes: tuple[str, ...]
     verdict: Verdict
+    seeds: int = 1
+    ranges: tuple[Range, ...] = ()
 
     @property
     def record_count(self) -> int:

@@ -18,6 +18,7 @@ from metashell.rehearse.outcome import Copied
 from metashell.rehearse.quorum import Quorum
 from metashell.rehearse.sizes import Sizes
 from metashell.rehearse.steps import Assumptions
+from metashell.rehearse.throttles import OF_FOLLOWERS, OF_LEADERS, throttle_of
 from metashell.rehearse.watch import PartitionKey
 
 _ALTER_PARTITION_KEY: Final = 56
@@ -45,7 +46,8 @@ class Replication:
     """Who is behind, and until when. Where nobody leads, nobody is behind: whoever leads again may be followed then.
 
     Shape: `behind` has for each broker its replicas that are not in sync and will be: when they have caught up, or _READY for those
-    that only wait for somebody to follow. `stuck` are replicas that were not in sync at the beginning, and stay so.
+    that only wait for somebody to follow. `stuck` are replicas that were not in sync at the beginning, and stay so. `held` are
+    new ones that a throttle lets copy next to nothing, with its bytes a second.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Replication:
         self._sending_until_ms: dict[int, int] = {}
         self._waiting: dict[int, list[Action]] = {}
         self.stuck: set[tuple[PartitionKey, int]] = set()
+        self.held: dict[str, int] = {}
         self.throttle_bytes: int | None = None
         self.copied: dict[tuple[int, bool], Copied] = {}
 
@@ -174,7 +177,8 @@ class Replication:
     def _copy(self, broker: int, key: PartitionKey, topic: str, leader: int) -> None:
         """Let a new replica fetch what it lacks of its partition, after what the broker fetches already.
 
-        A throttle also limits what the leader sends, to all others together, as leader.replication.throttled.rate does.
+        A throttle also limits what the leader sends, to all others together, as leader.replication.throttled.rate does. What takes longer
+        than anybody waits for stays as it is.
         """
         size_bytes = self._sizes.of(topic, key[1])
         whole_bytes = self._assumptions.partition_bytes if size_bytes is None else size_bytes
@@ -182,14 +186,24 @@ class Replication:
         if known is None:
             self._count(broker, 1, size_bytes, is_catch_up=False)
         lacking_bytes = max(0, whole_bytes - (0 if known is None else known.had_bytes))
-        throttle = self.throttle_bytes
-        rate = self._assumptions.copy_rate if throttle is None else min(self._assumptions.copy_rate, throttle)
+        taken, sent = self._throttle(OF_FOLLOWERS, topic, key[1], broker), self._throttle(OF_LEADERS, topic, key[1], leader)
+        lowest = min((rate for rate in (taken, sent) if rate is not None), default=None)
+        if lowest is not None and lacking_bytes * 1000 > lowest * self._assumptions.patience_ms:
+            self.stuck.add((key, broker))
+            self.held[f"{topic}-{key[1]} on broker {broker}"] = lowest
+            return
+        rate = self._assumptions.copy_rate if taken is None else min(self._assumptions.copy_rate, taken)
         from_ms, until_ms = self._take_turn(self._receiving_until_ms, broker, lacking_bytes, rate)
-        if throttle is not None:
-            from_ms, sent_ms = self._take_turn(self._sending_until_ms, leader, lacking_bytes, throttle)
+        if sent is not None:
+            from_ms, sent_ms = self._take_turn(self._sending_until_ms, leader, lacking_bytes, sent)
             until_ms = max(until_ms, sent_ms)
         self._copies[broker, key] = _Copy(whole_bytes - lacking_bytes, lacking_bytes, from_ms, until_ms)
         self._plan(broker, key, max(-(-until_ms // _TICK_MS) * _TICK_MS, self._clock.now_ms + self._assumptions.commit_ms))
+
+    def _throttle(self, side: int, topic: str, partition_id: int, broker: int) -> int | None:
+        """The lower limit of what the step says and what the metadata holds."""
+        limits = (self.throttle_bytes, throttle_of(self._quorum.image, side, topic, partition_id, broker))
+        return min((limit for limit in limits if limit is not None), default=None)
 
     def _take_turn(self, until_ms: dict[int, int], broker: int, size_bytes: int, rate: int) -> tuple[int, int]:
         """From when to when a broker is busy with some bytes, after what it does already."""

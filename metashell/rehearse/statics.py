@@ -54,21 +54,19 @@ class Statics(NamedTuple):
 def with_statics(assumptions: Assumptions, found: Sequence[Statics]) -> Assumptions:
     """The assumptions with what servers say in their place; `read` tells which those are.
 
-    A setting of brokers comes from a broker, others from a controller, where there is one; from the first of several.
+    A setting that brokers go by comes from a broker, another one from a controller; from the first of several. What nobody of that role
+    says stays assumed: a broker's file may set a session timeout, but the controllers' counts.
     Errors: UsageError for a value that is no number.
     """
-    if not found:
-        return assumptions
     settings, read = dict(assumptions.settings), dict(assumptions.read)
     fields: dict[str, int] = {}
     for name, field in FIELDS.items():
-        one = _server_for(name, found)
-        fields[field], read[field] = _number(one, name), one.where
-    one = _server_for(_FAILOVER[0], found)
-    fields["quorum_failover_ms"], read["quorum_failover_ms"] = sum(_number(one, name) for name in _FAILOVER), one.where
+        if (one := _server_for(name, found)) is not None:
+            fields[field], read[field] = _number(one, name), one.where
+    if (one := _server_for(_FAILOVER[0], found)) is not None:
+        fields["quorum_failover_ms"], read["quorum_failover_ms"] = sum(_number(one, name) for name in _FAILOVER), one.where
     for name in _SETTINGS:
-        one = _server_for(name, found)
-        if name in one.values:
+        if (one := _server_for(name, found)) is not None and name in one.values:
             settings[name], read[name] = one.values[name], one.where
     return replace(assumptions, **fields, settings=tuple(settings.items()), read=tuple(read.items()))  # type: ignore[arg-type]
 
@@ -88,9 +86,9 @@ def _role_for(name: str) -> str:
     return "broker" if name in _OF_LEADERS else "controller"
 
 
-def _server_for(name: str, found: Sequence[Statics]) -> Statics:
+def _server_for(name: str, found: Sequence[Statics]) -> Statics | None:
     role = _role_for(name)
-    return next((one for one in found if role in one.roles), found[0])
+    return next((one for one in found if role in one.roles), None)
 
 
 def _value(one: Statics, name: str) -> str | None:

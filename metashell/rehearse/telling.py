@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from metashell.amounts import duration_text
@@ -14,6 +15,7 @@ from metashell.rehearse.quorum import dead_voters
 from metashell.rehearse.survey import Counts
 
 _IDS_MAX: Final = 20
+_HELD_MAX: Final = 3
 
 
 class Journal:
@@ -141,7 +143,14 @@ def _seconds(length_ms: int | None) -> str:
 
 
 def notes_of(
-    image: MetadataImage, *, next_election_ms: int | None, stuck: int, voters: Iterable[int], voters_named: bool, copied_unknown: bool
+    image: MetadataImage,
+    *,
+    next_election_ms: int | None,
+    stuck: int,
+    held: Mapping[str, int],
+    voters: Iterable[int],
+    voters_named: bool,
+    copied_unknown: bool,
 ) -> Iterator[str]:
     """What the image does not say, or says of a past moment, and what was made of it."""
     provenance = image.provenance
@@ -158,6 +167,10 @@ def notes_of(
         yield f"brokers in the middle of a controlled shutdown go on with it: {_ids(leaving)}"
     if stuck:
         yield f"not in sync at the beginning, on live brokers: {counted(stuck, 'replica')}; nothing says whether that ends, so it stays so"
+    for name, rate in islice(held.items(), _HELD_MAX):
+        yield f"a throttle of {rate} B/s holds back {name}: it does not get in sync as long as the rehearsal lasts"
+    if len(held) > _HELD_MAX:
+        yield f"throttles hold back {counted(len(held) - _HELD_MAX, 'replica')} more"
     ids = sorted(voters)
     if not ids:
         yield "nothing says who the controllers are: that the quorum keeps a majority was not checked"

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.forms import pretty_json, spaced_json
+from metashell.nodes.field_names import spellings
 from metashell.nodes.topics import PartitionNode
 
 if TYPE_CHECKING:
@@ -60,12 +61,13 @@ def _of_partition(ctx: Context, node: PartitionNode, severities: dict[str, str])
     topic, number = node.place
     bits = ctx.health.judge_of(topic)(topic.partitions[number])
     kept = {name: value for name, value in node.value().items() if value} if bits else {}  # type: ignore[union-attr]
-    found = {}
+    found: Roles = {}
     for field, kinds in _OF_PARTITIONS.items():
         kind = next((kind for kind in kinds if bits & BITS[kind]), None)
         # An empty list of replicas that are added says nothing; an empty ISR does.
         if kind is not None and (field in kept or field in ("state", "leader", "isr")):
-            found[field] = severities[kind]
+            # `cat` shows Kafka's names, `ls -l` ours.
+            found |= dict.fromkeys(spellings(field), severities[kind])
     return found
 
 

@@ -115,7 +115,7 @@ class Context:
     """Writes a line of text that may hold data."""
     _health: Health | None = field(init=False, default=None)
     _misses: int = field(init=False, default=0)
-    _said_of_election: str = field(init=False, default="")
+    _election_trouble: str = field(init=False, default="")
     fenced_times: tuple[ClusterImage, dict[int, str]] | None = field(init=False, default=None)
     """What `lifespan.fenced_times` found for the brokers of an image."""
 
@@ -195,9 +195,11 @@ class Context:
         try:
             return None if self.election is None else self.election()
         except MetashellError as error:
-            if (said := f"{self.command}: {error}") != self._said_of_election:
-                self.complain(said, STATUS_FAILED)
-                self._said_of_election = said
+            message = f"{self.command}: {error}"
+            # Several parts of one answer ask for it; each answer reports it once.
+            if message != self._election_trouble or self.status < STATUS_FAILED:
+                self._election_trouble = message
+                self.complain(message, STATUS_FAILED)
             return None
 
     @property

@@ -109,8 +109,9 @@ def _print_steps(ctx: Context, feed: Feed, writer: JsonWriter | None, show: Call
     except KeyboardInterrupt:
         if ctx.display.is_terminal:
             ctx.out.write("\n")  # after the ^C that the terminal shows
-    if writer is not None:
-        writer.close()
+    finally:
+        if writer is not None:
+            writer.close()
 
 
 def _steps(ctx: Context, feed: Feed) -> Iterator[Step]:

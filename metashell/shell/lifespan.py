@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from metashell.amounts import moment_text
-from metashell.checks.partitions import is_under_replicated
+from metashell.checks.partitions import is_leaderless, is_reassigning, is_under_replicated
 from metashell.errors import MetashellError
 from metashell.history import Story, Target
 from metashell.history.targets import PartitionsTarget, target_of
@@ -112,11 +112,11 @@ def partitions_since(ctx: Context, partitions: Iterable[tuple[str, PartitionKey]
 
 
 SINCE_KINDS: Final[dict[str, Callable[[PartitionRegistration], object]]] = {
-    "leaderless": lambda partition: partition.leader < 0,
+    "leaderless": is_leaderless,
     "under_replicated": lambda partition: is_under_replicated(partition.isr, partition.replicas, partition.adding_replicas),
     "unclean": lambda partition: partition.leader_recovery_state,
-    "reassigning": lambda partition: partition.adding_replicas or partition.removing_replicas,
-    "stuck_reassignment": lambda partition: partition.adding_replicas or partition.removing_replicas,
+    "reassigning": is_reassigning,
+    "stuck_reassignment": is_reassigning,
 }
 """The kinds of which the partition's own records say since when they are true."""
 
@@ -140,8 +140,9 @@ def _since(ctx: Context, target: Callable[[], Target], questions: dict[Place, li
         return NOTHING_KNOWN
     past = past_of(ctx)
     begin = past.starts()[0]
-    first = past.image(begin) if begin else None
-    before_ms = past.first_time_ms() if first is None or first.provenance.timestamp_ms < 0 else first.provenance.timestamp_ms
+    older = past.image_before(begin) if begin else None
+    first = None if older is None else past.image(begin)
+    before_ms = past.oldest_time_ms()
     if before_ms is None:
         return NOTHING_KNOWN
     origins: dict[Any, Origin] = {}
@@ -154,7 +155,6 @@ def _since(ctx: Context, target: Callable[[], Target], questions: dict[Place, li
                 elif not is_so(touch.before, place):
                     origins[key] = touch.origin
     spans: dict[Any, tuple[int, int]] = {}
-    older = None if first is None else past.image_before(begin)
     if older is not None and first is not None:
         _add_spans(spans, origins, questions, older, first)
     for end, _ in story.gaps:

@@ -21,6 +21,13 @@ _TEXT_LIMIT = 100
 _ASKED_MAX = 1000
 _NAMED_MAX = 20
 _BEFORE_DIFFERENCE = 24
+_OPTIONAL = {
+    "eligible_leader_replicas": "eligibleLeaderReplicas",
+    "last_known_elr": "lastKnownElr",
+    "adding_replicas": "addingReplicas",
+    "removing_replicas": "removingReplicas",
+}
+"""Fields of a partition that are shown where they hold something: our name and Kafka's."""
 _TOPIC_STATES = ("leaderless", "under_replicated", "reassigning")
 
 
@@ -41,6 +48,13 @@ def summarize(ctx: Context, node: Node) -> Fields:
         return {"value": value}
     fields = maker(value, node.envelope_info)
     return _with_since(ctx, node.name, fields) if fields.get("state") == "fenced" else fields
+
+
+def listed_field(fields: Fields, name: str) -> Any:
+    """The value of a field by any spelling of its name; None without it."""
+    from metashell.nodes.field_names import spellings
+
+    return next((fields[each] for each in spellings(name) if each in fields), None)
 
 
 def unknown_field(ctx: Context, option: str, field: str, nodes: Iterable[Node], more: Iterable[str] = ()) -> UsageError:
@@ -134,8 +148,7 @@ def _partition(value: Any, info: Fields) -> Fields:
         fields["state"] = "leaderless"
     elif is_under_replicated(value["isr"], value["replicas"], value["addingReplicas"]):
         fields["state"] = "under_replicated"
-    optional = ("eligibleLeaderReplicas", "lastKnownElr", "addingReplicas", "removingReplicas")
-    return fields | {name: value[name] for name in optional if value[name]}
+    return fields | {name: value[kafka] for name, kafka in _OPTIONAL.items() if value[kafka]}
 
 
 def _broker(value: Any, info: Fields) -> Fields:

@@ -25,7 +25,7 @@ def report_verdict(verdict: Verdict, report: Report) -> None:
 def _findings(check: Check, found: list[Found], *, is_root: bool) -> Iterator[Finding]:
     for one in found:
         place = one.evidence[0] if one.evidence else None
-        file = one.name if place is None else place.path
+        file = (None if place is None else place.path) or one.name
         name = "" if one.name in file else f"{one.name}: "
         offset = next((evidence.offset for evidence in one.evidence if evidence.offset >= 0), -1)
         steps = (one.steps or ((check.step,) if check.step else ())) if is_root else ()

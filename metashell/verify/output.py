@@ -27,7 +27,7 @@ class Writer(Protocol):
     def compared(self, common: Common) -> None: ...
     def digest(self, digest: Digest) -> None: ...
     def start(self, verdict: StartVerdict) -> None: ...
-    def checks(self, verdict: Verdict) -> None: ...
+    def checks(self, verdict: Verdict, elsewhere: str) -> None: ...
     def summary(self, report: Report) -> None: ...
 
 
@@ -54,8 +54,10 @@ class TextWriter:
     def digest(self, digest: Digest) -> None:
         self._line(f"{digest.file}: {digest.text} at offset {digest.end_offset}")
 
-    def checks(self, verdict: Verdict) -> None:
+    def checks(self, verdict: Verdict, elsewhere: str) -> None:
         self._line(verdict.summary(_OF_DISKS))
+        if elsewhere:
+            self._line(f"the cluster itself, which is not verified here, has bad: {elsewhere}; see metashell health")
 
     def summary(self, report: Report) -> None:
         counts = [counted(count, noun, _PLURALS.get(noun, "")) for noun, count in zip(_NOUNS, report.counts.values(), strict=True)]
@@ -89,8 +91,8 @@ class JsonLinesWriter:
     def digest(self, digest: Digest) -> None:
         self._row(digest_value(digest))
 
-    def checks(self, verdict: Verdict) -> None:
-        self._row({"kind": "checks", **checks_value(verdict)})
+    def checks(self, verdict: Verdict, elsewhere: str) -> None:
+        self._row({"kind": "checks", **checks_value(verdict, elsewhere)})
 
     def summary(self, report: Report) -> None:
         self._row({"kind": "summary", **summary_value(report)})
@@ -127,8 +129,8 @@ class JsonWriter:
     def digest(self, digest: Digest) -> None:
         self._digests.append(digest_value(digest))
 
-    def checks(self, verdict: Verdict) -> None:
-        self._checks = checks_value(verdict)
+    def checks(self, verdict: Verdict, elsewhere: str) -> None:
+        self._checks = checks_value(verdict, elsewhere)
 
     def summary(self, report: Report) -> None:
         before = "" if self._before == "," else self._before
@@ -157,10 +159,15 @@ def finding_value(finding: Finding) -> dict[str, Any]:
     }
 
 
-def checks_value(verdict: Verdict) -> dict[str, Any]:
-    """How many checks ran, and which did not and why."""
+def checks_value(verdict: Verdict, elsewhere: str) -> dict[str, Any]:
+    """How many checks ran, and which did not and why; `elsewhere` is what others call bad in the same metadata."""
     not_run = [{"check": one.check.id, "because": one.because} for one in verdict.not_run]
-    return {"ran": verdict.ran, "found": [finding.check.id for finding in verdict.findings], "not_run": not_run}
+    return {
+        "ran": verdict.ran,
+        "found": [finding.check.id for finding in verdict.findings],
+        "not_run": not_run,
+        "elsewhere": elsewhere or None,
+    }
 
 
 def compared_value(common: Common) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def run_verify(options: VerifyOptions, display: Display) -> int:
     for path in options.paths:
         _check(path, report, options, census)
     census.finish(report)
-    verdict = _judge(options, report)
+    judged = _judge(options, report)
     if options.digest:
         from metashell.verify.digests import Digest, common_offset_of, compare, digest_of, without_metadata
 
@@ -55,17 +55,17 @@ def run_verify(options: VerifyOptions, display: Display) -> int:
             digests.append(digest)
             writer.digest(digest)
         compare(digests, report)
-    if verdict is not None:
-        writer.checks(verdict)
+    if judged is not None:
+        writer.checks(*judged)
     writer.summary(report)
     # Digests answer whether images are equal: a warning about a small file beside them does not change that.
     is_fine = not report.by_severity["error"] if options.digest else report.is_fine
     return STATUS_FINE if is_fine else STATUS_FINDINGS
 
 
-def _judge(options: VerifyOptions, report: Report) -> Verdict | None:
-    """What the directories of the run, and their node's others, say of each other; None where only files were named."""
-    from metashell.checks.disks import judge_disks
+def _judge(options: VerifyOptions, report: Report) -> tuple[Verdict, str] | None:
+    """What the directories of the run, and their node's others, say of each other, and what else is bad; None for mere files."""
+    from metashell.checks.disks import elsewhere, judge_disks
     from metashell.facts import gather
     from metashell.verify.judged import report_verdict
 
@@ -75,12 +75,12 @@ def _judge(options: VerifyOptions, report: Report) -> Verdict | None:
         return None
     verdict = judge_disks(facts)
     report_verdict(verdict, report)
-    return verdict
+    return verdict, elsewhere(facts)
 
 
 def _run_starts(options: VerifyOptions, writer: Writer, report: Report) -> int:
     """Say for each node whether a server would start on its directories; status 0 if all would, and lose nothing."""
-    from metashell.checks.disks import judge_disks
+    from metashell.checks.disks import elsewhere, judge_disks
     from metashell.facts import gather
     from metashell.verify.judged import report_verdict
     from metashell.verify.start_answers import report_starts, usable_paths
@@ -91,7 +91,7 @@ def _run_starts(options: VerifyOptions, writer: Writer, report: Report) -> int:
     verdict = judge_disks(facts)
     report_verdict(verdict, report)
     is_safe = report_starts(facts, writer, report)
-    writer.checks(verdict)
+    writer.checks(verdict, elsewhere(facts))
     writer.summary(report)
     return STATUS_FINE if is_safe and report.is_fine else STATUS_FINDINGS
 

@@ -48,11 +48,12 @@ def test_one_that_starts_again_and_again_is_told() -> None:
 LOST = ReplacedDisk(3, 7, 1_760_000_000_000, frozenset({bytes([3] * 16)}), ((bytes([100] * 16), 0), (bytes([100] * 16), 1)))
 
 
-def test_records_are_lost_where_the_only_replica_in_sync_came_back_empty_and_leads() -> None:
+def test_records_are_lost_where_the_only_replica_in_sync_came_back_empty() -> None:
     records = (broker(1), broker(3, disks=(33,)), topic("orders"))
     led, waiting = partition(0, (3, 1), directories=(bytes([33] * 16), bytes([1] * 16))), partition(1, (3, 1), leader=-1)
-    (one,) = found(facts_of(*records, led, waiting, replaced=(LOST,)), "lost_records")
+    one, other = found(facts_of(*records, led, waiting, replaced=(LOST,)), "lost_records")
     assert one.name == "orders/0" and one.cause == "broker 3 came back without directory AwMDAwMDAwMDAwMDAwMDAw"
+    assert other.name == "orders/1" and other.cause.endswith("; nobody leads it yet")
     assert [at.offset for at in one.evidence] == [7]
     assert found(facts_of(*records, led, waiting), "lost_records") == []
 

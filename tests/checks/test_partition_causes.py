@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.checks.partitions import topic_command_states
+from metashell.checks.partitions import topic_command_filters
 from metashell.values import UNASSIGNED_DIRECTORY as UNASSIGNED
 from tests.checks.situations import broker, facts_of, found, partition, told, topic
 
@@ -16,12 +16,22 @@ BASE = (broker(1), broker(2, fenced=True), broker(3, fenced=True), topic("orders
     [
         ({"isr": (2,)}, "in sync: 2", "start broker 2: it leads without loss"),
         ({"isr": (), "eligible_leader_replicas": (2, 3)}, "eligible: 2, 3", "start one of the brokers 2, 3: it leads without loss"),
-        ({"isr": (), "last_known_elr": (3,)}, "none in sync or eligible; last: 3", "start broker 3 and compare its log"),
+        ({"isr": (), "last_known_elr": (3,)}, "none in sync or eligible; last: 3", "start broker 3, which may have the most"),
+        ({"isr": (), "last_known_elr": (1,)}, "none in sync or eligible; last: 1", "broker 1 runs and has lost its records"),
     ],
 )
 def test_who_could_lead_a_partition_without_a_leader(state: dict[str, object], cause: str, step: str) -> None:
     (one,) = found(facts_of(*BASE, partition(0, (2, 3), leader=-1, **state)), "leaderless")
     assert one.cause == cause and one.steps[0].startswith(step)
+
+
+def test_a_partition_on_one_rack_says_so() -> None:
+    brokers = (broker(1, rack="a"), broker(2, rack="a"), broker(3, rack="b"), broker(4, rack="c"))
+    bodies = (partition(0, (1, 2)), partition(1, (1, 3)), partition(2, (1, 2, 3)))
+    assert told(facts_of(*brokers, topic("orders"), *bodies), "racks") == [
+        ("orders/0", "all on a; none on b, c"),
+        ("orders/2", "none on c"),
+    ]
 
 
 def test_a_fenced_broker_says_what_waits_for_it() -> None:
@@ -59,11 +69,11 @@ def test_a_move_to_a_broker_that_serves_waits_for_nothing() -> None:
     ("fields", "min_isr", "states"),
     [
         ({}, 1, set()),
-        ({}, 2, {"at_min_isr"}),
-        ({}, 3, {"under_min_isr"}),
-        ({"isr": (1,)}, 1, {"under_replicated", "at_min_isr"}),
-        ({"isr": (1,)}, 2, {"under_replicated", "under_min_isr"}),
-        ({"leader": -1, "isr": (1, 2)}, 2, {"unavailable", "under_min_isr", "at_min_isr"}),
+        ({}, 2, {"at-min-isr"}),
+        ({}, 3, {"under-min-isr"}),
+        ({"isr": (1,)}, 1, {"under-replicated", "at-min-isr"}),
+        ({"isr": (1,)}, 2, {"under-replicated", "under-min-isr"}),
+        ({"leader": -1, "isr": (1, 2)}, 2, {"unavailable", "under-min-isr", "at-min-isr"}),
         ({"leader": 2, "replicas": (2, 1), "isr": (2, 1)}, 1, {"unavailable"}),
         ({"replicas": (1, 2, 3), "adding_replicas": (3,), "isr": (1, 2)}, 1, set()),
     ],
@@ -73,4 +83,4 @@ def test_partitions_count_for_kafka_topics_as_its_own_filters_have_it(fields: di
     raw = {"replicas": (1, 2), **fields}
     facts = facts_of(topic("orders"), partition(0, raw.pop("replicas"), **raw))  # type: ignore[arg-type]
     (orders,) = facts.image.topics
-    assert topic_command_states(orders.partitions[0], min_isr, {1, 3}) == states
+    assert set(topic_command_filters(orders.partitions[0], min_isr, {1, 3})) == states

@@ -49,6 +49,11 @@ def test_a_sound_quorum_has_no_finding() -> None:
     assert found(SOUND) == {} and is_settled(SOUND) and may_fail(SOUND) == 1
     alone = replace(SOUND, voters=(voter(1),), probes=(answer(1),))
     assert found(alone) == {} and may_fail(alone) == 0
+    # A listener for other clients is a listener.
+    assert found(replace(SOUND, probes=(answer(1), missing(2, "tls", "TLS"), missing(3, "plain", "no TLS")))) == {}
+    # Before Kafka 3.3 no leader said when a voter fetched.
+    silent = tuple(voter(id, None) for id in (1, 2, 3))
+    assert "no_spare_voter" not in found(replace(SOUND, voters=silent, now_ms=None))
     # Of brokers nobody probes the voters.
     assert found(replace(SOUND, probes=())) == {}
 
@@ -64,7 +69,7 @@ def test_voters_with_wrong_addresses_let_no_controller_fail() -> None:
     )
     told = found(wrong)
     assert list(told) == ["unreachable_voter", "no_spare_voter"] and may_fail(wrong) == 0 and not is_settled(wrong)
-    runs = "; it fetches from the leader, so it runs, and its address is wrong"
+    runs = "; it fetches from the leader, so it runs: the address is wrong, or closed to this machine"
     assert told["unreachable_voter"] == [
         ("voter 2", f"localhost:1: Connection refused{runs}"),
         ("voter 3", f"kafka-old.invalid:9093: the name kafka-old.invalid is not known{runs}"),
@@ -144,3 +149,10 @@ def test_controllers_that_contradict_one_another_are_named() -> None:
 def test_who_has_just_started_is_waited_for() -> None:
     young = QuorumAnswers(probes=(missing(1, "not_loaded", "it has not loaded the metadata yet", source="typed", voter_id=None),))
     assert set(found(young)) == {"no_leader", "not_loaded"}
+
+
+def test_two_looks_tell_who_fetches() -> None:
+    """A voter that died a moment ago has fetched a moment ago."""
+    twice = replace(SOUND, probes=(answer(1), answer(2), missing(3)), fetched=frozenset({1, 2, 7}))
+    assert found(twice)["unreachable_voter"] == [("voter 3", "host3:9093: Connection refused; it has not fetched for 300 ms")]
+    assert "the address is wrong" in found(replace(twice, fetched=frozenset({1, 2, 3})))["unreachable_voter"][0][1]

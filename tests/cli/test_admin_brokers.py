@@ -164,7 +164,7 @@ def test_a_wrong_level_is_one_line(quorum: EmbeddedQuorum, words: list[str], tex
 
 
 def test_who_may_not_fetch_still_sees_the_quorum_and_why_not_the_rest(quorum: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(target: Target) -> LiveSource:
+    def refuse(target: Target, **more: object) -> LiveSource:
         raise MetashellError("localhost:1: not authorized: to fetch the metadata log needs the right CLUSTER_ACTION on the cluster")
 
     monkeypatch.setattr("metashell.live.attach.attach", refuse)

@@ -6,18 +6,21 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
 
 import pytest
 
 from metashell.admin.quorum import QuorumDescription, Replica
 from metashell.cli.quorum_gate import FreshQuorum, fresh_quorum
-from metashell.cli.quorum_health import is_caught_up, spare_of
 from metashell.embedded import EmbeddedQuorum
 from metashell.errors import MetashellError
 from metashell.values import uuid_text
 from tests.administering import lines, objects
 
 NOW_MS = 1_700_000_000_000
+BROKERS: Final[Any] = SimpleNamespace(admin=None, asks_controllers=False)
+"""Stands for a `Work` through brokers."""
 
 
 @pytest.fixture
@@ -39,13 +42,6 @@ def replica(id: int, *, fetched_ms: int | None = 0, caught_up_ms: int | None = 0
 
 def described(*voters: Replica, leader: int = 1) -> QuorumDescription:
     return QuorumDescription(leader_id=leader, leader_epoch=5, high_watermark=100, voters=voters, observers=())
-
-
-def test_only_voters_that_are_caught_up_are_to_spare() -> None:
-    assert spare_of(described(replica(1))) == 0
-    assert spare_of(described(replica(1), replica(2), replica(3))) == 1
-    assert spare_of(described(replica(1), replica(2), replica(3, fetched_ms=60_000))) == 0
-    assert not is_caught_up(described(replica(1), replica(2, caught_up_ms=None)), replica(2, caught_up_ms=None))
 
 
 def test_a_quorum_is_described(quorum: EmbeddedQuorum) -> None:
@@ -228,7 +224,10 @@ def test_a_voter_that_died_a_moment_ago_is_dead_to_the_gate(quorum: EmbeddedQuor
     quorum.kill(dead)
     for id in (other, leader):
         (told,) = lines(quorum, "quorum", "remove-controller", str(id), "--yes", status=1)
-        assert f"of the 2 voters that remain 1 fetch and are caught up, which is no majority ({dead} did not fetch while" in told
+        assert (
+            f"of the 2 voters that remain 1 fetch, are caught up and can be elected, which is no majority ({dead} did not fetch while"
+            in told
+        )
     assert quorum.image.voters is not None and len(quorum.image.voters.voters) == 3
     told = lines(quorum, "quorum", "remove-controller", str(dead), "--yes")[0]
     assert ": removed; 2 voters, 2 have to agree" in told
@@ -239,6 +238,10 @@ def test_who_fetched_between_two_looks_is_there() -> None:
     later = described(replica(1), replace(replica(2), last_fetch_ms=NOW_MS + 900), voters[2])
     fresh = FreshQuorum(later, frozenset({(1, voters[0].directory_id), (2, voters[1].directory_id)}))
     assert [fresh.counts(voter) for voter in later.voters] == [True, True, False]
+    assert fresh.lacking(later.voters) == "3 did not fetch while this was looked at"
+    # One that runs, and that the others look for elsewhere, elects nobody.
+    lost = fresh._replace(unreached=frozenset({2}))
+    assert not lost.counts(later.voters[1]) and "2 cannot be reached where" in lost.lacking(later.voters)
     assert fresh.spare(later.voters) == 0 and fresh.spare(later.voters[1:]) == -1
 
 
@@ -249,12 +252,12 @@ def test_a_leader_that_changes_while_it_is_looked_at_is_asked_anew(monkeypatch: 
     after = replace(moved, voters=tuple(replace(voter, last_fetch_ms=NOW_MS + 500) for voter in moved.voters))
     answers = iter([first, moved, moved, after])
     monkeypatch.setattr("metashell.cli.quorum_gate.describe_quorum", lambda admin: next(answers))
-    fresh = fresh_quorum(None)  # type: ignore[arg-type]
+    fresh = fresh_quorum(BROKERS)
     assert fresh.quorum is after and all(map(fresh.is_present, after.voters))
     epochs = iter(range(99))
     monkeypatch.setattr("metashell.cli.quorum_gate.describe_quorum", lambda admin: replace(first, leader_epoch=next(epochs)))
     with pytest.raises(MetashellError, match="changes all the time"):
-        fresh_quorum(None)  # type: ignore[arg-type]
+        fresh_quorum(BROKERS)
 
 
 def test_a_voter_that_fails_while_the_question_is_open_is_noticed(quorum: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,5 +271,5 @@ def test_a_voter_that_fails_while_the_question_is_open_is_noticed(quorum: Embedd
 
     monkeypatch.setattr("metashell.cli.administering.agreed", agreed)
     told = lines(quorum, "quorum", "remove-controller", str(removed), status=1)
-    assert "of the 2 voters that remain 1 fetch and are caught up, which is no majority" in told[-1]
+    assert "of the 2 voters that remain 1 fetch, are caught up and can be elected, which is no majority" in told[-1]
     assert quorum.image.voters is not None and len(quorum.image.voters.voters) == 3

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from metashell.admin.brokers import LogDirectory
 from metashell.admin.errors import AdminError
-from metashell.cli import reassign_acts, reassign_view
+from metashell.cli import reassign_acts
 from metashell.codec import messages
-from metashell.codec.error_codes import KAFKA_STORAGE_ERROR, UNKNOWN_TOPIC_OR_PARTITION
+from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from metashell.embedded import EmbeddedQuorum
 from metashell.errors import MetashellError
-from metashell.placement import Assignment, BrokerState, write_plan
+from metashell.placement import Assignment, write_plan
 from tests.administering import command, lines, objects
 from tests.extra_broker import PATIENT, ExtraBroker
 
@@ -135,30 +134,6 @@ def test_apply_throttles_goes_on_and_takes_the_throttle_away(quorum: EmbeddedQuo
     assert lines(quorum, "reassign", "status", plan) == ["3 partitions: 3 done"]
     assert lines(quorum, "reassign", "status", plan, "--clear-throttle", "--throttle", "1k") == ["the throttle is removed"]
     quorum.wait_for(lambda image: not any("throttled" in key for values in image.configs.values() for key in values))
-
-
-def test_what_a_tool_left_behind_is_named_and_cleared_without_its_plan(quorum: EmbeddedQuorum, plan: str) -> None:
-    keys = ("leader.replication.throttled.replicas=*", "follower.replication.throttled.replicas=*")
-    lines(quorum, "configs", "set", "topic:orders", *keys, "--yes")
-    lines(quorum, "configs", "set", "broker:102", "leader.replication.throttled.rate=1000", "--yes")
-    by = "metashell reassign status: "
-    left = "replication is throttled though no partition is being moved: 1 broker (1000 B/s: 102) and 1 topic (orders)"
-    assert lines(quorum, "reassign", "status") == [
-        f"{by}no move is under way",
-        f"{by}unusual: {left}; a GB takes 11 d 13 h at 1000 B/s",
-        f"{by}next: metashell reassign status --clear-throttle",
-    ]
-    lines(quorum, "reassign", "apply", plan, "--yes")
-    assert not any("throttled" in line for line in lines(quorum, "reassign", "status"))
-    told = lines(quorum, "reassign", "status", "--clear-throttle", status=1)
-    assert told == [f"{by}the throttles stay: 3 partitions are being moved"]
-    lines(quorum, "reassign", "cancel", "--all", "--yes")
-    assert lines(quorum, "reassign", "status", "--clear-throttle") == [
-        "topic:orders: follower.replication.throttled.replicas=*, leader.replication.throttled.replicas=* removed",
-        "broker:102: leader.replication.throttled.rate=1000 removed",
-    ]
-    assert lines(quorum, "reassign", "status", "--clear-throttle") == ["no throttle is set"]
-    assert lines(quorum, "reassign", "status") == [f"{by}no move is under way"]
 
 
 def test_rates_of_others_stay_and_are_named(quorum: EmbeddedQuorum, plan: str) -> None:
@@ -476,57 +451,3 @@ def test_a_plan_is_read_from_standard_input(quorum: EmbeddedQuorum, plan: str) -
     text = command(quorum, "reassign", "plan", "--off", "101", "--out", "-").stdout.decode()
     assert text == Path(plan).read_text()
     assert len(lines(quorum, "reassign", "apply", "-", "--dry-run", stdin=text)) == 5
-
-
-def test_single_moves_are_cancelled(quorum: EmbeddedQuorum, plan: str) -> None:
-    lines(quorum, "reassign", "apply", plan, "--throttle", "1k")
-    assert lines(quorum, "reassign", "cancel", "orders:0", "--dry-run") == ["orders:0: would be cancelled"]
-    cancelled, refused, throttled = lines(quorum, "reassign", "cancel", "orders:0,1", status=1)
-    assert cancelled == "orders:0: cancelled" and "orders:1: NO_REASSIGNMENT_IN_PROGRESS" in refused
-    assert throttled.endswith("throttled replicas stay, of orders:0: `metashell reassign status --clear-throttle` once nothing moves")
-    assert {row["partition"] for row in objects(quorum, "reassign", "status")} == {2, 3}
-    lines(quorum, "reassign", "cancel", plan, "--throttle", "1k", status=None)
-
-
-def test_a_move_says_what_it_waits_for(quorum: EmbeddedQuorum, topic: str, tmp_path: Path) -> None:
-    target = ExtraBroker(quorum, 205)
-    path = tmp_path / "plan.json"
-    path.write_text(write_plan([Assignment("orders", 0, (205, 102)), Assignment("orders", 1, (205, 103))]))
-    lines(quorum, "reassign", "apply", str(path), "--throttle", "1k")
-    (row, _) = objects(quorum, "reassign", "status")
-    leader = quorum.image.topics.by_name["orders"].partitions[0].leader
-    assert row["waits_for"] == [
-        f"throttled to 1024 bytes/s on broker {leader} (leader)",
-        "throttled to 1024 bytes/s on broker 205 (follower)",
-    ]
-    target.fence()
-    for words in ([], [str(path)]):
-        rows = [row for row in objects(quorum, "reassign", "status", *words, status=1 if words else 0) if "partition" in row]
-        assert [row["waits_for"][0] for row in rows] == ["broker 205 is fenced"] * 2
-    lines(quorum, "brokers", "unregister", "205", "--yes")
-    assert objects(quorum, "reassign", "status")[0]["waits_for"][0] == "broker 205 is not registered"
-    lines(quorum, "reassign", "cancel", str(path), "--throttle", "1k", status=None)
-
-
-def directories(*told: tuple[str, int, bool]) -> tuple[LogDirectory, ...]:
-    return tuple(LogDirectory(path=path, error=AdminError(code) if code else None, is_cordoned=cordoned) for path, code, cordoned in told)
-
-
-def test_brokers_say_which_disks_take_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = {
-        1: directories(("/a", 0, False), ("/b", 0, True)),
-        2: directories(("/a", 0, True), ("/b", 0, True)),
-        3: directories(("/a", KAFKA_STORAGE_ERROR, False), ("/b", 0, True)),
-        4: directories(("/a", KAFKA_STORAGE_ERROR, False), ("/b", 0, False)),
-        5: MetashellError("no answer"),
-    }
-    said: list[str] = []
-    missed: list[str] = []
-    work = SimpleNamespace(asks_controllers=False, admin=None, note_once=said.append, miss=missed.append)
-    monkeypatch.setattr("metashell.cli.reassign_view.broker_states", lambda work: tuple(map(BrokerState, (1, 2, 3, 4, 5))))
-    monkeypatch.setattr("metashell.admin.brokers.describe_log_dirs", lambda admin, ids, only: told)
-    states = {one.id: one.trouble for one in reassign_view.states_with_disks(cast("Work", work))}
-    failed = "has no log directory that takes replicas: /a failed (KAFKA_STORAGE_ERROR), /b is cordoned"
-    assert states == {1: "", 2: "is cordoned", 3: failed, 4: "", 5: ""}
-    assert said == ["broker 4: /a failed (KAFKA_STORAGE_ERROR): replicas go to its other log directories"]
-    assert missed == ["log directories of broker 5: no answer"]

@@ -19,9 +19,11 @@ import pytest
 from metashell.admin.errors import AdminError
 from metashell.cli.administering import Work
 from metashell.cli.named_cluster import cluster_of
+from metashell.client.errors import ConnectError
 from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
 from metashell.embedded import EmbeddedQuorum
 from metashell.errors import MetashellError, UsageError
+from metashell.live.failures import Refused
 from metashell.options.front_door import TOOLS
 from tests.administering import lines
 from tests.cli.conftest import command_line, environment
@@ -313,3 +315,39 @@ def test_a_reader_that_leaves_does_not_stop_what_was_asked_for(capsys: pytest.Ca
             sys.stdout = out
         assert (status, made) == (1, ["a", "b", "c"])
         assert capsys.readouterr().err == "metashell things do: standard output is closed; going on\n"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectError([], authentication=True),
+        AdminError(CLUSTER_AUTHORIZATION_FAILED, None, "b"),
+        Refused("not authorized", credential=True),
+    ],
+)
+def test_a_watch_whose_credential_is_refused_asks_less_often_and_ends(
+    error: MetashellError, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("metashell.cli.administering.time.sleep", pauses.append)
+
+    def show() -> bool:
+        raise error
+
+    with pytest.raises(type(error)):
+        Work("metashell things do", values(output="text")).watch(1, show)
+    assert pauses == [2, 4, 8] and capsys.readouterr().err.count("\n") == 3
+
+
+def test_a_watch_goes_on_while_nobody_answers(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds = iter(range(9))
+
+    def show() -> bool:
+        if next(rounds) < 8:
+            raise ConnectError([])
+        return False
+
+    monkeypatch.setattr("metashell.cli.administering.time.sleep", lambda pause: None)
+    work = Work("metashell things do", values(output="text"))
+    work.watch(1, show)
+    assert capsys.readouterr().err.count("\n") == 8

@@ -50,11 +50,7 @@ def test_a_default_source_needs_no_word(run: Run) -> None:
         (["ls", "nowhere"], 1, "metashell ls: nowhere: No such file or directory"),
         (["status", "@nope"], 2, "metashell status: --snapshot: @nope: the settings name no such source"),
         (["cat", "--demo", "-s", DEMO, "/image"], 2, "metashell cat: --demo and -s exclude each other"),
-        (
-            ["status", "@live"],
-            1,
-            "metashell status: no controller answers: what the quorum is like is not known: localhost:1 (Connection refused)",
-        ),
+        (["status", "@live"], 1, "metashell status: no controller answers"),
         (["verify", "@live"], 2, "metashell verify: @live is a live cluster, and this reads files"),
         (["dump-log", "@live"], 1, "dump-log: not attached within 1 s: localhost:1: Connection refused"),
     ],
@@ -104,3 +100,54 @@ def test_paths_of_other_commands_may_have_names_too(run: Run, config: str) -> No
     assert json.loads(run("metashell", "sql", asked, "--demo", "-o", "jsonl").stdout) == {"n": 36}
     rehearsed = run("metashell", "rehearse", "@lab", "kill-broker", "4", env=env)
     assert rehearsed.stdout == run("metashell", "rehearse", DEMO, "kill-broker", "4").stdout != ""
+
+
+NOUNS = [
+    (["topics", "list"], ["orders"], {"topic": "orders", "partitions": 3, "offline": 0}),
+    (["topics", "describe"], ["reassigned-1"], {"topic": "reassigned-1", "partition": 0, "leader": 5}),
+    (["brokers", "list"], [], {"id": 4, "state": "up", "rack": "rack-a"}),
+    (["brokers", "describe"], ["5"], {"id": 5, "epoch": 367}),
+    (["quorum", "describe"], [], {"id": 1, "role": "voter", "directory_id": "Hgd4GpexRGO6FNG6tnAFRA"}),
+    (["features", "describe"], [], {"feature": "eligible.leader.replicas.version", "finalized": 1, "supported_max": None}),
+    (["configs", "get"], ["topic:orders"], {"key": "cleanup.policy", "value": "compact", "source": "topic"}),
+    (["acls", "list"], ["--topic", "orders", "--pattern", "prefixed"], None),
+    (["acls", "list"], ["--topic", "orders", "--pattern", "match"], {"principal": "User:mallory", "permission_type": "DENY"}),
+    (["quotas", "list"], [], {"entity": "user=<default>", "quota": "consumer_byte_rate", "value": 123456}),
+    (["reassign", "status"], [], {"topic": "reassigned-1", "partition": 0, "adding": [6], "removing": [4]}),
+    (["scram", "list"], ["carol"], {"user": "carol", "mechanism": "SCRAM-SHA-256", "iterations": 4096}),
+]
+"""A reading command, the words behind its source, and a part of its first object."""
+
+
+@pytest.mark.parametrize(("command", "words", "part"), NOUNS)
+def test_read_verbs_answer_from_metadata_on_disk(run: Run, config: str, command: list[str], words: list[str], part: dict | None) -> None:
+    env = {"METASHELL_CONFIG": config}
+    answers = [
+        run("metashell", *command, *source, *words, "-o", "jsonl", env=env) for source in ([DEMO], ["@lab"], ["--demo"], ["-s", DEMO])
+    ]
+    assert [answer.stderr for answer in answers] == [""] * 4
+    assert {(answer.returncode, answer.stdout) for answer in answers} == {(0, answers[0].stdout)}
+    if part is None:
+        assert answers[0].stdout == ""
+    else:
+        assert json.loads(answers[0].stdout.splitlines()[0]).items() >= part.items()
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["topics", "create", "@lab", "x"], 2, "@lab is metadata on disk, and this asks a live cluster"),
+        (["topics", "create", "--demo", "x"], 2, "unknown option --demo"),
+        (["topics", "list", "@nope"], 2, "@nope: the settings name no such source"),
+        (["topics", "list", "/nowhere"], 1, "/nowhere: No such file or directory"),
+        (["topics", "list", DEMO, "-C", "localhost:1"], 2, "exclude each other"),
+        (["topics", "list", "@live"], 1, "localhost:1"),
+        (["topics", "create", "@live", "x"], 1, "localhost:1"),
+        (["configs", "get", DEMO, "topic:nope"], 1, "UNKNOWN_TOPIC_OR_PARTITION"),
+        (["brokers", "describe", DEMO, "9"], 1, "BROKER_ID_NOT_REGISTERED"),
+    ],
+)
+def test_a_source_that_cannot_answer_is_one_line(run: Run, config: str, words: list[str], status: int, message: str) -> None:
+    done = run("metashell", *words, env={"METASHELL_CONFIG": config})
+    assert (done.returncode, done.stderr.count("\n")) == (status, 1), done.stderr
+    assert message in done.stderr

@@ -60,7 +60,7 @@ def expected_partitions(image: MetadataImage) -> list[Row]:
                     "partition_epoch": partition.partition_epoch,
                     "replicas": list(partition.replicas),
                     "isr": list(partition.isr),
-                    "elr": list(partition.elr),
+                    "eligible_leader_replicas": list(partition.elr),
                     "last_known_elr": list(partition.last_known_elr),
                     "adding_replicas": list(partition.adding_replicas),
                     "removing_replicas": list(partition.removing_replicas),

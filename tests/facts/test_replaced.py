@@ -34,6 +34,14 @@ def test_what_only_the_old_disk_had_is_lost_once_somebody_leads(tmp_path: Path) 
     assert [(one.name, one.evidence[0].offset) for one in finding] == [("orders/0", 5)]
 
 
+def test_who_was_last_to_be_eligible_had_it_all(tmp_path: Path) -> None:
+    """As a controller with eligible leader replicas writes it when the broker is fenced, and when it comes back."""
+    for number, last in enumerate(({"eligible_leader_replicas": (3,)}, {"last_known_elr": (3,)})):
+        fenced = partition(0, (3, 1), isr=(), leader=-1, **last)
+        facts = gather([log(tmp_path / str(number), fenced, broker(3, process=1, disks=(33,)))])
+        assert [one.alone for one in facts.replaced] == [((bytes([100] * 16), 0),)]
+
+
 def test_others_had_it_all_too(tmp_path: Path) -> None:
     facts = gather([log(tmp_path, broker(3, process=1, disks=(33,)), alone=(3, 1))])
     assert [one.alone for one in facts.replaced] == [()]

@@ -19,6 +19,8 @@ from metashell.cli.storage import main as storage
 from metashell.client.client import Client
 from metashell.client.errors import ConnectError
 from metashell.codec.messages import CreateAclsRequest, CreateTopicsRequest, IncrementalAlterConfigsRequest
+from metashell.history import Past
+from metashell.history.openers import opener_of
 from metashell.image import MetadataImage
 from metashell.live.attach import LiveSource, attach
 from metashell.live.discovery import describe_quorum_request
@@ -316,6 +318,27 @@ def test_a_snapshot_is_what_a_late_observer_begins_with(running: Callable[..., Q
     lines = [json.loads(line) for line in outcome.stdout.splitlines()]
     assert (outcome.status, outcome.stderr) == (0, "")
     assert lines[0]["file"].endswith(".checkpoint") and lines[-1]["file"].endswith("__cluster_metadata-0")
+
+
+@pytest.mark.parametrize(("version", "standalone"), [(KAFKA, True), (KAFKA, False), ("3.9.2", True)])
+def test_the_past_reaches_as_far_back_as_the_leader_holds_its_log(
+    running: Callable[..., Quorum], version: str, standalone: bool, tmp_path: Path
+):
+    quorum = running(version, (1,), {"metadata.log.max.record.bytes.between.snapshots": 2_000}, standalone=standalone)
+    quorum.wait_for_leader()
+    folder = tmp_path / "d1" / "__cluster_metadata-0"
+    for number in range(40):
+        quorum.set_default("log.retention.ms", str(1_000_000 + number))
+    quorum.place.wait_until("a snapshot", lambda: any(offset > 0 for offset in snapshot_offsets(folder)))
+    local = Past(opener_of(str(folder)))
+    snapshot = max(snapshot_offsets(folder))
+    words = ["-C", quorum.words, "--at", str(snapshot - 5), "cat", "/image/configs/BROKER/log.retention.ms"]
+    outcome = run_main(kafka_shell, words, cwd=tmp_path)
+    expected = local.image(snapshot - 5).configs.get((4, ""), {}).get("log.retention.ms")
+    assert (outcome.status, outcome.stderr, outcome.stdout.decode()) == (0, "", f"{expected}\n")
+    outcome = run_main(kafka_shell, ["-C", quorum.words, "log", "/image/configs/BROKER/log.retention.ms"], cwd=tmp_path)
+    assert outcome.stdout.count(b"1000000") == 2, outcome.stdout
+    assert not outcome.stdout.startswith(b"before")
 
 
 def test_a_log_that_is_cut_away_while_we_sleep_is_loaded_anew_without_a_word(

@@ -69,6 +69,8 @@ READS: Final = (
 VOLATILE: Final = frozenset(
     {"fetched_ms_ago", "caught_up_ms_ago", "log_end_offset", "high_watermark", "lag", "epoch", "total_bytes", "usable_bytes", "size_bytes"}
 )
+JUDGES: Final = (("cluster",), ("health",))
+"""They find brokers that are not there, whoever asks."""
 GATES: Final = (
     ("brokers", "unregister", "103"),
     ("elect", "unclean", "--all"),
@@ -155,7 +157,7 @@ def taken(broker: OneBroker, root: str, rights: Sequence[Right], how: str) -> It
 
 def run(broker: OneBroker, config: str, *words: str) -> Outcome:
     main = import_module(f"metashell.cli.{SUBCOMMANDS[words[0]][0]}").main
-    done = run_main(main, [*words[1:], "-b", broker.bootstrap, "-c", config, "--timeout=10", "-o", "json"], cwd=HERE)
+    done = run_main(main, [*words[1:], "-b", broker.bootstrap, "--command-config", config, "--timeout=10", "-o", "json"], cwd=HERE)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 
@@ -169,6 +171,11 @@ def answer(done: Outcome) -> Any:
         return [steady(one) for one in value] if isinstance(value, list) else value
 
     return steady(json.loads(done.stdout)) if done.stdout else None
+
+
+def verdict_of(done: Outcome) -> Any:
+    found = json.loads(done.stdout)
+    return found if isinstance(found, dict) else found[-1]
 
 
 CASES: Final = (
@@ -185,8 +192,11 @@ CASES: Final = (
 
 
 def test_no_read_ends_well_and_no_gate_passes_with_a_hole(broker: OneBroker, root: str, config: str) -> None:
-    whole = {words: run(broker, config, *words) for words in (*READS, *GATES)}
-    assert {words: done.status for words, done in whole.items()} == {**dict.fromkeys(READS, 0), **STOPPED}, whole
+    whole = {words: run(broker, config, *words) for words in (*READS, *JUDGES, *GATES)}
+    assert {words: done.status for words, done in whole.items()} == {**dict.fromkeys(READS, 0), **dict.fromkeys(JUDGES, 1), **STOPPED}, (
+        whole
+    )
+    assert all(verdict_of(whole[words])["complete"] for words in JUDGES)
     holes = set()
     for how, rights in CASES:
         with taken(broker, root, rights, how):
@@ -197,6 +207,10 @@ def test_no_read_ends_well_and_no_gate_passes_with_a_hole(broker: OneBroker, roo
                 else:
                     assert done.status == 1 and done.stderr, (how, rights, words, done)
                     holes.add(words[0])
+            for words in JUDGES:
+                seen, verdict = verdict_of(run(broker, config, *words)), verdict_of(whole[words])
+                assert seen["complete"] is not bool(seen["missing"])
+                assert seen["found"] == verdict["found"] or not seen["complete"], (how, rights, words, seen)
             for words in GATES:
                 done = run(broker, config, *words)
                 if done.stderr == whole[words].stderr:

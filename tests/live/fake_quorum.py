@@ -24,7 +24,7 @@ from tests.raft.quorum import CLUSTER, Quorum, endpoint
 
 T = TypeVar("T")
 
-BROKERS_APIS = (1, 18, 55, 60)
+BROKERS_APIS = (1, 3, 18, 55, 60)
 TICK_S = 0.005
 
 
@@ -102,6 +102,11 @@ class FakeQuorum:
         """A node and its listener are gone."""
         self._await(self._listeners.pop(id).stop(0))
         self.call(lambda: self.quorum.stop(id))
+
+    def reopen(self, id: int) -> None:
+        """Close a node's listener with its connections, and open it anew."""
+        self._await(self._listeners.pop(id).stop(0))
+        self.listen(id)
 
     def leader_id(self) -> int:
         leader = self.call(self.quorum.leader)

@@ -218,17 +218,26 @@ def test_controllers_of_two_clusters_are_told_apart(three: FakeQuorum):
 
 
 @pytest.mark.slow
-def test_a_right_that_is_taken_away_later_is_trouble_not_the_end(three: FakeQuorum, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("metashell.live.attach.LOST_AFTER_S", 0.3)
+def test_a_right_that_is_taken_away_later_is_told_at_once_and_ends_who_waits(three: FakeQuorum, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("metashell.live.attach.REFUSED_MAX_S", 2.5)
     with attach(target(three)) as source:
         three.denied = 31
         steps = source.subscribe()
         while not source.view().trouble.startswith("refused for "):
             steps.next(0.05)
-        assert source.view().trouble.endswith(" s: a request was answered by error 31 as a whole")
+        words = "not authorized: to fetch the metadata log needs the right CLUSTER_ACTION on the cluster"
+        assert source.view().trouble.startswith("refused for 0 s: ") and source.view().trouble.endswith(words)
+        asked = len(three.asked)
+        with pytest.raises(MetashellError, match=r"refused for [23] s: .*not authorized"):
+            while True:
+                steps.next(0.05)
+        # It asks less and less: with pauses of 0.5, 1 and 2 s for each of three nodes.
+        assert len(three.asked) - asked < 20
+        # The source itself stays, and what is allowed again is followed again.
         three.denied = 0
         three.append(setting("b"))
         wait_for(source, lambda image: "b" in keys(image))
+        assert source.view().trouble == ""
 
 
 def test_a_mistake_of_ours_ends_a_subscription_with_its_reason(three: FakeQuorum, monkeypatch: pytest.MonkeyPatch):
@@ -281,6 +290,29 @@ def test_sasl_lets_in_who_is_known_and_tells_who_is_not():
         assert "uthentication failed" in found
         # Without credentials the handshake never ends well.
         assert failure(target(quorum, timeout_s=1.0)).startswith("not attached within 1 s: node-1:9093: ")
+
+
+@pytest.mark.slow
+def test_a_password_that_is_changed_is_told_and_ends_who_waits(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("metashell.live.attach.REFUSED_MAX_S", 2.5)
+    users = {"alice": "right"}
+    with FakeQuorum(1, security=ListenerSecurity(protocol="SASL_PLAINTEXT", mechanisms=("PLAIN",), plain_users=users)) as quorum:
+        quorum.commit(setting("a"))
+        said: list[str] = []
+        with attach(target(quorum, security=security_config(plain_client("right")))) as source:
+            steps = source.subscribe()
+            chunks = attach_chunks(target(quorum, security=security_config(plain_client("right"))))
+            dump = chunks.chunks(follow=True, say=said.append)
+            next(dump)
+            users["alice"] = "another"
+            quorum.reopen(1)
+            with pytest.raises(AttachError, match=r"refused for .*uthentication failed"):
+                for _ in dump:
+                    pass
+            assert len(said) == 1 and said[0].startswith("refused for ")
+            with pytest.raises(MetashellError, match=r"refused for .*uthentication failed"):
+                steps.next(0)
+            chunks.close()
 
 
 def test_tls_holds_the_certificate_against_the_nodes_own_name_and_tells_one_that_nobody_trusts(tmp_path: Path):

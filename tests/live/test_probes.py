@@ -7,14 +7,19 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from metashell.checks.facts import Probe, QuorumAnswers
+from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from metashell.embedded import EmbeddedQuorum
-from metashell.live.probes import probe
+from metashell.live.probes import probe, probe_brokers
 from metashell.live.target import Target
 from metashell.net.addresses import Address, parse_addresses
+from metashell.net.security import ListenerSecurity, SecurityConfig, security_config, tls_config
+from tests.live.fake_quorum import FakeQuorum
+from tests.net.certificates import Authority
 
 
 @pytest.fixture(scope="module")
@@ -107,3 +112,44 @@ def test_those_that_remain_say_where_the_others_are() -> None:
             second: ("refused", "registered"),
             last: ("answers", "registered"),
         }
+
+
+def only(port: int, security: SecurityConfig | None = None) -> Probe:
+    """What one port on this machine answers."""
+    address = Address("127.0.0.1", port)
+    more = {} if security is None else {"security": security}
+    (found,) = (one for one in probe(Target(controllers=(address,), **more)).probes if one.address == str(address))  # type: ignore[arg-type]
+    return found
+
+
+def test_a_port_that_is_asked_the_wrong_way_is_named(tmp_path: Path) -> None:
+    authority = Authority()
+    node = authority.sign("node", ["127.0.0.1"]).write_pem(tmp_path)
+    listener_security = ListenerSecurity(protocol="SSL", tls=tls_config({"ssl.keystore.type": "PEM", "ssl.keystore.location": str(node)}))
+    trusted = {"security.protocol": "SSL", "ssl.truststore.type": "PEM", "ssl.truststore.location": str(authority.write_pem(tmp_path))}
+    stranger = trusted | {"ssl.truststore.location": str(Authority("other CA").write_pem(tmp_path, "other"))}
+    with FakeQuorum(1, security=listener_security) as secured, FakeQuorum(1) as plain:
+        assert only(secured.ports[1]).outcome == "tls"
+        assert only(secured.ports[1], security_config(trusted)).outcome == "answers"
+        refused = only(secured.ports[1], security_config(stranger))
+        assert refused.outcome == "forbidden" and "certificate is refused" in refused.words
+        assert only(plain.ports[1], security_config(trusted)).outcome == "plain"
+        assert only(plain.broker_port).outcome == "broker"
+        (broker,) = probe_brokers(Target(brokers=(Address("127.0.0.1", plain.broker_port),)))
+        (controller,) = probe_brokers(Target(brokers=(Address("127.0.0.1", plain.ports[1]),)))
+        assert (broker.outcome, controller.outcome) == ("answers", "controller")
+
+
+def test_who_may_not_ask_for_the_quorum_is_told_so() -> None:
+    with FakeQuorum(1) as quorum:
+        quorum.describe_error = CLUSTER_AUTHORIZATION_FAILED
+        told = only(quorum.ports[1])
+        assert told.outcome == "forbidden" and "the right DESCRIBE on the cluster" in told.words
+
+
+def test_below_the_level_at_which_controllers_register_the_leader_is_found_by_a_fetch() -> None:
+    with EmbeddedQuorum(controllers=3, static=True, metadata_version="3.6-IV2") as quorum:
+        leader = quorum.wait_for_leader()
+        places = dict(zip((1, 2, 3), quorum.bootstrap_controllers.split(","), strict=True))
+        found = ask(next(place for id, place in places.items() if id != leader))
+        assert found.leader_id == leader and {one.voter_id: one.outcome for one in found.probes} == dict.fromkeys((1, 2, 3), "answers")

@@ -113,3 +113,19 @@ def test_a_replica_in_sync_elsewhere_is_copied_to_the_empty_disk() -> None:
 def test_directories_that_are_not_there_are_refused(step: Step, words: str) -> None:
     with pytest.raises(StepError, match=words):
         rehearsed(cluster(), step)
+
+
+@pytest.mark.parametrize(
+    ("listed", "rate", "is_held"), [("*", "1", True), ("0:2", "1", True), ("1:2", "1", False), ("*", "100000000", False)]
+)
+def test_a_throttle_that_the_metadata_holds_holds_back_the_copy(listed: str, rate: str, is_held: bool) -> None:
+    """KIP-73: a broker's rate counts for the replicas that the topic lists."""
+    settings = {
+        (2, "t"): {"follower.replication.throttled.replicas": listed},
+        (4, "2"): {"follower.replication.throttled.rate": rate},
+    }
+    image = small_image(dict.fromkeys((1, 2, 3)), {"t": [partition(2, 3)]}, settings=settings)
+    outcome = rehearsed(image, KillBroker(2), RestartBroker(2, empty=()))
+    assert (2 not in outcome.after.topics.by_name["t"].partitions[0].isr) == is_held
+    assert any("a throttle of 1 B/s holds back t-0 on broker 2" in note for note in outcome.notes) == is_held
+    assert outcome.settled

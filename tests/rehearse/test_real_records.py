@@ -22,7 +22,7 @@ from metashell.rehearse.steps import KillBroker, RestartBroker, Step
 from tests.golden_cases import golden_root
 
 SWEEP = "maybeFenceStaleBroker"
-LOGS = {"3.3.2": ("0",), "3.9.2": ("0", "277"), "4.3.1": ("0", "251")}
+LOGS = {"3.3.2": ("0",), "3.9.2": ("0", "277"), "4.3.1": ("0", "251"), "4.4.0": ("0", "274", "573")}
 
 
 class Case(NamedTuple):
@@ -62,6 +62,11 @@ CASES = [
     Case("4.3.1", 402, 402, RestartBroker(6), "registration of broker 6"),
     # Here the broker said which directories are cordoned with the heartbeat that unfenced it; a rehearsal lets it do so before.
     Case("4.3.1", 404, 402, RestartBroker(6), "heartbeat of broker 6", 1),
+    Case("4.4.0", 573, 573, RestartBroker(6), "heartbeat of broker 6"),
+    Case("4.4.0", 617, 617, RestartBroker(5), "registration of broker 5"),
+    Case("4.4.0", 637, 617, RestartBroker(5), "heartbeat of broker 5", 1),
+    Case("4.4.0", 659, 659, RestartBroker(6), "registration of broker 6"),
+    Case("4.4.0", 662, 659, RestartBroker(6), "heartbeat of broker 6", 1),
 ]
 
 

@@ -34,6 +34,14 @@ def test_the_time_without_a_leader_is_that_of_a_fetch_and_an_election() -> None:
     assert with_statics(Assumptions(), [CONTROLLER._replace(values=values)]).quorum_failover_ms == 6500
 
 
+def test_a_broker_does_not_say_what_controllers_go_by_nor_the_reverse() -> None:
+    found = with_statics(Assumptions(), [BROKER])
+    assert (found.session_timeout_ms, found.replica_lag_ms) == (Assumptions().session_timeout_ms, 5000)
+    assert {one.name for one in assumed(found) if one.where} == {"heartbeat-interval", "replica-lag", "min.insync.replicas"}
+    found = with_statics(Assumptions(), [CONTROLLER])
+    assert {one.name for one in assumed(found) if one.where} == {"session-timeout", "quorum-failover"}
+
+
 def test_without_servers_everything_is_assumed() -> None:
     assert with_statics(Assumptions(), []) == Assumptions()
 

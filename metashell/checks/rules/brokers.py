@@ -50,7 +50,6 @@ def fenced(facts: Facts) -> Iterator[Found]:
     UNUSUAL,
     "brokers that were shut down in an orderly way, and whose metadata ends there: what is so because of that is not counted",
     IMAGE,
-    step="start them: their partitions are led again without loss",
     source="KIP-841, BrokerRegistrationChangeRecord.InControlledShutdown",
     example="0 (offset 41, 2026-11-27T00:23:30Z)",
 )
@@ -66,7 +65,7 @@ def stopped(facts: Facts) -> Iterator[Found]:
     "brokers that partitions name and that are not registered",
     IMAGE,
     endangers="their replicas never come back by themselves",
-    step="start the broker again under its id, or move its replicas: metashell reassign plan --remove-broker ID",
+    step="start the broker again under its id, or move its replicas: metashell reassign plan --off ID",
 )
 def vanished(facts: Facts) -> Iterator[Found]:
     assert facts.health is not None
@@ -85,7 +84,7 @@ def shutting_down(facts: Facts) -> Iterator[Found]:
     BAD,
     "values of min.insync.replicas that are no number from 1 on, so that another one counts",
     IMAGE,
-    step="metashell configs set min.insync.replicas to a number",
+    step="metashell configs set TYPE:NAME min.insync.replicas=N",
 )
 def unreadable_min_isr(facts: Facts) -> Iterator[Found]:
     assert facts.health is not None

@@ -84,7 +84,8 @@ def _standing(node: Node, facts: Facts) -> str:
 def _ways_back(node: Node, facts: Facts, directory: LogDirectory) -> list[str]:
     config = "server.properties" if node.configuration is None else node.configuration.path
     cluster = node.cluster_id or "CLUSTER_ID"
-    format = f"metashell storage format -g -t {cluster} -c {config}"
+    is_dynamic = node.configuration is not None and not node.configuration.voters and "controller" in node.configuration.roles
+    format = f"metashell storage format -g -t {cluster} -c {config}{' --no-initial-controllers' if is_dynamic else ''}"
     if is_only_voter(node, facts):
         return [
             f"do not format it yet: look for a copy of {directory.path} (a backup, the old volume, another broker's __cluster_metadata-0) "
@@ -96,6 +97,7 @@ def _ways_back(node: Node, facts: Facts, directory: LogDirectory) -> list[str]:
     return [
         f"look for a copy of {directory.path} first: where this node is the only voter, formatting makes an empty cluster",
         f"while a quorum of other nodes lives: {format}, then start it: it fetches the log",
+        *(["then metashell quorum remove-controller with its former directory.id, and add-controller on this node"] if is_dynamic else []),
     ]
 
 
@@ -167,10 +169,27 @@ def torn_identity(facts: Facts) -> Iterator[Found]:
 
 def _lacking(identity: Identity) -> str:
     if identity == Identity(0, None, None, None):
-        return "meta.properties is empty: no cluster.id, no node.id"
+        return "meta.properties is empty, or nothing in it is a property: no cluster.id, no node.id"
     name = "node.id" if identity.version else "broker.id"
     missing = [text for text, value in (("cluster.id", identity.cluster_id), (name, identity.node_id)) if value is None]
     return f"meta.properties has no {' and no '.join(missing)}"
+
+
+@check(
+    "never_started",
+    UNUSUAL,
+    "nodes that were formatted and never started: there is no metadata log yet",
+    DIRECTORIES,
+    follows=("other_node_id", "other_cluster", "duplicate_directory_id", "reserved_directory_id"),
+    source="org.apache.kafka.metadata.storage.Formatter",
+    of_a_part=True,
+)
+def never_started(facts: Facts) -> Iterator[Found]:
+    for node in nodes_of(facts):
+        is_whole_node = node.directories and len(node.identities) == len(node.directories)
+        if is_whole_node and node.log is None and not any(one.partitions for one in node.directories):
+            cause = "" if node.is_complete else "or its metadata log is in a directory that was not named"
+            yield Found(node.name, cause, key=("directory", node.directories[0].path))
 
 
 # ---- what does not fit
@@ -197,7 +216,7 @@ def duplicate_directory_id(facts: Facts) -> Iterator[Found]:
             cause = f"directory.id {uuid_text(id)} is that of {other.path} too: one is a copy of the other's volume or file"
             where = ", ".join(lost_directory_ids(node, facts))
             known = f" (the log has {where} for {node.name})" if where else ""
-            step = f"give the one that was copied its own directory.id in {place_of(directory)}{known}, or metashell storage random-uuid"
+            step = f"give the one that was copied an id of its own in {place_of(directory)}{known}: metashell storage random-uuid makes one"
             yield Found(
                 directory.path, cause, (Evidence(place_of(other)), Evidence(place_of(directory))), (step,), ("directory", directory.path)
             )

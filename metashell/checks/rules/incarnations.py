@@ -122,26 +122,26 @@ def restarting_broker(facts: Facts) -> Iterator[Found]:
 @check(
     "lost_records",
     BAD,
-    "partitions that lost records: their only replica in sync came back on an empty disk",
+    "partitions that lost records: the only replica that had them all came back on an empty disk",
     LOG,
     IMAGE,
     endangers="what only that replica had is gone, and the others were cut to it",
-    step="tell the topics' owners; the old disk may still have the records: keep it, and the disks of the other replicas",
+    step="keep the old disk: where nobody leads yet, start the broker with it and nothing is lost; else tell the topics' owners",
     source="org.apache.kafka.controller.ReplicationControlManager",
     example="orders/0 (broker 3 came back without directory XUf..., offset 812, 2026-11-27T00:27:20Z)",
 )
 def lost_records(facts: Facts) -> Iterator[Found]:
-    """As long as nobody leads such a partition, nothing is lost yet that the old disk does not have."""
     assert facts.health is not None
     topics = facts.image.topics.by_id
     for disk in facts.replaced:
         gone = ", ".join(sorted(map(uuid_text, disk.gone)))
         for topic_id, id in disk.alone:
             topic = topics.get(topic_id)
-            if topic is not None and topic.has_partition(id) and topic.partitions[id].leader >= 0:
+            if topic is not None and topic.has_partition(id):
+                waits = "; nobody leads it yet" if topic.partitions[id].leader < 0 else ""
                 yield Found(
                     facts.health.partition_name(topic, id),
-                    f"broker {disk.broker} came back without directory {gone}",
+                    f"broker {disk.broker} came back without directory {gone}{waits}",
                     (Evidence("", disk.offset, disk.timestamp_ms),),
                     key=("partition", topic_id, id),
                 )

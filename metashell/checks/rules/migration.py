@@ -23,7 +23,7 @@ PRE_MIGRATION: Final = 2
     BAD,
     "a migration from ZooKeeper that is not finished",
     IMAGE,
-    endangers="Kafka 4.0 and later do not start with it: they know no ZooKeeper",
+    endangers="Kafka 4.0 and later know no ZooKeeper: they cannot end it, and brokers that are still in ZooKeeper are lost to them",
     source="KIP-866, org.apache.kafka.metadata.migration.ZkMigrationState",
     example="PRE_MIGRATION (nothing can be changed until all brokers have registered with migration on; offset 3)",
 )

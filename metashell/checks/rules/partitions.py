@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from metashell.image import TopicImage
 
 _GONE: Final = ("vanished", "fenced")
+_LOST: Final = (*_GONE, "lost_records")
 _SHOWN: Final = 5
 _BY_STOPS: Final = frozenset(
     {"leaderless", "offline", "under_replicated", "under_min_isr", "at_min_isr", "elr", "stuck_reassignment", "not_preferred"}
@@ -49,9 +50,11 @@ Told = tuple[str, tuple[str, ...]]
 
 
 def _told_of_racks(health: Health, topic: TopicImage, partition_id: int) -> Told:
-    racks = health.racks_without(topic, partition_id)
+    racks, partition = health.racks_without(topic, partition_id), topic.partitions[partition_id]
+    taken = {broker.rack for id in partition.replicas if (broker := health.image.cluster.brokers.get(id)) is not None}
     more = f" and {len(racks) - _SHOWN} more" if len(racks) > _SHOWN else ""
-    return f"none on {', '.join(islice(racks, _SHOWN))}{more}", ()
+    whole = f"all on {taken.pop()}; " if len(taken) == 1 else ""
+    return f"{whole}none on {', '.join(islice(racks, _SHOWN))}{more}", ()
 
 
 def _told_of_leaderless(health: Health, topic: TopicImage, partition_id: int) -> Told:
@@ -65,8 +68,11 @@ def _told_of_leaderless(health: Health, topic: TopicImage, partition_id: int) ->
     last = partition.last_known_elr
     if not last:
         return "no replica is in sync", ()
-    name = f"{topic.name}:{partition_id}"
-    step = f"start broker {last[0]} and compare its log with the others'; metashell elect --unclean {name} takes what there is, with loss"
+    broker, unclean = last[0], f"metashell elect unclean {topic.name}:{partition_id} takes what there is, and loses the rest"
+    if broker in health.judge_of(topic).active:
+        step = f"broker {broker} runs and has lost its records: where its old disk is still there, start it with that; {unclean}"
+    else:
+        step = f"start broker {broker}, which may have the most; {unclean}"
     return f"none in sync or eligible; last: {', '.join(map(str, last))}", (step,)
 
 
@@ -91,9 +97,9 @@ _rule(
     "leaderless",
     BAD,
     "partitions without a leader",
-    follows=_GONE,
+    follows=_LOST,
     endangers="nobody can read or write them",
-    step=f"{_START}; where they are lost for good: metashell elect --unclean, which loses what only they had",
+    step=f"{_START}; where they are lost for good: metashell elect unclean TOPIC:ID, which loses what only they had",
 )
 _rule(
     "offline",
@@ -140,7 +146,7 @@ _rule(
     "partitions with a replica on a broker that is not registered",
     follows=("vanished",),
     endangers="that replica never comes back by itself",
-    step="start the broker again under its id, or move its replicas: metashell reassign plan --remove-broker ID",
+    step="start the broker again under its id, or move its replicas: metashell reassign plan --off ID",
 )
 _rule(
     "offline_directory",

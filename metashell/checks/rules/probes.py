@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from metashell.amounts import duration_text
-from metashell.checks.facts import QUORUM
+from metashell.checks.facts import BROKERS, QUORUM
 from metashell.checks.model import BAD, UNUSUAL, Found
 from metashell.checks.registry import check
 from metashell.forms import counted
@@ -16,12 +17,17 @@ if TYPE_CHECKING:
 
 FETCHES_MS: Final = 1_000
 """A voter that runs fetches at least twice a second; whoever gathers looks twice before it is said that one does not."""
+SILENT_MS: Final = 2_000
+"""A voter that fetched nothing for so long is not there for an election now."""
 _REACHED: Final = frozenset({"answers", "not_loaded", "forbidden"})
-_STEPS: Final = {
+_THERE: Final = _REACHED | {"tls", "plain"}
+"""Of a voter's address: another of its listeners may be the one for this client."""
+STEPS: Final = {
+    "controller": "name a controller with -C (--bootstrap-controller), and with -b the brokers' own port",
     "broker": "name a broker with -b (--bootstrap-server), and with -C the controllers' own port",
     "tls": "give a --command-config with security.protocol=SSL (or SASL_SSL)",
     "plain": "give a --command-config without TLS: security.protocol=PLAINTEXT (or SASL_PLAINTEXT)",
-    "refused": "look whether a controller runs there, and whether host and port are right",
+    "refused": "look whether the server runs there, and whether host and port are right",
     "unresolved": "look whether the name is right: this machine does not know it",
     "silent": "look at the network between this machine and that address",
     "no_kafka": "look whether the port is right",
@@ -47,8 +53,10 @@ def ago_ms(quorum: QuorumAnswers, moment_ms: int | None) -> int | None:
 
 def fetches(quorum: QuorumAnswers, voter: Replica, limit_ms: int = FETCHES_MS) -> bool:
     """Whether a replica fetches from the leader, or is the leader."""
+    if voter.id == quorum.leader_id or quorum.fetched is not None:
+        return voter.id == quorum.leader_id or voter.id in (quorum.fetched or ())
     since_ms = ago_ms(quorum, voter.last_fetch_ms)
-    return voter.id == quorum.leader_id or (since_ms is not None and since_ms <= limit_ms)
+    return since_ms is not None and since_ms <= limit_ms
 
 
 def is_caught_up(quorum: QuorumAnswers, voter: Replica) -> bool:
@@ -70,7 +78,7 @@ def sees_as_they_do(quorum: QuorumAnswers) -> bool:
     A leader that cannot be reached where others reach it shows that this machine is on another network. Of a lone voter nobody knows.
     """
     at_leader = None if quorum.leader_id is None else probes_of_voters(quorum).get(quorum.leader_id)
-    if at_leader is None or at_leader.outcome in _REACHED:
+    if at_leader is None or at_leader.outcome in _THERE:
         return True
     others = [one for one in (*quorum.voters, *quorum.observers) if one.id != quorum.leader_id]
     return len(quorum.voters) > 1 and not any(fetches(quorum, one) for one in others)
@@ -78,18 +86,25 @@ def sees_as_they_do(quorum: QuorumAnswers) -> bool:
 
 def unreached(quorum: QuorumAnswers) -> dict[int, Probe]:
     """The voters that are not reached where the voter set says, by id."""
-    return {id: probe for id, probe in sorted(probes_of_voters(quorum).items()) if probe.outcome not in _REACHED}
+    return {id: probe for id, probe in sorted(probes_of_voters(quorum).items()) if probe.outcome not in _THERE}
 
 
 def electable(quorum: QuorumAnswers) -> int:
     """How many voters could elect a leader: they have everything, and are reached where the voter set says as far as that was tried."""
-    missing = unreached(quorum) if sees_as_they_do(quorum) else {}
+    missing = {*(unreached(quorum) if sees_as_they_do(quorum) else ()), *(voter.id for voter in silent(quorum))}
     return sum(is_caught_up(quorum, voter) and voter.id not in missing for voter in quorum.voters)
 
 
+def silent(quorum: QuorumAnswers) -> list[Replica]:
+    """The voters that do not fetch from the leader, by its own clock; none where it does not tell."""
+    if quorum.leader_id is None or quorum.now_ms is None:
+        return []
+    return [voter for voter in sorted(quorum.voters) if not fetches(quorum, voter, SILENT_MS)]
+
+
 def may_fail(quorum: QuorumAnswers) -> int | None:
-    """How many more voters may fail; None where no leader tells of the voters."""
-    return max(0, electable(quorum) - majority(len(quorum.voters))) if quorum.voters else None
+    """How many more voters may fail; None where no leader tells how far the voters are."""
+    return max(0, electable(quorum) - majority(len(quorum.voters))) if quorum.now_ms is not None else None
 
 
 def voters_of(quorum: QuorumAnswers) -> list[int]:
@@ -102,7 +117,20 @@ def is_settled(quorum: QuorumAnswers) -> bool:
     answering = [probe for probe in quorum.probes if probe.outcome == "answers"]
     if quorum.leader_id is None:
         return not answering
-    return not unreached(quorum) and all(probe.leader_id == quorum.leader_id for probe in answering if probe.epoch is not None)
+    return (
+        not unreached(quorum)
+        and not silent(quorum)
+        and all(probe.leader_id == quorum.leader_id for probe in answering if probe.epoch is not None)
+    )
+
+
+def looked_twice(before: QuorumAnswers, after: QuorumAnswers) -> QuorumAnswers:
+    """The later answers, with who fetched between the two."""
+    first = {voter.id: voter.last_fetch_ms for voter in (*before.voters, *before.observers)}
+    last = {voter.id: voter.last_fetch_ms for voter in (*after.voters, *after.observers)}
+    if before.leader_id != after.leader_id or not first:
+        return after
+    return replace(after, fetched=frozenset(id for id in last if last[id] != first.get(id, last[id])))
 
 
 def _told(probe: Probe) -> str:
@@ -129,7 +157,7 @@ def _name(probe: Probe) -> str:
     endangers="no voter gives it a vote or follows it: as soon as the leader stops, fewer voters than there are can elect another one",
     step="start the controller, or put its advertised.listeners right and restart it while another controller leads",
     source="KIP-853; org.apache.kafka.raft.internals.UpdateVoterHandler",
-    example="voter 2 (localhost:1: Connection refused; it fetches, so it runs and has registered a wrong address)",
+    example="voter 2 (localhost:1: Connection refused; it fetches from the leader, so it runs: the address is wrong, or closed to us)",
 )
 def unreachable_voter(facts: Facts) -> Iterator[Found]:
     quorum = facts.quorum
@@ -143,7 +171,7 @@ def unreachable_voter(facts: Facts) -> Iterator[Found]:
         cause = f"{probe.address}: {place}{probe.words}"
         mend = f"put advertised.listeners of controller {id} right and restart it"
         if id in replicas and fetches(quorum, replicas[id]):
-            cause += "; it fetches from the leader, so it runs, and its address is wrong"
+            cause += "; it fetches from the leader, so it runs: the address is wrong, or closed to this machine"
             steps: tuple[str, ...] = (f"{mend} while controller {quorum.leader_id} leads",)
         elif id in elsewhere:
             cause += f"; it answers at {elsewhere[id].address}, where no voter looks for it"
@@ -157,6 +185,28 @@ def unreachable_voter(facts: Facts) -> Iterator[Found]:
             cause += "" if since_ms is None else f"; it has not fetched for {duration_text(since_ms)}"
             steps = (f"start controller {id}; if it runs, {mend}",)
         yield Found(f"voter {id}", cause, steps=steps, key=("voter", id))
+
+
+@check(
+    "silent_voter",
+    BAD,
+    "voters that do not fetch from the leader",
+    QUORUM,
+    endangers="such a voter neither confirms records nor gives a vote: another one that fails may be one too many",
+    step="look whether the controller runs and reaches the leader; metashell quorum describe -C connects to each",
+    source="KIP-595, DescribeQuorum",
+    example="voter 1 (it has not fetched for 7.5 s)",
+)
+def silent_voter(facts: Facts) -> Iterator[Found]:
+    """Where a connection was tried and failed, `unreachable_voter` has it."""
+    quorum = facts.quorum
+    assert quorum is not None
+    told = unreached(quorum) if sees_as_they_do(quorum) else {}
+    for voter in silent(quorum):
+        if voter.id not in told:
+            since_ms = ago_ms(quorum, voter.last_fetch_ms)
+            cause = "it never fetched" if since_ms is None else f"it has not fetched for {duration_text(since_ms)}"
+            yield Found(f"voter {voter.id}", cause, key=("voter", voter.id))
 
 
 @check(
@@ -210,7 +260,7 @@ def no_answer(facts: Facts) -> Iterator[Found]:
     if quorum.leader_id is not None or any(probe.outcome in ("answers", "not_loaded") for probe in quorum.probes):
         return
     for probe in quorum.probes:
-        yield Found(_name(probe), probe.words, steps=tuple(filter(None, (_STEPS.get(probe.outcome, ""),))))
+        yield Found(_name(probe), probe.words, steps=tuple(filter(None, (STEPS.get(probe.outcome, ""),))))
 
 
 @check(
@@ -218,7 +268,7 @@ def no_answer(facts: Facts) -> Iterator[Found]:
     BAD,
     "quorums that lack voters, so that no further one may fail",
     QUORUM,
-    follows=("unreachable_voter", "lagging"),
+    follows=("unreachable_voter", "silent_voter", "lagging"),
     endangers="with the next voter that fails nothing can be changed any more",
     step="bring the voters back that are missing before any other controller is restarted",
 )
@@ -226,7 +276,7 @@ def no_spare_voter(facts: Facts) -> Iterator[Found]:
     quorum = facts.quorum
     assert quorum is not None
     able, count = electable(quorum), len(quorum.voters)
-    if quorum.leader_id is not None and able < count and able <= majority(count):
+    if quorum.now_ms is not None and able < count and able <= majority(count):
         yield Found("quorum", f"{able} of {counted(count, 'voter')} could elect a leader, {majority(count)} have to agree: none may fail")
 
 
@@ -256,7 +306,7 @@ def other_leader(facts: Facts) -> Iterator[Found]:
     "addresses at which controllers of another cluster answer",
     QUORUM,
     endangers="a voter of another cluster is none: those of this one are fewer than it seems",
-    step=_STEPS["wrong_cluster"],
+    step=STEPS["wrong_cluster"],
 )
 def mixed_clusters(facts: Facts) -> Iterator[Found]:
     quorum = facts.quorum
@@ -306,7 +356,7 @@ def wrong_address(facts: Facts) -> Iterator[Found]:
         return
     for probe in quorum.probes:
         if probe.voter_id is None and probe.source == "typed" and probe.outcome not in (*_REACHED, "wrong_cluster"):
-            yield Found(probe.address, probe.words, steps=tuple(filter(None, (_STEPS.get(probe.outcome, ""),))))
+            yield Found(probe.address, probe.words, steps=tuple(filter(None, (STEPS.get(probe.outcome, ""),))))
 
 
 @check(
@@ -314,9 +364,25 @@ def wrong_address(facts: Facts) -> Iterator[Found]:
     UNUSUAL,
     "controllers that have not loaded the metadata yet",
     QUORUM,
-    step=_STEPS["not_loaded"],
+    step=STEPS["not_loaded"],
 )
 def not_loaded(facts: Facts) -> Iterator[Found]:
     quorum = facts.quorum
     assert quorum is not None
     return (Found(_name(probe), probe.words) for probe in quorum.probes if probe.outcome == "not_loaded")
+
+
+@check(
+    "unreachable_broker",
+    BAD,
+    "brokers that are not fenced and cannot be reached where they say that they are",
+    BROKERS,
+    endangers="clients that are sent to them fail, with what these brokers lead",
+    step="look whether the broker runs; where it does, put its advertised.listeners right and restart it",
+    source="KIP-103",
+    example="broker 2 (kafka-2:9092: the name is not known)",
+)
+def unreachable_broker(facts: Facts) -> Iterator[Found]:
+    for broker in facts.brokers:
+        if broker.probe.outcome not in _REACHED:
+            yield Found(f"broker {broker.id}", f"{broker.probe.address}: {broker.probe.words}", key=("broker", broker.id))

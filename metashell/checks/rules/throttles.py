@@ -139,7 +139,7 @@ _UNITS: Final = {
     "quotas for everybody that let next to nothing through",
     IMAGE,
     endangers="clients wait for their answers, and time out",
-    step="metashell quotas alter with --default, or take the quota away",
+    step="metashell quotas unset --user-default KEY (--client-id-default, --ip-default), or metashell quotas set with a larger value",
     source="KIP-546, org.apache.kafka.server.config.QuotaConfig",
     example="default user: producer_byte_rate (1 B/s)",
 )

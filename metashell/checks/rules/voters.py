@@ -103,7 +103,10 @@ def unusable_voter_address(facts: Facts) -> Iterator[Found]:
     example="voter 2 at localhost:1 (before at localhost:30085; offset 120, 2026-11-27T00:27:20Z)",
 )
 def moved_voter(facts: Facts) -> Iterator[Found]:
-    """Who gave its vote to another one was reached: the candidate connects to each voter."""
+    """Who gave its vote to another one was reached: the candidate connects to each voter.
+
+    Another listener beside the old one moves nobody.
+    """
     voters = facts.image.voters
     known = changes(facts)
     if voters is None or len(voters.voters) < 2:
@@ -111,6 +114,8 @@ def moved_voter(facts: Facts) -> Iterator[Found]:
     for one in voters.voters:
         if one.id in known and not _has_voted(facts.events, one.id, known[one.id][1].offset) and not _answers(facts, one.id):
             before, evidence = known[one.id]
+            if set(before.values()) <= set(addresses(one).values()):
+                continue
             yield Found(_name(one), f"before at {_text(before)}", (evidence,), key=("voter", one.id))
 
 

@@ -39,17 +39,17 @@ _RAW: Final = pa.schema(
         ("partition_epoch", pa.int32()),
         ("replicas", _IDS),
         ("isr", _IDS),
-        ("elr", _IDS),
+        ("eligible_leader_replicas", _IDS),
         ("last_known_elr", _IDS),
         ("adding_replicas", _IDS),
         ("removing_replicas", _IDS),
         ("directories", pa.list_(pa.binary())),
     ]
 )
-"""Before names are joined in: `number` is that of the topic. Names are those of PartitionRegistration."""
+"""Before names are joined in: `number` is that of the topic."""
 _INTERNAL_TOPICS: Final = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
-_FIELD_NAMES: Final = {"elr": "eligible_leader_replicas"}
-"""Where the record calls it otherwise."""
+_ATTRIBUTES: Final = {"eligible_leader_replicas": "elr"}
+"""Where PartitionRegistration calls it otherwise."""
 
 
 def partition_batches(image: MetadataImage, cluster_id: str) -> Iterator[pa.RecordBatch]:
@@ -184,8 +184,7 @@ class _Chunk:
         for cells in decoded.cells.values():
             if isinstance(cells, RangeCells):
                 cells.take_null_for_none()  # as in an image
-        names = [_FIELD_NAMES.get(name, name) for name in _RAW.names[1:]]
-        arrays = [pa.array(numbers), *(decoded.cells[name].arrow(buffer, good) for name in names)]
+        arrays = [pa.array(numbers), *(decoded.cells[name].arrow(buffer, good) for name in _RAW.names[1:])]
         yield pa.RecordBatch.from_arrays(arrays, schema=_RAW)
 
 
@@ -203,7 +202,10 @@ def _value_places(buffer: Buffer, starts: Ints, span_ends: Ints, counts: Ints) -
 
 def _object_batch(objects: Sequence[tuple[int, int, PartitionRegistration]]) -> pa.RecordBatch:
     arrays = [pa.array([number for number, _, _ in objects], pa.int32()), pa.array([id for _, id, _ in objects], pa.int32())]
-    arrays += [pa.array([getattr(partition, item.name) for _, _, partition in objects], item.type) for item in list(_RAW)[2:]]
+    arrays += [
+        pa.array([getattr(partition, _ATTRIBUTES.get(item.name, item.name)) for _, _, partition in objects], item.type)
+        for item in list(_RAW)[2:]
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=_RAW)
 
 

@@ -45,7 +45,7 @@ SCHEMAS: Final = {
             ("partition_epoch", pa.int32()),
             ("replicas", _IDS),
             ("isr", _IDS),
-            ("elr", _IDS),
+            ("eligible_leader_replicas", _IDS),
             ("last_known_elr", _IDS),
             ("adding_replicas", _IDS),
             ("removing_replicas", _IDS),

@@ -10,17 +10,17 @@ function __metashell_valued
         case metashell-status
             string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
         case metashell-ls
-            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
+            string split ' ' -- '--sort --where --snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
         case metashell-cat
             string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
         case metashell-find
-            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
+            string split ' ' -- '-name --name -path --path-glob -regex --regex -type --type -leader --leader -replica --replica -rack --rack -isr-lt --isr-lt -config --with-config -changed-since --changed-since -newer --newer -where --where -maxdepth --maxdepth --snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
         case metashell-log
-            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
+            string split ' ' -- '-n --number --since --snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
         case metashell-diff
             string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
         case metashell-why
-            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
+            string split ' ' -- '-n --number --snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --at --max-decompressed --settings'
         case dump-log
             string split ' ' -- '--files --key-decoder-class --value-decoder-class --max-bytes --max-message-size --type -t --offset --since --until --key --value --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --config -c --address-map --timeout --output -o --max-decompressed --jobs -j'
         case kafka-metadata-shell
@@ -32,7 +32,7 @@ function __metashell_valued
         case metashell-bundle
             string split ' ' -- '--out --mapping --output -o --max-decompressed'
         case metashell-rehearse
-            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --address-map --timeout --config -c --sizes --assume --html --show --output -o --max-decompressed'
+            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --address-map --timeout --config -c --sizes --assume --seeds --html --show --output -o --max-decompressed'
         case metashell-simulate:rebalance
             string split ' ' -- '--members --partitions --topics --strategy --scenario --seed --assume --html --output -o'
         case metashell-storage:format
@@ -88,7 +88,7 @@ function __metashell_valued
         case metashell-quorum:stop
             string split ' ' -- '--output -o'
         case metashell-quorum:describe
-            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+            string split ' ' -- '--output -o --snapshot -s --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-quorum:add-controller
             string split ' ' -- '--server-config --id --directory-id -d --endpoint --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-quorum:remove-controller
@@ -96,9 +96,9 @@ function __metashell_valued
         case metashell-quorum:unregister-controller
             string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-topics:list
-            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+            string split ' ' -- '--output -o --snapshot -s --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-topics:describe
-            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+            string split ' ' -- '--output -o --snapshot -s --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-topics:create
             string split ' ' -- '--partitions -p --replication-factor -r --assignment --config --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-topics:alter
@@ -106,7 +106,7 @@ function __metashell_valued
         case metashell-topics:delete
             string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-configs:get
-            string split ' ' -- '--key -k --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+            string split ' ' -- '--key -k --output -o --snapshot -s --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-configs:set
             string split ' ' -- '--from-file --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-configs:unset
@@ -114,13 +114,13 @@ function __metashell_valued
         case metashell-cluster
             string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-brokers:list
-            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+            string split ' ' -- '--output -o --snapshot -s --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-brokers:describe
-            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+            string split ' ' -- '--output -o --snapshot -s --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-brokers:unregister
             string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-features:describe
-            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+            string split ' ' -- '--output -o --snapshot -s --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-features:upgrade
             string split ' ' -- '--release-version -r --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-features:downgrade
@@ -142,19 +142,19 @@ function __metashell_valued
         case metashell-reassign:cancel
             string split ' ' -- '--throttle --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-acls:list
-            string split ' ' -- '--topic --group --transactional-id --delegation-token --user-principal --pattern --principal --host --operation --permission --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+            string split ' ' -- '--topic --group --transactional-id --delegation-token --user-principal --pattern --principal --host --operation --permission --output -o --snapshot -s --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-acls:add
             string split ' ' -- '--allow-principal --allow --deny-principal --deny --host --operation --topic --group --transactional-id --delegation-token --user-principal --pattern --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-acls:remove
             string split ' ' -- '--topic --group --transactional-id --delegation-token --user-principal --pattern --principal --host --operation --permission --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-quotas:list
-            string split ' ' -- '--user --client-id --client --ip --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+            string split ' ' -- '--user --client-id --client --ip --output -o --snapshot -s --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-quotas:set
             string split ' ' -- '--user --client-id --client --ip --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-quotas:unset
             string split ' ' -- '--user --client-id --client --ip --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-scram:list
-            string split ' ' -- '--output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
+            string split ' ' -- '--output -o --snapshot -s --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-scram:set
             string split ' ' -- '--mechanism --iterations --password-file --password-env --output -o --bootstrap-server -b --bootstrap-controller --controllers -C --command-config -c --address-map --timeout'
         case metashell-scram:delete
@@ -530,7 +530,7 @@ complete -c kafka-shell -n '__metashell_command_is health' -l stuck-after -x -d 
 complete -c kafka-shell -n '__metashell_command_is health' -l lag-after -x -d 'how long a broker or voter may lag, by default 10s'
 complete -c kafka-shell -n '__metashell_command_is health' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is health' -l help -s h -d 'show the help and exit'
-complete -c kafka-shell -n '__metashell_command_is health; and __metashell_words_are_at_least 1' -x -a 'acl_range at_min_isr behind configured_voter_address configured_without_vote contested_id cordoned_directory duplicate_directory_id elr empty endless_elections even_quorum failed_directory fault fenced few_state_replicas first_records full_disk hanging_transaction holds_upgrade incomplete lagging leaderless left_throttles local_listener lost_checkpoint lost_metadata lost_records majority_behind min_isr_at_factor misplaced_metadata missing_directory mixed_clusters moved_voter nearly_full_disk newer_level newer_record no_answer no_leader no_metadata_version no_rack no_spare_voter no_topic_id no_voters_configured no_voters_known not_a_replica not_followed not_loaded not_preferred offline offline_directory old_identity old_quorum_state one_rack one_replica other_cluster other_directory other_disk other_disk_votes other_leader other_node other_node_id other_voters_configured partition_twice racks reassigning refused_configuration registered_without_vote removed_topic reserved_directory_id restarting_broker same_listener same_voter_address shared_node_id shutting_down stale_controller stray_left stray_topic_id stuck_reassignment tiny_directory_rate tiny_quota torn_checkpoint torn_identity unassigned_directory unclean unclean_allowed under_min_isr under_replicated uneven_leaders unformatted unknown_topic unreachable_voter unreadable_min_isr unregistered_replica unregistered_voter unsupported_feature unusable_voter_address vanished vote_of_no_voter voter_listener voter_out_of_sight voter_registered_elsewhere voter_without_listener wrong_address zk_migration'
+complete -c kafka-shell -n '__metashell_command_is health; and __metashell_words_are_at_least 1' -x -a 'acl_range at_min_isr behind configured_voter_address configured_without_vote contested_id cordoned_directory duplicate_directory_id elr empty endless_elections even_quorum failed_directory fault fenced few_state_replicas first_records full_disk hanging_transaction holds_upgrade incomplete lagging leaderless left_throttles local_listener lost_checkpoint lost_metadata lost_records majority_behind min_isr_at_factor misplaced_metadata missing_directory mixed_clusters moved_voter nearly_full_disk never_started newer_level newer_record no_answer no_leader no_metadata_version no_rack no_spare_voter no_topic_id no_voters_configured no_voters_known not_a_replica not_followed not_loaded not_preferred offline offline_directory old_identity old_quorum_state one_rack one_replica other_cluster other_directory other_disk other_disk_votes other_leader other_node other_node_id other_voters_configured partition_twice racks reassigning refused_configuration registered_without_vote removed_topic reserved_directory_id restarting_broker same_listener same_voter_address shared_node_id shutting_down silent_voter stale_controller stopped stray_left stray_topic_id stuck_reassignment tiny_directory_rate tiny_quota torn_checkpoint torn_identity unassigned_directory unclean unclean_allowed under_min_isr under_replicated uneven_leaders unformatted unknown_topic unreachable_broker unreachable_voter unreadable_min_isr unregistered_replica unregistered_voter unsupported_feature unusable_voter_address vanished vote_of_no_voter voter_listener voter_out_of_sight voter_registered_elsewhere voter_without_listener wrong_address zk_migration'
 complete -c kafka-shell -n '__metashell_words_are 0' -x -a help -d 'list the commands'
 complete -c kafka-shell -n '__metashell_command_is help' -l output -s o -x -a 'text json jsonl table csv kafka' -d 'form of the answer'
 complete -c kafka-shell -n '__metashell_command_is help' -l help -s h -d 'show the help and exit'
@@ -611,7 +611,7 @@ complete -c kafka-shell -n '__metashell_command_is why' -l output -s o -x -a 'te
 complete -c kafka-shell -n '__metashell_command_is why' -l help -s h -d 'show the help and exit'
 complete -c kafka-shell -n '__metashell_command_is why; and __metashell_words_are_at_least 1' -x -a '(__metashell_nodes)'
 complete -c metashell-health -f
-complete -c metashell-health -l config -s c -r -F -d 'a node’s server.properties: it is held against the log, and its log directories are read too'
+complete -c metashell-health -l config -s c -r -F -d 'a node’s server.properties: it is compared with the log, and its log directories are read too'
 complete -c metashell-health -l bootstrap-controller -l controllers -s C -x -d 'ask the quorum of these controllers too'
 complete -c metashell-health -l bootstrap-server -s b -x -d 'ask these brokers too, and the controllers behind them'
 complete -c metashell-health -l command-config -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
@@ -868,8 +868,9 @@ complete -c metashell-rehearse -l demo -d 'open the directory of a real controll
 complete -c metashell-rehearse -l config -s c -r -F -d 'a server.properties, of a controller and of a broker: its timeouts and defaults in place of assumed ones'
 complete -c metashell-rehearse -l sizes -r -F -d 'sizes of partitions: what `kafka-log-dirs --describe` prints'
 complete -c metashell-rehearse -l assume -x -d 'assume something else; ASSUMPTIONS lists the names'
+complete -c metashell-rehearse -l seeds -x -d 'rehearse N times with other chance, and show the worst of them and what differs: from the least to the most'
 complete -c metashell-rehearse -l html -r -F -d 'write the answer as one HTML page with a timeline, too'
-complete -c metashell-rehearse -l show -x -d 'print only these parts, whole: steps, events, troubles, quorum, states, brokers, racks, copied, diff, records, assumptions'
+complete -c metashell-rehearse -l show -x -d 'print only these parts, whole: steps, events, troubles, quorum, states, brokers, racks, copied, diff, findings, ranges, records, assumptions'
 complete -c metashell-rehearse -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
 complete -c metashell-rehearse -l certain-only -d 'stop at the newest complete checkpoint of a directory: what follows may not have been committed'
 complete -c metashell-rehearse -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
@@ -1064,6 +1065,8 @@ complete -c metashell-quorum -n '__metashell_command_is stop' -l help -s h -d 's
 complete -c metashell-quorum -n '__metashell_words_are 0' -x -a describe -d 'show the quorum of a cluster: leader, voters, observers, and how far each is'
 complete -c metashell-quorum -n '__metashell_command_is describe' -l watch -d 'show it again every so often (2), until Ctrl-C'
 complete -c metashell-quorum -n '__metashell_command_is describe' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-quorum -n '__metashell_command_is describe' -l snapshot -s s -r -F -d 'answer from the metadata of a directory, a checkpoint or a segment, as it was written; the first word may be this path too'
+complete -c metashell-quorum -n '__metashell_command_is describe' -l demo -d 'answer from the directory that ships with the package'
 complete -c metashell-quorum -n '__metashell_command_is describe' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-quorum -n '__metashell_command_is describe' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
 complete -c metashell-quorum -n '__metashell_command_is describe' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
@@ -1120,6 +1123,8 @@ complete -c metashell-topics -n '__metashell_command_is list' -l unavailable -d 
 complete -c metashell-topics -n '__metashell_command_is list' -l under-min-isr -d 'only partitions without a leader, or with fewer replicas in sync than min.insync.replicas'
 complete -c metashell-topics -n '__metashell_command_is list' -l at-min-isr -d 'only partitions with just min.insync.replicas in sync'
 complete -c metashell-topics -n '__metashell_command_is list' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-topics -n '__metashell_command_is list' -l snapshot -s s -r -F -d 'answer from the metadata of a directory, a checkpoint or a segment, as it was written; the first word may be this path too'
+complete -c metashell-topics -n '__metashell_command_is list' -l demo -d 'answer from the directory that ships with the package'
 complete -c metashell-topics -n '__metashell_command_is list' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-topics -n '__metashell_command_is list' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
 complete -c metashell-topics -n '__metashell_command_is list' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
@@ -1133,6 +1138,8 @@ complete -c metashell-topics -n '__metashell_command_is describe' -l unavailable
 complete -c metashell-topics -n '__metashell_command_is describe' -l under-min-isr -d 'only partitions without a leader, or with fewer replicas in sync than min.insync.replicas'
 complete -c metashell-topics -n '__metashell_command_is describe' -l at-min-isr -d 'only partitions with just min.insync.replicas in sync'
 complete -c metashell-topics -n '__metashell_command_is describe' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-topics -n '__metashell_command_is describe' -l snapshot -s s -r -F -d 'answer from the metadata of a directory, a checkpoint or a segment, as it was written; the first word may be this path too'
+complete -c metashell-topics -n '__metashell_command_is describe' -l demo -d 'answer from the directory that ships with the package'
 complete -c metashell-topics -n '__metashell_command_is describe' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-topics -n '__metashell_command_is describe' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
 complete -c metashell-topics -n '__metashell_command_is describe' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
@@ -1186,6 +1193,8 @@ complete -c metashell-configs -n '__metashell_command_is get' -l all -s a -d 'al
 complete -c metashell-configs -n '__metashell_command_is get' -l key -s k -x -d 'only this key, set or not'
 complete -c metashell-configs -n '__metashell_command_is get' -l explain -d 'say what each key is for'
 complete -c metashell-configs -n '__metashell_command_is get' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-configs -n '__metashell_command_is get' -l snapshot -s s -r -F -d 'answer from the metadata of a directory, a checkpoint or a segment, as it was written; the first word may be this path too'
+complete -c metashell-configs -n '__metashell_command_is get' -l demo -d 'answer from the directory that ships with the package'
 complete -c metashell-configs -n '__metashell_command_is get' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-configs -n '__metashell_command_is get' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
 complete -c metashell-configs -n '__metashell_command_is get' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
@@ -1229,6 +1238,8 @@ complete -c metashell-brokers -n '__metashell_words_are 0' -l help -s h -d 'show
 complete -c metashell-brokers -n '__metashell_words_are 0' -x -a list -d 'list brokers'
 complete -c metashell-brokers -n '__metashell_command_is list' -l watch -d 'show it again every so often (2), until Ctrl-C'
 complete -c metashell-brokers -n '__metashell_command_is list' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-brokers -n '__metashell_command_is list' -l snapshot -s s -r -F -d 'answer from the metadata of a directory, a checkpoint or a segment, as it was written; the first word may be this path too'
+complete -c metashell-brokers -n '__metashell_command_is list' -l demo -d 'answer from the directory that ships with the package'
 complete -c metashell-brokers -n '__metashell_command_is list' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-brokers -n '__metashell_command_is list' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
 complete -c metashell-brokers -n '__metashell_command_is list' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
@@ -1237,6 +1248,8 @@ complete -c metashell-brokers -n '__metashell_command_is list' -l timeout -x -d 
 complete -c metashell-brokers -n '__metashell_command_is list' -l help -s h -d 'show the help and exit'
 complete -c metashell-brokers -n '__metashell_words_are 0' -x -a describe -d 'show brokers in full'
 complete -c metashell-brokers -n '__metashell_command_is describe' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-brokers -n '__metashell_command_is describe' -l snapshot -s s -r -F -d 'answer from the metadata of a directory, a checkpoint or a segment, as it was written; the first word may be this path too'
+complete -c metashell-brokers -n '__metashell_command_is describe' -l demo -d 'answer from the directory that ships with the package'
 complete -c metashell-brokers -n '__metashell_command_is describe' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-brokers -n '__metashell_command_is describe' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
 complete -c metashell-brokers -n '__metashell_command_is describe' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
@@ -1259,6 +1272,8 @@ complete -c metashell-features -n '__metashell_words_are 0' -l version -d 'print
 complete -c metashell-features -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
 complete -c metashell-features -n '__metashell_words_are 0' -x -a describe -d 'show feature levels'
 complete -c metashell-features -n '__metashell_command_is describe' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-features -n '__metashell_command_is describe' -l snapshot -s s -r -F -d 'answer from the metadata of a directory, a checkpoint or a segment, as it was written; the first word may be this path too'
+complete -c metashell-features -n '__metashell_command_is describe' -l demo -d 'answer from the directory that ships with the package'
 complete -c metashell-features -n '__metashell_command_is describe' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-features -n '__metashell_command_is describe' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
 complete -c metashell-features -n '__metashell_command_is describe' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
@@ -1408,6 +1423,8 @@ complete -c metashell-acls -n '__metashell_command_is list' -l host -x -d 'from 
 complete -c metashell-acls -n '__metashell_command_is list' -l operation -x -d 'READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE, CREATE_TOKENS, DESCRIBE_TOKENS, TWO_PHASE_COMMIT or ALL, in any case'
 complete -c metashell-acls -n '__metashell_command_is list' -l permission -x -a 'allow deny' -d 'entries that allow, or those that deny'
 complete -c metashell-acls -n '__metashell_command_is list' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-acls -n '__metashell_command_is list' -l snapshot -s s -r -F -d 'answer from the metadata of a directory, a checkpoint or a segment, as it was written; the first word may be this path too'
+complete -c metashell-acls -n '__metashell_command_is list' -l demo -d 'answer from the directory that ships with the package'
 complete -c metashell-acls -n '__metashell_command_is list' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-acls -n '__metashell_command_is list' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
 complete -c metashell-acls -n '__metashell_command_is list' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
@@ -1471,6 +1488,8 @@ complete -c metashell-quotas -n '__metashell_command_is list' -l ip -x -d 'quota
 complete -c metashell-quotas -n '__metashell_command_is list' -l ip-default -d 'what applies to addresses without a quota of their own'
 complete -c metashell-quotas -n '__metashell_command_is list' -l strict -d 'leave out what is also about a type that is not named'
 complete -c metashell-quotas -n '__metashell_command_is list' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-quotas -n '__metashell_command_is list' -l snapshot -s s -r -F -d 'answer from the metadata of a directory, a checkpoint or a segment, as it was written; the first word may be this path too'
+complete -c metashell-quotas -n '__metashell_command_is list' -l demo -d 'answer from the directory that ships with the package'
 complete -c metashell-quotas -n '__metashell_command_is list' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-quotas -n '__metashell_command_is list' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
 complete -c metashell-quotas -n '__metashell_command_is list' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'
@@ -1513,6 +1532,8 @@ complete -c metashell-scram -n '__metashell_words_are 0' -l version -d 'print th
 complete -c metashell-scram -n '__metashell_words_are 0' -l help -s h -d 'show the help and exit'
 complete -c metashell-scram -n '__metashell_words_are 0' -x -a list -d 'show which users have SCRAM credentials'
 complete -c metashell-scram -n '__metashell_command_is list' -l output -s o -x -a 'text json jsonl table csv' -d 'form of the output'
+complete -c metashell-scram -n '__metashell_command_is list' -l snapshot -s s -r -F -d 'answer from the metadata of a directory, a checkpoint or a segment, as it was written; the first word may be this path too'
+complete -c metashell-scram -n '__metashell_command_is list' -l demo -d 'answer from the directory that ships with the package'
 complete -c metashell-scram -n '__metashell_command_is list' -l bootstrap-server -s b -x -d 'brokers of the cluster; any of them will do'
 complete -c metashell-scram -n '__metashell_command_is list' -l bootstrap-controller -l controllers -s C -x -d 'controllers of the cluster, where no broker answers; the active one is found from any of them'
 complete -c metashell-scram -n '__metashell_command_is list' -l command-config -s c -r -F -d 'property file of a Kafka client: security.protocol, sasl.*, ssl.*'

@@ -10,8 +10,10 @@ from metashell.amounts import clock_text, duration_text, size_text
 from metashell.codec.error_codes import error_text
 from metashell.forms import aligned, counted
 from metashell.rehearse.answers.data_loss import data_losses
+from metashell.rehearse.findings import finding_changes
 from metashell.rehearse.outcome import BrokerLoads, Interval, Load, Outcome, StepReport, Toll, Trouble
 from metashell.rehearse.step_text import step_text
+from metashell.rehearse.steps import Assumptions
 from metashell.rehearse.words.assumption_words import assumed
 
 EVENTS_MAX: Final = 40
@@ -119,7 +121,9 @@ def outcome_lines(outcome: Outcome, texts: Sequence[str] = (), label: str = "") 
     yield from _section("WHAT HAPPENS", _event_lines(outcome))
     yield from _section("TROUBLE", trouble_lines(outcome))
     yield from _section("BROKERS", _broker_lines(outcome))
+    yield from _section("SEEDS", range_lines(outcome))
     yield from _section("CHANGES", change_lines(outcome))
+    yield from _section("HEALTH", finding_lines(outcome))
     yield from _section("ASSUMED", assumption_lines(outcome, label))
 
 
@@ -275,6 +279,38 @@ def change_lines(outcome: Outcome) -> Iterator[str]:
     yield from _copied_lines(outcome)
 
 
+def range_lines(outcome: Outcome) -> Iterator[str]:
+    """How much depends on chance, where several seeds were tried."""
+    if outcome.seeds < 2:
+        return
+    first = f"{outcome.seeds} seeds were tried; this is the worst of them, seed {outcome.assumptions.seed}"
+    differing = [one for one in outcome.ranges if one.low != one.high]
+    yield f"{first}. What differs:" if differing else f"{first}, and all come to the same"
+    rows = []
+    for one in differing:
+        what = one.what.removesuffix("_ms").replace("_", " ") + (f" of broker {one.broker}" if one.broker >= 0 else "")
+        shown = [_range_text(value, is_time=one.what.endswith("_ms")) for value in (one.low, one.high)]
+        rows.append([what, f"{shown[0]} to {shown[1]}"])
+    yield from aligned(rows)
+
+
+def _range_text(value: int | None, *, is_time: bool) -> str:
+    if value is None:
+        return "the end"
+    return duration_text(value) if is_time else str(value)
+
+
+def finding_lines(outcome: Outcome) -> Iterator[str]:
+    """What `metashell health` finds after the steps and not before, and the reverse."""
+    rows = []
+    for one in finding_changes(outcome):
+        for verb, count, names in (("begins", one.begun, one.names_begun), ("ends", one.ended, one.names_ended)):
+            if count:
+                more = f" and {count - len(names)} more" if count > len(names) > 0 else ""
+                rows.append([verb, one.check.severity, one.check.id, str(count), f"{', '.join(names)}{more}"])
+    return aligned(rows, right=(3,))
+
+
 def _copied_lines(outcome: Outcome) -> Iterator[str]:
     for is_catch_up, what in ((False, "new replicas copy"), (True, "replicas that were away catch up")):
         copied = [one for one in outcome.copied if one.is_catch_up == is_catch_up]
@@ -292,13 +328,19 @@ def assumption_lines(outcome: Outcome, label: str) -> Iterator[str]:
     if label:
         yield label
     found = assumed(outcome.assumptions)
-    for where in dict.fromkeys(one.where for one in found if one.where):
-        yield from _filled(f"read from {where}: ", [f"{one.name} {one.value}" for one in found if one.where == where])
+    yield from read_lines(outcome.assumptions)
     if changed := [f"{one.name}={one.value}" for one in found if not one.is_default and not one.where]:
         yield from _filled("as asked: ", changed)
     usual = [f"{one.name} {one.value}" for one in found if one.is_default and not one.where and one.name not in _UNSAID]
     yield from _filled("by default: ", usual)
     yield from outcome.notes
+
+
+def read_lines(assumptions: Assumptions) -> Iterator[str]:
+    """What was read of servers, and where."""
+    found = assumed(assumptions)
+    for where in dict.fromkeys(one.where for one in found if one.where):
+        yield from _filled(f"read from {where}: ", [f"{one.name} {one.value}" for one in found if one.where == where])
 
 
 def _filled(lead: str, items: Sequence[str]) -> list[str]:

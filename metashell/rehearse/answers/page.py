@@ -12,9 +12,11 @@ from metashell.rehearse.answers.answer_text import (
     MEANINGS,
     assumption_lines,
     change_lines,
+    finding_lines,
     is_safe,
     load_rows,
     numbers_text,
+    range_lines,
     step_lines,
     trouble_lines,
     verdict_line,
@@ -61,6 +63,11 @@ def _body(outcome: Outcome, texts: Sequence[str], label: str, notes: Sequence[st
     yield from table([name.lower() for name in head], rows, len(rows))
     yield "<h2>What changes</h2>\n"
     yield pre(change_lines(outcome))
+    if outcome.seeds > 1:
+        yield "<h2>Seeds</h2>\n"
+        yield pre(range_lines(outcome))
+    yield "<h2>Health before and after</h2>\n"
+    yield pre(list(finding_lines(outcome)) or ["the same findings as before"])
     yield "<h2>Assumed</h2>\n"
     yield pre(assumption_lines(outcome, label))
 

@@ -15,6 +15,7 @@ from metashell.codec.registry import message_type
 from metashell.image import BrokerRegistration, PartitionRegistration
 from metashell.rehearse.answers.answer_text import is_safe, status_of, verdict_line
 from metashell.rehearse.answers.data_loss import data_losses
+from metashell.rehearse.findings import finding_changes
 from metashell.rehearse.outcome import ImageDiff, Load, Outcome, Refusal, Written
 from metashell.rehearse.step_text import step_text
 from metashell.rehearse.words.assumption_words import assumed
@@ -173,6 +174,28 @@ def _broker(broker: BrokerRegistration | None) -> Row | None:
     return {"epoch": broker.epoch, "rack": broker.rack, "fenced": broker.fenced, "in_controlled_shutdown": broker.in_controlled_shutdown}
 
 
+def finding_rows(outcome: Outcome) -> Iterator[Row]:
+    for one in finding_changes(outcome):
+        yield {
+            "type": "finding",
+            "id": one.check.id,
+            "severity": one.check.severity,
+            "words": one.check.words,
+            "before": one.before,
+            "after": one.after,
+            "begun": one.begun,
+            "ended": one.ended,
+            "names_begun": list(one.names_begun),
+            "names_ended": list(one.names_ended),
+        }
+
+
+def range_rows(outcome: Outcome) -> Iterator[Row]:
+    for one in outcome.ranges:
+        broker = None if one.broker < 0 else one.broker
+        yield {"type": "range", "what": one.what, "broker": broker, "min": one.low, "max": one.high, "seeds": outcome.seeds}
+
+
 def record_row(written: Written) -> Row:
     name = type(written.record).__name__
     message = message_type("metadata", name)
@@ -208,6 +231,8 @@ SECTIONS: Final[Mapping[str, Callable[[Outcome], Iterable[Row]]]] = {
     "racks": rack_rows,
     "copied": copied_rows,
     "diff": lambda outcome: diff_rows(outcome.diff),
+    "findings": finding_rows,
+    "ranges": range_rows,
     "records": record_rows,
     "assumptions": assumption_rows,
 }

@@ -44,7 +44,7 @@ from metashell.shell.layout import column_lines, column_widths
 from metashell.shell.output import node_object, write_objects
 from metashell.shell.paths import HERE, ROOT, child_path
 from metashell.shell.search.walk import descend, entering
-from metashell.shell.summary import summarize, summary_text, unknown_field, value_text
+from metashell.shell.summary import listed_field, summarize, summary_text, unknown_field, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -159,7 +159,7 @@ def _ordered(ctx: Context, args: SimpleNamespace, entries: list[tuple[str, Node]
 
 def _sort_key(ctx: Context, node: Node, field: str) -> tuple[int, float, str]:
     """Numbers from the largest down, then text, then what lacks the field."""
-    value = node.type if field == "type" else summarize(ctx, node).get(field)
+    value = node.type if field == "type" else listed_field(summarize(ctx, node), field)
     if isinstance(value, int | float):
         return (0, -value, "")
     return (_LACKS, 0, "") if value is None else (1, 0, value_text(value))

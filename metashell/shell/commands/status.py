@@ -4,16 +4,16 @@ SYNOPSIS
     status
 
 DESCRIPTION
-    Shows in a line what `health` finds, where the metadata ends (`end_offset` is the next offset to be written), the leader and the voters
-    (where quorum-state knows a newer epoch than the log, or the log was compacted, they come from there, and the answer says so), the
-    offset up to which the quorum has certainly committed it (in a directory: the newest complete checkpoint), the counts of everything,
-    the records that could not be applied, and what is newer than the newest release known here. For a live quorum it also shows the high
-    watermark and how far this image is behind. With -o json it is one object, in which `complete` says whether all records were applied
-    and read.
+    Shows in a line what `health` finds, and below it the causes of what is bad, where the metadata ends (`end_offset` is the next
+    offset to be written), the leader and the voters (where quorum-state knows a newer epoch than the log, or the log was compacted,
+    they come from there, and the answer says so), the offset up to which the quorum has certainly committed it (in a directory: the
+    newest complete checkpoint), the counts of everything, the records that could not be applied, and what is newer than the newest
+    release known here. For a live quorum it also shows the high watermark and how far this image is behind. With -o json it is one
+    object, in which `complete` says whether all records were applied and read.
 
 EXAMPLES
     >> status
-    health            bad: unclean 2; unusual: reassigning 1
+    health            bad: unclean 2; unusual: min_isr_at_factor 8, one_replica 2, few_state_replicas 3, no_rack 1, reassigning 1
     source            demo (directory)
     offset            520, epoch 2, 2026-11-21T00:25:57.050Z
     end offset        521, certain to 329
@@ -45,7 +45,7 @@ from metashell.image.newer import lacks_some, newer_line, newer_parts, newer_val
 from metashell.nodes.provenance import fault_value
 from metashell.shell.command import make_command
 from metashell.shell.output import write_answer
-from metashell.shell.verdict_text import short_verdict
+from metashell.shell.verdict_text import evidence_text, short_verdict
 from metashell.shell.voters import NOTE, leader_of, voters_of
 
 if TYPE_CHECKING:
@@ -56,6 +56,9 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 _FAULTS_SHOWN = 5
+_FOUND_SHOWN = 3
+_TOLD = frozenset({"throttles", "voters"})
+"""The subjects whose findings are told in full though they are only unusual: what is there is fine, until somebody waits for it."""
 
 
 def run(ctx: Context, args: SimpleNamespace) -> None:
@@ -65,15 +68,21 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
         # As one row it would be wider than any screen.
         write_rows(ctx.display, "table", ("name", "value"), _named_values(status))
         return
-    write_answer(ctx, [status], aligned([("health", _health_words(ctx)), *_lines(ctx, status)]), single=True)
+    write_answer(ctx, [status], aligned([*_health_lines(ctx), *_lines(ctx, status)]), single=True)
 
 
-def _health_words(ctx: Context) -> str:
-    """What `health` finds, in a line: nothing else here says whether any of it is wrong."""
+def _health_lines(ctx: Context) -> Iterator[tuple[str, str]]:
+    """What `health` finds, in a line, and the first of each cause that is bad: nothing else here says whether any of it is wrong."""
     facts = ctx.facts()
     verdict = judge(facts)
     is_bad = bool(verdict.bad or facts.holes)
-    return ctx.display.paint(BAD if is_bad else UNUSUAL if verdict.findings else "", short_verdict(verdict, holes=facts.holes))
+    words = short_verdict(verdict, holes=facts.holes)
+    yield "health", ctx.display.paint(BAD if is_bad else UNUSUAL if verdict.findings else "", words)
+    told = [(root, found) for root, _ in verdict.causes() for found in root.first(_FOUND_SHOWN) if found.cause or found.evidence]
+    for root, found in told:
+        if root.check.severity == BAD or root.check.subject in _TOLD:
+            parts = [part for part in (found.cause, *map(evidence_text, found.evidence)) if part]
+            yield "", f"{root.check.id}: {found.name} ({'; '.join(parts)})"
 
 
 def describe(ctx: Context) -> dict[str, Any]:

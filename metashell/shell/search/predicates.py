@@ -15,7 +15,18 @@ from metashell.checks.partitions import is_under_replicated
 from metashell.errors import UsageError
 from metashell.options import Option
 from metashell.shell.search.patterns import fits
-from metashell.shell.search.subjects import BROKER, EARLY_NAMES, PARTITION, PARTITION_NAMES, ROW_FIELDS, TOPIC, Subject, racks_of
+from metashell.shell.search.subjects import (
+    BROKER,
+    EARLY_NAMES,
+    PARTITION,
+    PARTITION_NAMES,
+    ROW_FIELDS,
+    TOPIC,
+    USUAL,
+    Subject,
+    racks_of,
+    row_name,
+)
 
 if TYPE_CHECKING:
     import re
@@ -178,28 +189,29 @@ def where_predicate(ctx: Context, where: Where, names: Names) -> Predicate:
             is_there, value = subject.field(name)
             if is_there:
                 names.seen.add(name)
-            if name == where.bare and value is not None and not isinstance(value, bool) and name not in BITS:
+            if name == where.bare and value is not None and not isinstance(value, bool) and row_name(name) not in BITS:
                 raise UsageError(f"--where: {name} alone is no condition; quote the expression: --where '{name} > 50'", name)
             return value
 
         return where.holds(look_up)
 
-    usual = ROW_FIELDS.keys() | BITS.keys() | {"racks"}
-    if not where.names or not where.names <= usual or where.bare not in (None, *BITS):
+    known = {name: row_name(name) for name in where.names}
+    if not known or not USUAL.issuperset(known.values()) or (where.bare is not None and known[where.bare] not in BITS):
         return Predicate(of_node=of_node)
 
     def row(partition: Row, bits: int) -> bool:
-        def look_up(name: str) -> Any:
+        def look_up(asked: str) -> Any:
+            name = known[asked]
             if name in BITS:
                 return bool(bits & BITS[name])
             return racks_of(ctx.image, partition.replicas) if name == "racks" else ROW_FIELDS[name](partition)
 
         # One test fails before another that asks for a name is reached: it is there all the same.
-        names.seen.update(PARTITION_NAMES)
+        names.seen.update(PARTITION_NAMES, known)
         return where.holds(look_up)
 
-    is_early = all(name not in ROW_FIELDS or name in EARLY_NAMES for name in where.names)
-    return Predicate(of_node=of_node, row=row, is_early=is_early, has_bits=not where.names.isdisjoint(BITS))
+    is_early = all(name not in ROW_FIELDS or name in EARLY_NAMES for name in known.values())
+    return Predicate(of_node=of_node, row=row, is_early=is_early, has_bits=not BITS.keys().isdisjoint(known.values()))
 
 
 def _option(name: str, help: str, metavar: str = "", **more: Any) -> Option:

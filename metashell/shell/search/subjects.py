@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from metashell.checks import BITS, PartitionSurvey
 from metashell.nodes import Directory, Leaf
 from metashell.nodes.configs import safe_config_text
+from metashell.nodes.field_names import spellings
 from metashell.nodes.subjects import resource_of, subject_of
 from metashell.nodes.topics import PartitionNode, partition_value
 from metashell.shell.summary import summarize
@@ -35,6 +36,7 @@ ROW_FIELDS: Final[dict[str, Callable[[Any], Any]]] = {
     "directories": lambda partition: tuple(map(uuid_text, partition.directories)),
 }
 """The fields of a partition that a survey of many asks for, beside `racks` and BITS; by the names that `cat` shows."""
+USUAL: Final = frozenset({*ROW_FIELDS, *BITS, "racks"})
 PARTITION_NAMES: Final = frozenset(
     ("path", "name", "type", "topic", "partition", "racks", "partitionId", "topicId", "leaderEpoch", "partitionEpoch", *ROW_FIELDS, *BITS)
 )
@@ -43,6 +45,11 @@ EARLY_NAMES: Final = frozenset({"leader", "replicas", "isr", "addingReplicas", "
 """Those that need no decoding; see `metashell.checks.early`."""
 
 _MISSING: Final = object()
+
+
+def row_name(name: str) -> str:
+    """The spelling by which a survey of many knows a field; the name itself for any other."""
+    return next((each for each in spellings(name) if each in USUAL), name)
 
 
 class Subject:
@@ -105,11 +112,12 @@ class Subject:
         return summarize(self.ctx, self.node)
 
     def field(self, name: str) -> tuple[bool, Any]:
-        """Whether the node has a field, and its value."""
-        for source in (self._of_all, self._of_kind, self._of_value, self._of_summary):
-            value = source(name)
-            if value is not _MISSING:
-                return True, value
+        """Whether the node has a field, by any spelling of its name, and its value."""
+        for spelled in spellings(name):
+            for source in (self._of_all, self._of_kind, self._of_value, self._of_summary):
+                value = source(spelled)
+                if value is not _MISSING:
+                    return True, value
         return False, None
 
     def _of_all(self, name: str) -> Any:

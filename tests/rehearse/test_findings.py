@@ -1,0 +1,81 @@
+"""What health finds before and after the steps is what the rehearsal itself says of it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metashell.checks import Facts, Health, judge
+from metashell.rehearse import Outcome, Trouble, rehearse_change
+from metashell.rehearse.contradictions import check_contradictions
+from metashell.rehearse.findings import finding_changes
+from metashell.rehearse.standing import standing_answers
+from metashell.rehearse.steps import Assumptions, KillBroker, RestartBroker, StepError
+from tests.rehearse.random_clusters import images, steps_for
+from tests.rehearse.small_images import partition, small_image
+
+MIN_ISR = (("min.insync.replicas", "2"),)
+
+
+def changes(outcome: Outcome) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    return {one.check.id: (one.names_begun, one.names_ended) for one in finding_changes(outcome)}
+
+
+def test_what_begins_and_what_ends_is_named() -> None:
+    image = small_image({1: None, 2: None, 3: None}, {"t": [partition(1, 2), partition(2)]}, fenced=(3,))
+    found = changes(rehearse_change(image, [KillBroker(2)]))
+    assert found["fenced"] == (("2",), ())
+    assert found["leaderless"] == (("t/1",), ())
+    assert "t/0" in found["under_replicated"][0]
+    assert changes(rehearse_change(image, [RestartBroker(3)]))["fenced"] == ((), ("3",))
+
+
+def test_where_nothing_changes_nothing_is_said() -> None:
+    image = small_image({1: None, 2: None}, {"t": [partition(1, 2)]}, fenced=(2,))
+    assert not changes(rehearse_change(image, []))
+
+
+def test_min_isr_of_the_configuration_counts_here_as_there() -> None:
+    image = small_image({1: None, 2: None, 3: None}, {"t": [partition(1, 2)]}, elr=False)
+    outcome = rehearse_change(image, [KillBroker(2)], Assumptions(settings=MIN_ISR))
+    assert changes(outcome)["under_min_isr"] == (("t/0",), ())
+    assert outcome.verdict.tolls[Trouble.UNDER_MIN_ISR].at_end == 1
+    assert "under_min_isr" not in changes(rehearse_change(image, [KillBroker(2)]))
+
+
+@given(st.data())
+def test_partitions_in_trouble_at_the_end_are_those_that_health_finds(data: st.DataObject) -> None:
+    image = data.draw(images())
+    steps = data.draw(steps_for(image))
+    try:
+        check_contradictions(image, steps)
+        outcome = rehearse_change(image, steps)
+    except StepError:
+        return
+    if not outcome.settled or any(gap.to_ms is None for gap in outcome.quorum_gaps):
+        # Dead brokers that nobody fences are alive as far as the metadata says.
+        return
+    health = Health(outcome.after)
+    offline = {health.partition_name(*found) for kind in ("leaderless", "offline") for found in health.partitions_of(kind)}
+    under = {health.partition_name(*found) for found in health.partitions_of("under_min_isr")}
+    last = {trouble: {f"{one.topic}/{one.partition}" for one in outcome.intervals_of(trouble) if one.to_ms is None} for trouble in Trouble}
+    assert last[Trouble.OFFLINE] == offline
+    assert last[Trouble.UNDER_MIN_ISR] == under - offline
+    verdict = judge(Facts(health=health))
+    assert bool(offline) == any(finding.check.id in ("leaderless", "offline") for finding in verdict.findings)
+
+
+@given(images(), st.integers(1, 3))
+def test_what_stands_now_is_what_health_counts(image: object, static: int) -> None:
+    standing = standing_answers(image, Assumptions(settings=(("min.insync.replicas", str(static)),)))  # type: ignore[arg-type]
+    counts = Health(image, static_min_isr=static).counts()  # type: ignore[arg-type]
+    assert standing.offline == counts["leaderless"] + counts["offline"]
+    assert (standing.partitions, standing.under_min_isr) == (counts["partitions"], counts["under_min_isr"])
+
+
+def test_of_very_many_only_the_numbers_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metashell.rehearse.findings._NAMED_MAX", 1)
+    image = small_image({1: None, 2: None, 3: None}, {"t": [partition(2, 1), partition(2, 3), partition(1, 3)]})
+    [found] = [one for one in finding_changes(rehearse_change(image, [KillBroker(2)])) if one.check.id == "under_replicated"]
+    assert (found.before, found.after, found.begun, found.ended, found.names_begun) == (0, 2, 2, 0, ())
