@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Final
 
 from metashell.amounts import duration_text
 from metashell.checks import Health, all_checks, judge
+from metashell.checks.facts import BROKERS
 from metashell.errors import MetashellError, UsageError
 from metashell.forms import JSON_FORMS
 from metashell.nodes.places import paths_of
@@ -197,6 +198,8 @@ def _as_of(ctx: Context) -> str:
     from metashell.shell.looking_back import now_ms, place_words
 
     provenance = ctx.image.provenance
+    if provenance.source_kind == BROKERS:
+        return "as brokers tell it now"
     age_ms = now_ms() - provenance.timestamp_ms
     # Only for people: what a program reads or a page shows must not change by itself.
     ago = f" ({duration_text(age_ms)} ago)" if ctx.display.is_terminal and provenance.timestamp_ms >= 0 and age_ms >= 0 else ""
