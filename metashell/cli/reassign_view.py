@@ -86,7 +86,7 @@ def partitions(work: Work, topics: Iterable[str]) -> list[PartitionState]:
     return _states(work, found)
 
 
-def moves_of(work: Work) -> dict[Place, Moving]:
+def moves_of(work: Work) -> Mapping[Place, Moving]:
     """The moves under way, of metadata on disk those that it has. Brokers ask a controller, and where none answers nobody waits for long.
 
     Errors: MetashellError.
