@@ -74,6 +74,22 @@ def states_with_disks(work: Work, ids: Collection[int] | None = None) -> tuple[B
     return tuple(found)
 
 
+def moves_of(work: Work) -> Mapping[Place, Moving]:
+    """The moves under way, of metadata on disk those that it has. Errors: MetashellError."""
+    from metashell.admin.reassign import Moving, list_reassignments
+
+    if work.stored is None:
+        return list_reassignments(work.admin)
+    return {
+        (topic.name, id): Moving(
+            topic=topic.name, partition=id, replicas=one.replicas, adding=one.adding_replicas, removing=one.removing_replicas
+        )
+        for topic in work.image().topics
+        for id, one in topic.partitions.items()
+        if one.adding_replicas or one.removing_replicas
+    }
+
+
 def partitions(work: Work, topics: Iterable[str]) -> list[PartitionState]:
     """The partitions of these topics; nothing of those that are not there. Errors: MetashellError."""
     from metashell.cli.cluster_view import topics_named

@@ -101,7 +101,9 @@ STATUS = command(
         ("metashell reassign status plan.json --clear-throttle --throttle 50M -b localhost:9092", "remove what apply has set"),
         ("metashell reassign status --clear-throttle -b localhost:9092", "remove what a tool has left behind"),
         ("metashell reassign status -C localhost:9093 -o jsonl", "every move under way"),
+        ("metashell reassign status /var/lib/kafka", "the moves that a disk has, and what they wait for"),
     ),
+    reads=True,
 )
 CANCEL = command(
     "cancel",
