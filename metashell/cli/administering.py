@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from metashell.errors import MetashellError
     from metashell.image import MetadataImage
     from metashell.live.attach import LiveSource
-    from metashell.net.addresses import Address
     from metashell.options import CommandSpec
 
 POLL_S = 0.1
@@ -188,13 +187,6 @@ class Work:
             return self.stored
         named = cluster_of(self.values)
         return str(named.bootstrap_controller or named.bootstrap_server)
-
-    @property
-    def controllers(self) -> Sequence[Address]:
-        """The controllers that were named, none where brokers were."""
-        from metashell.cli.attaching import addresses_of
-
-        return addresses_of(self.place) if self.asks_controllers and self.stored is None else ()
 
     def image(self) -> MetadataImage:
         """The newest committed metadata, read from the quorum by an observer that stays attached, or what lies on disk.
