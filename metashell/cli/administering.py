@@ -77,12 +77,13 @@ def noun_tool(noun: str, spec: str, commands: Mapping[str, Callable[[Work], None
 
 def perform(command: CommandSpec, words: Sequence[str], act: Callable[[Work], None], *, asks_always: bool = False) -> int:
     """Parse the words of a command and do it; its status."""
-    from metashell.cli.sources import choose_named, with_source
+    from metashell.cli.sources import name_stored, with_source
 
     values = parsed(command, with_source(command, words, chosen_settings))
-    if values is not None and getattr(values, "snapshot", None) is not None:
-        choose_named(values, chosen_settings)
-    return STATUS_OK if values is None else Work(command.name, values, asks_always=asks_always).run(act)
+    if values is None:
+        return STATUS_OK
+    name_stored(values, chosen_settings)
+    return Work(command.name, values, asks_always=asks_always).run(act)
 
 
 class Work:
@@ -168,12 +169,7 @@ class Work:
     @property
     def stored(self) -> str | None:
         """The path of metadata on disk that was named in place of a cluster."""
-        if getattr(self.values, "demo", False):
-            from metashell.demo import demo_directory
-
-            return demo_directory()
-        path: str | None = getattr(self.values, "snapshot", None)
-        return path
+        return getattr(self.values, "snapshot", None)
 
     @property
     def asks_controllers(self) -> bool:
