@@ -8,6 +8,7 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
+from metashell.checks.partitions import leads_alone
 from metashell.codec.config_types import TOPIC_RESOURCE
 from metashell.codec.error_codes import NOT_CONTROLLER
 from metashell.controller.partitions.change import RECOVERING
@@ -230,7 +231,9 @@ class Rehearsal:
             return
         self._touched.partitions[key] = None
         is_empty = (key, record.leader) in self._directories.emptied
-        if before is not None and record.leader >= 0 and (is_empty or _is_unclean(before, record)):
+        # An only replica takes over from itself, and has what it had, but on an empty disk.
+        is_unclean = is_empty or (before is not None and not leads_alone(partition) and _is_unclean(before, record))
+        if before is not None and record.leader >= 0 and is_unclean:
             self._watch.note_unclean(key, topic)
         self._directories.look(key, partition)
         self._watch.look(key, topic, partition)
