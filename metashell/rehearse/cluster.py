@@ -234,7 +234,7 @@ class Rehearsal:
         # An only replica takes over from itself, and has what it had, but on an empty disk.
         is_unclean = is_empty or (before is not None and not leads_alone(partition) and _is_unclean(before, record))
         if before is not None and record.leader >= 0 and is_unclean:
-            self._watch.note_unclean(key, topic)
+            self._watch.note_unclean(key, topic, is_empty=is_empty)
         self._directories.look(key, partition)
         self._watch.look(key, topic, partition)
         self._replication.look(key, topic, partition)
@@ -450,6 +450,7 @@ class Rehearsal:
             records_left_out=self._journal.left_out,
             intervals=tuple(self._watch.intervals),
             intervals_left_out=self._watch.left_out,
+            emptied=tuple(self._watch.emptied),
             quorum_gaps=tuple(self._quorum.gaps),
             quorum_known=bool(self._quorum.voters),
             events=tuple(self._fleet.events),
