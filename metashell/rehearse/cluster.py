@@ -337,9 +337,9 @@ class Rehearsal:
     def _lose_directory(self, step: LoseDirectory) -> None:
         id = step.broker
         directories = self._fleet.brokers[id].registration.directories
-        directory = directories[0] if step.directory is None else uuid_from_text(step.directory)
+        directory = next(iter(directories), b"") if step.directory is None else uuid_from_text(step.directory)
         if directory not in directories:
-            self._fleet.tell(f"log directory {step.directory} of broker {id} is not online already", id)
+            self._fleet.tell(f"broker {id} has lost that log directory already", id)
         elif self._directories.fail(id, directory):
             self._fleet.beat_failed(id)
         else:
