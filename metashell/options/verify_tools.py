@@ -52,9 +52,7 @@ VERIFY = CommandSpec(
         ),
         flag("--start-safe", help="instead, predict whether Kafka would start, what it would cut or delete, and what would be lost"),
         choice("--release", metavar="RELEASE", choices=JUDGED, help="the release to predict for, from 3.9; by default the newest known"),
-        shared.CONFIG._replace(
-            help="the server's configuration: its log directories are read too, and held against it and the log"
-        ),
+        shared.CONFIG._replace(help="the server's configuration: its log directories are read too, and held against it and the log"),
         shared.DEMO,
         shared.output("text", "json", "jsonl"),
         shared.MAX_DECOMPRESSED,
