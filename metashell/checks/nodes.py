@@ -42,6 +42,11 @@ class Node:
         return _most(identity.node_id for _, identity in self._by_weight())
 
     @property
+    def broker_id(self) -> int | None:
+        """The id under which the log has the disks: the stored one, else the configuration's."""
+        return self.id if self.stored_id is None else self.stored_id
+
+    @property
     def cluster_id(self) -> str | None:
         """The cluster that most directories are of."""
         return _most(identity.cluster_id for _, identity in self._by_weight())
@@ -102,13 +107,20 @@ def kraft_version(image: MetadataImage | None) -> int | None:
     return None if image is None else image.features.finalized.get(KRAFT_VERSION, 0)
 
 
+def image_of(node: Node, facts: Facts) -> MetadataImage | None:
+    """The newest metadata of a node's cluster that is known: where directories of several clusters are given, its own."""
+    clusters = {identity.cluster_id for one in facts.directories if isinstance(identity := one.identity, Identity)} - {None}
+    if len(clusters) > 1 and node.log is not None:
+        return node.log.image
+    return None if facts.health is None else facts.image
+
+
 def voters_of(node: Node, facts: Facts) -> dict[int, bytes | None]:
     """Who votes as far as a node can know, each with its directory id where one is known; empty where nothing says it.
 
     By its log, else that of another node; else its configuration, and last its quorum-state.
     """
-    images = [log.image for log in (node.log,) if log is not None]
-    images += [facts.image] if facts.health is not None else []
+    images = [log.image for log in (node.log,) if log is not None] + [image_of(node, facts)]
     for image in images:
         if image is not None and image.voters is not None:
             return {voter.id: None if voter.directory_id == ZERO_UUID else voter.directory_id for voter in image.voters.voters}
@@ -137,11 +149,15 @@ def directory_ids(node: Node) -> Iterator[tuple[LogDirectory, bytes]]:
 
 
 def lost_directory_ids(node: Node, facts: Facts) -> list[str]:
-    """Ids of directories under which the node's broker is registered and that none of its directories has."""
-    if facts.health is None or node.stored_id is None or node.stored_id not in facts.image.cluster.brokers:
+    """Ids of directories that the log has for the node, as a broker or else as a voter, and that none of its directories has."""
+    image, id = image_of(node, facts), node.broker_id
+    if image is None or id is None:
         return []
-    present = {id for _, id in directory_ids(node)}
-    return [uuid_text(id) for id in facts.image.cluster.brokers[node.stored_id].directories if id not in present]
+    present = {own for _, own in directory_ids(node)}
+    known = list(image.cluster.brokers[id].directories) if id in image.cluster.brokers else []
+    if not known and image.voters is not None:
+        known = [voter.directory_id for voter in image.voters.voters if voter.id == id and voter.directory_id != ZERO_UUID]
+    return [uuid_text(own) for own in known if own not in present]
 
 
 def _most(values: Iterator[T | None]) -> T | None:

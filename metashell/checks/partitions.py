@@ -281,22 +281,5 @@ class PartitionJudge:
         return bits
 
 
-def topic_command_states(partition: PartitionRegistration, min_isr: int, live: Collection[int]) -> frozenset[str]:
-    """The filters of kafka-topics that a partition passes: `unavailable`, `under_replicated`, `under_min_isr`, `at_min_isr`.
-
-    They differ from what a leader does: min.insync.replicas counts as it is set, also where there are fewer replicas, and `at_min_isr`
-    is true of a partition that lacks nothing. `live` are the brokers that are not fenced.
-    Source: org.apache.kafka.tools.TopicCommand.PartitionDescription (4.4).
-    """
-    has_leader, count = partition.leader >= 0, len(partition.isr)
-    states = {
-        "unavailable": not has_leader or partition.leader not in live,
-        "under_replicated": is_under_replicated(partition.isr, partition.replicas, partition.adding_replicas),
-        "under_min_isr": not has_leader or count < min_isr,
-        "at_min_isr": count == min_isr,
-    }
-    return frozenset(name for name, is_so in states.items() if is_so)
-
-
 def _id_bytes(id: int) -> bytes:
     return id.to_bytes(4, "big", signed=True)

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.admin.admin import Admin
-    from metashell.checks.facts import QuorumAnswers
     from metashell.cli.advice import Advice, Adviser
     from metashell.client.errors import ConnectError
     from metashell.errors import MetashellError
@@ -126,7 +125,7 @@ class Work:
             except AdminError as error:
                 self.failed(error)
             except ConnectError as error:
-                raise self._explained(error) from None
+                raise _explained(error, cluster_of(self.values)) from None
         finally:
             self._end_progress()
             self._close_admin()
@@ -135,24 +134,6 @@ class Work:
             if is_whole or self._objects:
                 self._finish()
         return self._status
-
-    def _explained(self, error: ConnectError) -> MetashellError:
-        """Why nobody answers, as it is found out at each address; the error itself where somebody does."""
-        from metashell.cli.live_facts import troubles_of, troubles_of_brokers
-        from metashell.errors import MetashellError
-
-        if self.asks_controllers:
-            answers = self._quorum()
-            text = troubles_of(answers) if answers.leader_id is None else ""
-        else:
-            text = troubles_of_brokers(cluster_of(self.values))
-        return MetashellError(text) if text else error
-
-    def _quorum(self) -> QuorumAnswers:
-        """What each controller says, after a command that has waited for one."""
-        from metashell.cli.live_facts import ask_quorum
-
-        return ask_quorum(cluster_of(self.values), looks_twice=False)
 
     def _finish(self) -> None:
         try:
@@ -495,6 +476,15 @@ class Work:
             sys.stdout.flush()
             if goes_on:
                 time.sleep(every_s * 2**refusals)
+
+
+def _explained(error: ConnectError, named: SimpleNamespace) -> MetashellError:
+    """Why nobody answers, as it is found out at each address; the error itself where somebody does."""
+    from metashell.cli.live_facts import troubles_at
+    from metashell.errors import MetashellError
+
+    text = troubles_at(named)
+    return MetashellError(text) if text else error
 
 
 def _for_people(value: object) -> object:

@@ -91,8 +91,9 @@ def _is_about(error: AdminError, facts: Facts, check: Check, one: Found) -> bool
     if error.code in _QUORUM:
         return check.severity == BAD and (check.needs == (QUORUM,) or check.subject == _MIGRATION)
     if error.code in _FEATURE:
-        # A controller that is gone names all that it supports, and behind that what it refuses.
-        return check.id in _ON_FEATURES and error.thing in f"{one.name} {one.cause}".rpartition("refused: ")[2]
+        # Other refusals are about the level itself. A controller that is gone names all that it supports, and behind that what it refuses.
+        is_about_nodes = error.thing in error.words and ("only supports" in error.words or "does not support" in error.words)
+        return is_about_nodes and check.id in _ON_FEATURES and error.thing in f"{one.name} {one.cause}".rpartition("refused: ")[2]
     if error.code in _BROKERS:
         # Where the factor is above what is registered, it is the factor that is wrong.
         return check.id in ("fenced", "shutting_down") and "fenced" in error.words

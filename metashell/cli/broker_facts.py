@@ -56,7 +56,9 @@ TOLD: Final = frozenset(
 FENCED_TOO: Final = frozenset({"fenced", "vanished", "unregistered_replica"})
 """The same of brokers that name fenced ones too, as they do from Kafka 4.0 on."""
 _CHUNK: Final = 1000
-QUICK_S: Final = 3
+_LOOK_S: Final = 0.6
+"""Between two looks at a quorum of which a voter may just have gone."""
+QUICK_S: Final = 2
 """For what a broker has to ask a controller: one that has lost them waits for longer than anybody does here."""
 
 
@@ -172,8 +174,7 @@ def ask_through_brokers(named: SimpleNamespace, lag_after_ms: int) -> QuorumAnsw
     from metashell.admin.errors import AdminError
     from metashell.admin.quorum import describe_quorum_answer
     from metashell.checks.facts import Probe, QuorumAnswers
-    from metashell.checks.rules.probes import is_settled
-    from metashell.cli.live_facts import ELECTION_S
+    from metashell.checks.rules.probes import is_settled, looked_twice
     from metashell.cli.named_cluster import open_admin
     from metashell.client.errors import ConnectError
     from metashell.live.probes import described
@@ -183,8 +184,8 @@ def ask_through_brokers(named: SimpleNamespace, lag_after_ms: int) -> QuorumAnsw
         with open_admin(timed) as admin:
             answers = QuorumAnswers(**described(describe_quorum_answer(admin)))
             if not is_settled(answers):
-                time.sleep(ELECTION_S)
-                answers = QuorumAnswers(**described(describe_quorum_answer(admin)))
+                time.sleep(_LOOK_S)
+                answers = looked_twice(answers, QuorumAnswers(**described(describe_quorum_answer(admin))))
             return replace(answers, lag_after_ms=lag_after_ms)
     except AdminError as error:
         return QuorumAnswers(trouble=f"the quorum: {error}", lag_after_ms=lag_after_ms)
@@ -255,7 +256,7 @@ def _voter_set(quorum: QuorumAnswers) -> VoterSet | None:
 def _registration(node: Node) -> BrokerRegistration:
     from metashell.image.cluster import Listener
 
-    listener = Listener("", node.address.host, node.address.port, 0)
+    listener = Listener("advertised", node.address.host, node.address.port, 0)
     return _registration_of(node.id, is_fenced=node.is_fenced)._replace(rack=node.rack, listeners=(listener,))
 
 

@@ -23,8 +23,6 @@ LEADER_S: Final = 2.0
 """So long an attempt to attach waits for a leader before each controller is asked for itself."""
 LOOK_S: Final = 0.6
 """Between two looks at a quorum that may just elect a leader, or of which a voter may have gone: one that runs fetches twice a second."""
-ELECTION_S: Final = 1.2
-"""The same, where brokers are asked."""
 
 
 def named_target(named: SimpleNamespace) -> Target:
@@ -54,16 +52,13 @@ def _ask_controllers(target: Target, lag_after_ms: int, *, looks_twice: bool = T
     import time
     from dataclasses import replace
 
-    from metashell.checks.rules.probes import is_settled
+    from metashell.checks.rules.probes import is_settled, looked_twice
     from metashell.live.probes import probe
 
     answers = probe(target)
     if looks_twice and not is_settled(answers) and all(one.elapsed_ms < 1000 for one in answers.probes):
-        before = {voter.id: voter.last_fetch_ms for voter in (*answers.voters, *answers.observers)}
         time.sleep(LOOK_S)
-        answers = probe(target)
-        now = {voter.id: voter.last_fetch_ms for voter in (*answers.voters, *answers.observers)}
-        answers = replace(answers, fetched=frozenset(id for id in now if now[id] != before.get(id, now[id])))
+        answers = looked_twice(answers, probe(target))
     return replace(answers, lag_after_ms=lag_after_ms)
 
 
@@ -183,6 +178,14 @@ def judge_quorum(answers: QuorumAnswers) -> Verdict:
 def troubles_of(answers: QuorumAnswers) -> str:
     """What is wrong with a quorum, in one line; empty where the checks find nothing."""
     return "; ".join(lines_of(judge_quorum(answers)))
+
+
+def troubles_at(named: SimpleNamespace) -> str:
+    """Why nobody answered who has been waited for, in one line; empty where somebody does now."""
+    if not named.bootstrap_controller:
+        return troubles_of_brokers(named)
+    answers = ask_quorum(named, looks_twice=False)
+    return troubles_of(answers) if answers.leader_id is None else ""
 
 
 def troubles_of_brokers(named: SimpleNamespace) -> str:

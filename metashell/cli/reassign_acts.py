@@ -74,7 +74,8 @@ def _check_brokers(work: Work, standings: Sequence[Standing]) -> None:
     from metashell.cli.reassign_view import states_with_disks
     from metashell.placement.progress import Stage
 
-    known = {one.id: one for one in states_with_disks(work)}
+    targets = {id for one in standings if one.stage is Stage.WAITING for id in one.adding}
+    known = {one.id: one for one in states_with_disks(work, targets)}
     for standing in standings:
         if standing.stage is not Stage.WAITING or standing.now is None:
             continue
@@ -143,7 +144,7 @@ def _confirm(work: Work, waiting: Sequence[Standing]) -> None:
     warnings = [f"these get fewer replicas than they have: {places}"] if fewer else []
     copied = sum(len(one.adding) for one in waiting)
     if copied and work.values.throttle is None:
-        work.note(f"{counted(copied, 'replica')} are copied as fast as brokers can: --throttle sets a limit")
+        work.note(f"{counted(copied, 'replica')} will be copied as fast as brokers can: --throttle sets a limit")
     work.confirm(*warnings, question=f"Begin to move {counted(len(waiting), 'partition')}?")
 
 

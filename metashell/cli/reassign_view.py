@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from metashell.errors import MetashellError, PathError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from metashell.admin.configs import Resource
     from metashell.admin.reassign import Moving, Place
@@ -43,17 +43,18 @@ def broker_states(work: Work) -> tuple[BrokerState, ...]:
     return tuple(BrokerState(one.id, one.rack, one.is_fenced, one.is_leaving) for one in brokers(work))
 
 
-def states_with_disks(work: Work) -> tuple[BrokerState, ...]:
-    """The registered brokers with what their disks say: brokers know which failed or are cordoned, the metadata only who is cordoned.
+def states_with_disks(work: Work, ids: Collection[int] | None = None) -> tuple[BrokerState, ...]:
+    """The registered brokers, and of these (None: of all) what their disks say: brokers know which failed or are cordoned.
 
-    Errors: MetashellError.
+    The metadata has only who is cordoned. Errors: MetashellError.
     """
     from metashell.admin.brokers import describe_log_dirs
 
     states = broker_states(work)
     if work.asks_controllers:
         return states
-    told = describe_log_dirs(work.admin, [one.id for one in states if not one.is_fenced], {})
+    asked = [one.id for one in states if not one.is_fenced and (ids is None or one.id in ids)]
+    told = describe_log_dirs(work.admin, asked, {}) if asked else {}
     found = []
     for state in states:
         directories = told.get(state.id, ())
@@ -71,6 +72,22 @@ def states_with_disks(work: Work) -> tuple[BrokerState, ...]:
             work.note_once(f"broker {state.id}: {', '.join(failed)}: replicas go to its other log directories")
         found.append(state)
     return tuple(found)
+
+
+def moves_of(work: Work) -> Mapping[Place, Moving]:
+    """The moves under way, of metadata on disk those that it has. Errors: MetashellError."""
+    from metashell.admin.reassign import Moving, list_reassignments
+
+    if work.stored is None:
+        return list_reassignments(work.admin)
+    return {
+        (topic.name, id): Moving(
+            topic=topic.name, partition=id, replicas=one.replicas, adding=one.adding_replicas, removing=one.removing_replicas
+        )
+        for topic in work.image().topics
+        for id, one in topic.partitions.items()
+        if one.adding_replicas or one.removing_replicas
+    }
 
 
 def partitions(work: Work, topics: Iterable[str]) -> list[PartitionState]:

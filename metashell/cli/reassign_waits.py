@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from metashell.errors import MetashellError
+from metashell.forms import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _RATES: Final = {"follower": "follower.replication.throttled.rate", "leader": "leader.replication.throttled.rate"}
 _REPLICAS: Final = {"follower": "follower.replication.throttled.replicas", "leader": "leader.replication.throttled.replicas"}
 _ALL: Final = "*"
+_COPIES: Final = "broker {} copies (-b says how much is left)"
 
 
 def waits_of(work: Work, adding: Mapping[Place, Collection[int]]) -> dict[Place, list[str]]:
@@ -73,7 +75,8 @@ def _copying(work: Work, place: Place, id: int, told: tuple[LogDirectory, ...] |
     for directory in told:
         if place in directory.lags:
             lag = directory.lags[place]
-            return [f"broker {id} has {lag} records left to copy"] if lag > 0 else []
+            left = counted(lag, "record") if lag > 0 else "no record"
+            return [f"broker {id} has {left} left to copy{'' if lag > 0 else ', and its leader has not taken it into the ISR yet'}"]
     failed = [f"{one.path} ({one.error.name})" for one in told if one.error is not None]
     cordoned = [one.path for one in told if one.error is None and one.is_cordoned]
     if failed:
@@ -94,10 +97,10 @@ def _directory_in_metadata(work: Work, place: Place, id: int) -> list[str]:
         return []
     directory = dict(zip(partition.replicas, partition.directories, strict=True)).get(id, UNASSIGNED_DIRECTORY)
     if directory in (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY):
-        return []
+        return [_COPIES.format(id)]
     if directory == LOST_DIRECTORY or (broker.directories and directory not in broker.directories):
         return [f"the directory of broker {id} that it is in is not online ({uuid_text(directory)})"]
-    return []
+    return [_COPIES.format(id)]
 
 
 # ---- throttles
@@ -113,14 +116,14 @@ class _Rates:
     def words(self, place: Place, leader: int | None, ids: Iterable[int]) -> list[str]:
         """The throttles that hold for the copies of a partition: on its leader and on those that copy."""
         topic, partition = place
-        found = []
+        found: dict[str, list[str]] = {}
         for role, brokers in (("leader", [] if leader is None else [leader]), ("follower", list(ids))):
             listed = self._topics.get(topic, {}).get(_REPLICAS[role], "").split(",")
             for id in brokers:
                 rate = self._brokers.get(str(id), {}).get(_RATES[role]) or self._brokers.get("", {}).get(_RATES[role])
                 if rate is not None and (_ALL in listed or f"{partition}:{id}" in listed):
-                    found.append(f"throttled to {rate} bytes/s on broker {id} ({role})")
-        return found
+                    found.setdefault(rate, []).append(f"{id} ({role})")
+        return [f"throttle of {rate} bytes/s on broker {' and '.join(brokers)}" for rate, brokers in found.items()]
 
 
 def _rates(work: Work, copied: Mapping[Place, Collection[int]], leaders: Mapping[Place, int]) -> _Rates:

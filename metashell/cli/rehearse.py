@@ -224,7 +224,7 @@ def _answer_standing(values: SimpleNamespace, display: Display, subject: Subject
         if getattr(values, name) is not None:
             raise UsageError(f"--{name} goes with a step or a plan", f"--{name}")
     standing = standing_answers(subject.image, assumptions)
-    print_standing(display, values.output, standing, subject)
+    print_standing(display, values.output, standing, subject, assumptions)
     return standing_status(standing)
 
 

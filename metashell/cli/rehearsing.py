@@ -227,9 +227,10 @@ def print_lines(display: Display, lines: Iterable[str]) -> None:
         display.out.write(f"{style}{shown}{_PLAIN}\n" if display.color and style else f"{shown}\n")
 
 
-def print_standing(display: Display, form: str, standing: Standing, subject: Subject) -> None:
-    """Print the standing answers in a form."""
+def print_standing(display: Display, form: str, standing: Standing, subject: Subject, assumptions: Assumptions) -> None:
+    """Print the standing answers in a form, for people with what was read of servers."""
     from metashell.forms import write_objects
+    from metashell.rehearse.answers.answer_text import read_lines
     from metashell.rehearse.answers.standing_words import loss_row, standing_lines, standing_value
 
     label = subject.label
@@ -237,6 +238,7 @@ def print_standing(display: Display, form: str, standing: Standing, subject: Sub
         certain = subject.image.provenance.certain_to
         is_certain = certain is not None and certain >= subject.image.provenance.end_offset
         print_lines(display, standing_lines(standing, label if is_certain else f"{label}; committed for certain up to {certain or 0}"))
+        print_lines(display, read_lines(assumptions))
     elif form == "json":
         write_objects(display, form, [{**standing_value(standing), "state": label}], single=True)
     else:

@@ -182,7 +182,7 @@ def with_source(spec: CommandSpec, words: Sequence[str], chosen: Chosen) -> list
 
     can_read = any(option.dest == "snapshot" for option in spec.options)
     _, others = split_options(spec.options, words)
-    if not others or not (others[0][:1] == "@" or (can_read and _holds_metadata(others[0]))):
+    if not others or not (others[0][:1] == "@" or (can_read and _holds_metadata(spec, others[0]))):
         return list(words)
     first, rest = others[0], list(words)
     rest.remove(first)
@@ -196,12 +196,13 @@ def with_source(spec: CommandSpec, words: Sequence[str], chosen: Chosen) -> list
     return [*_cluster_words(named), *rest]
 
 
-def _holds_metadata(word: str) -> bool:
-    """Whether a word is a path: one with a slash or of a log's file is, any other only where metadata lies there."""
+def _holds_metadata(spec: CommandSpec, word: str) -> bool:
+    """Whether a word is a path: of a log's file, or with a slash where the command takes no other file; else where metadata lies there."""
     from metashell.errors import MetashellError
     from metashell.log.inputs import find_metadata
 
-    if "/" in word or word.endswith((".checkpoint", ".log")):
+    takes_files = any(argument.kind == "file" for argument in spec.arguments)
+    if word.endswith((".checkpoint", ".log")) or ("/" in word and not takes_files):
         return True
     try:
         return os.path.isdir(word) and bool(find_metadata(word))

@@ -61,6 +61,7 @@ APPLY = command(
     options=(
         _THROTTLE,
         Option(names=("--batch",), metavar="N", type="int", help="move so many partitions at a time, and wait for them"),
+        flag("--force", help="also where the disks of the brokers that get replicas cannot be seen"),
         flag("--skip-changed", help="leave out what is not as the plan assumed, and do the rest; the status is 1"),
         WAIT,
         DRY_RUN,
@@ -100,7 +101,9 @@ STATUS = command(
         ("metashell reassign status plan.json --clear-throttle --throttle 50M -b localhost:9092", "remove what apply has set"),
         ("metashell reassign status --clear-throttle -b localhost:9092", "remove what a tool has left behind"),
         ("metashell reassign status -C localhost:9093 -o jsonl", "every move under way"),
+        ("metashell reassign status /var/lib/kafka", "the moves that a disk has, and what they wait for"),
     ),
+    reads=True,
 )
 CANCEL = command(
     "cancel",

@@ -54,12 +54,9 @@ def _state(judged: Judged) -> Iterator[str]:
 
 
 def _verdict(cluster: Today) -> Iterator[str]:
-    bad = sum(finding.check.severity == BAD for finding, _ in cluster.findings)
-    odd = len(cluster.findings) - bad
-    verdict = f"{counted(bad, 'kind')} of trouble" if bad else "nothing is wrong"
-    verdict += f", {odd} unusual" if odd else ""
+    is_bad = any(finding.check.severity == BAD for finding, _ in cluster.findings)
     yield f"<p>Cluster {shown(cluster.cluster_id)}, {shown(cluster.as_of)}.</p>\n"
-    yield f'<p class="verdict {"unsafe" if bad else "safe"}">{verdict}</p>\n<ul class="findings">\n'
+    yield f'<p class="verdict {"unsafe" if is_bad else "safe"}">{shown(cluster.summary)}</p>\n<ul class="findings">\n'
     for finding, names in cluster.findings:
         more = finding.count - len(names)
         said = ", ".join(names) + (f" and {more} more" if more > 0 else "")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.checks import Facts, Health, judge
 from metashell.errors import MetashellError
+from metashell.forms import counted
 from metashell.reports.words import moment, second_text
 
 if TYPE_CHECKING:
@@ -19,10 +20,11 @@ _NAMES_MAX: Final = 5
 
 
 class Today(NamedTuple):
-    """One cluster: its id, when its log ended, what is wrong with it then, and the first names of each finding."""
+    """One cluster: its id, when its log ended, how many checks ran and which did not, what they found, and the first names of each."""
 
     cluster_id: str
     as_of: str
+    summary: str
     findings: list[tuple[Finding, list[str]]]
 
 
@@ -47,9 +49,12 @@ def judge_clusters(paths: Sequence[str], *, on_error: OnError = "fail") -> Judge
 
 
 def _today(cluster: Cluster) -> Today:
-    verdict = judge(Facts(health=Health(cluster.image)))
-    findings = [(finding, [found.name for found in finding.first(_NAMES_MAX)]) for finding in verdict.findings]
-    return Today(cluster.cluster_id, _as_of(cluster), findings)
+    health = Health(cluster.image)
+    verdict = judge(Facts(health=health))
+    causes = [finding for root, below in verdict.causes() for finding in (root, *below)]
+    findings = [(finding, [found.name for found in finding.first(_NAMES_MAX)]) for finding in causes]
+    partitions = counted(health.counts()["partitions"], "partition")
+    return Today(cluster.cluster_id, _as_of(cluster), verdict.summary(partitions), findings)
 
 
 def _as_of(cluster: Cluster) -> str:

@@ -38,7 +38,10 @@ class Shown:
         """What the text names, each with what is known of it."""
         for one in self.found:
             known = f"since {self.since[one.name]}" if one.name in self.since else ""
-            places = ", ".join(map(evidence_text, one.evidence))
+            # Where the thing itself is the place, its name is there already.
+            places = ", ".join(
+                filter(None, (evidence_text(each._replace(path="") if each.path == one.name else each) for each in one.evidence))
+            )
             parts = [part for part in (one.cause, known, places) if part]
             yield self.paths.get(one.name, one.name), f"({'; '.join(parts)})" if parts else ""
 

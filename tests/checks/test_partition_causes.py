@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.checks.partitions import topic_command_states
+from metashell.checks.partitions import topic_command_filters
 from metashell.values import UNASSIGNED_DIRECTORY as UNASSIGNED
 from tests.checks.situations import broker, facts_of, found, partition, told, topic
 
@@ -69,11 +69,11 @@ def test_a_move_to_a_broker_that_serves_waits_for_nothing() -> None:
     ("fields", "min_isr", "states"),
     [
         ({}, 1, set()),
-        ({}, 2, {"at_min_isr"}),
-        ({}, 3, {"under_min_isr"}),
-        ({"isr": (1,)}, 1, {"under_replicated", "at_min_isr"}),
-        ({"isr": (1,)}, 2, {"under_replicated", "under_min_isr"}),
-        ({"leader": -1, "isr": (1, 2)}, 2, {"unavailable", "under_min_isr", "at_min_isr"}),
+        ({}, 2, {"at-min-isr"}),
+        ({}, 3, {"under-min-isr"}),
+        ({"isr": (1,)}, 1, {"under-replicated", "at-min-isr"}),
+        ({"isr": (1,)}, 2, {"under-replicated", "under-min-isr"}),
+        ({"leader": -1, "isr": (1, 2)}, 2, {"unavailable", "under-min-isr", "at-min-isr"}),
         ({"leader": 2, "replicas": (2, 1), "isr": (2, 1)}, 1, {"unavailable"}),
         ({"replicas": (1, 2, 3), "adding_replicas": (3,), "isr": (1, 2)}, 1, set()),
     ],
@@ -83,4 +83,4 @@ def test_partitions_count_for_kafka_topics_as_its_own_filters_have_it(fields: di
     raw = {"replicas": (1, 2), **fields}
     facts = facts_of(topic("orders"), partition(0, raw.pop("replicas"), **raw))  # type: ignore[arg-type]
     (orders,) = facts.image.topics
-    assert topic_command_states(orders.partitions[0], min_isr, {1, 3}) == states
+    assert set(topic_command_filters(orders.partitions[0], min_isr, {1, 3})) == states

@@ -53,13 +53,16 @@ def advice_on(error: AdminError, facts: Facts) -> list[Advice]:
 
 
 def test_a_level_that_a_registered_node_does_not_support_is_held_by_that_node() -> None:
-    error = refusal(codes.INVALID_UPDATE_VERSION, "metadata.version")
+    words = "Invalid update version 29 for feature metadata.version. Broker 2 only supports versions 7-25"
+    error = refusal(codes.INVALID_UPDATE_VERSION, "metadata.version", words)
     (found,) = advice_on(error, facts(highest={2: 25}))
     assert found.id == "holds_upgrade" and "broker 2" in found.words and "metadata.version 25" in found.words and found.steps
     assert list(lines_of([found]))[-1].startswith("next: ")
     # All support the same: the level is too high for this release, which Kafka's own words say.
     assert advice_on(error, facts()) == []
-    assert advice_on(refusal(codes.INVALID_UPDATE_VERSION, "group.version"), facts(highest={2: 25})) == []
+    assert advice_on(refusal(codes.INVALID_UPDATE_VERSION, "group.version", words), facts(highest={2: 25})) == []
+    lower = refusal(codes.INVALID_UPDATE_VERSION, "metadata.version", "Unsupported metadata.version downgrade from 20 to 10.")
+    assert advice_on(lower, facts(highest={2: 25})) == []
 
 
 def test_a_factor_is_refused_for_fenced_brokers_only_where_kafka_says_so() -> None:
@@ -95,7 +98,7 @@ def test_the_facts_are_gathered_once_and_only_where_they_can_say_why(monkeypatch
 
     monkeypatch.setattr("metashell.cli.live_facts.ask_quorum", lambda named: asked.append("quorum") or QuorumAnswers(leader_id=1))
     adviser = Adviser(image, SimpleNamespace)
-    error = refusal(codes.INVALID_UPDATE_VERSION, "metadata.version")
+    error = refusal(codes.INVALID_UPDATE_VERSION, "metadata.version", "Broker 2 only supports versions 7-25")
     assert adviser.advice_on(refusal(codes.TOPIC_ALREADY_EXISTS, "orders"), has_image=True) == []
     assert adviser.advice_on(error, has_image=False) == [] and asked == []
     assert adviser.advice_on(error, has_image=True) and adviser.advice_on(error, has_image=True)

@@ -11,7 +11,7 @@ import pytest
 
 from metashell.admin.brokers import LogDirectory
 from metashell.admin.errors import AdminError
-from metashell.cli import reassign_view
+from metashell.cli import reassign_view, reassign_waits
 from metashell.codec.error_codes import KAFKA_STORAGE_ERROR
 from metashell.embedded import EmbeddedQuorum
 from metashell.errors import MetashellError
@@ -62,10 +62,9 @@ def test_a_move_says_what_it_waits_for(quorum: EmbeddedQuorum, topic: str, tmp_p
     lines(quorum, "reassign", "apply", str(path), "--throttle", "1k")
     (row, _) = objects(quorum, "reassign", "status")
     leader = quorum.image.topics.by_name["orders"].partitions[0].leader
-    assert row["waits_for"] == [
-        f"throttled to 1024 bytes/s on broker {leader} (leader)",
-        "throttled to 1024 bytes/s on broker 205 (follower)",
-    ]
+    copies, throttle = row["waits_for"]
+    assert copies.startswith("broker 205 copies")
+    assert [throttle] == [f"throttle of 1024 bytes/s on broker {leader} (leader) and 205 (follower)"]
     target.fence()
     for words in ([], [str(path)]):
         rows = [row for row in objects(quorum, "reassign", "status", *words, status=1 if words else 0) if "partition" in row]
@@ -97,3 +96,22 @@ def test_brokers_say_which_disks_take_replicas(monkeypatch: pytest.MonkeyPatch) 
     assert states == {1: "", 2: "is cordoned", 3: failed, 4: "", 5: ""}
     assert said == ["broker 4: /a failed (KAFKA_STORAGE_ERROR): replicas go to its other log directories"]
     assert missed == ["log directories of broker 5: no answer"]
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (({}, {("orders", 0): 12}), "broker 1 has 12 records left to copy"),
+        (({("orders", 0): 0}, {}), "broker 1 has no record left to copy, and its leader has not taken it into the ISR yet"),
+        (({}, {}), "broker 1 has not begun to copy"),
+        (({}, KAFKA_STORAGE_ERROR), "broker 1 has failed log directories: /1 (KAFKA_STORAGE_ERROR)"),
+    ],
+)
+def test_how_far_a_copy_is_its_broker_says(told: tuple[dict[tuple[str, int], int] | int, ...], words: str) -> None:
+    found = tuple(
+        LogDirectory(
+            path=f"/{number}", error=AdminError(lags) if isinstance(lags, int) else None, lags={} if isinstance(lags, int) else lags
+        )
+        for number, lags in enumerate(told)
+    )
+    assert reassign_waits._copying(cast("Work", None), ("orders", 0), 1, found) == [words]

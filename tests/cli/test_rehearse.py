@@ -111,21 +111,8 @@ def test_the_parts_that_may_be_asked_for_are_those_that_there_are() -> None:
 
 @pytest.mark.parametrize("part", SECTIONS)
 def test_each_part_has_rows_in_every_form(part: str) -> None:
-    steps = [
-        "lose-controller",
-        "then",
-        "config",
-        "set",
-        "topic:orders",
-        "segment.ms=9000000",
-        "then",
-        *KILL,
-        "then",
-        "restart-broker",
-        "6",
-        "--seeds",
-        "2",
-    ]
+    change = "lose-controller then config set topic:orders segment.ms=9000000 then topic create solo --replication-factor 1".split()
+    steps = [*change, "then", *KILL, "then", "restart-broker", "6", "--seeds", "2"]
     objects = json.loads(rehearse(*steps, "--show", part, "-o", "json").stdout)[part]
     assert objects and all(row["type"] for row in objects)
     if part not in ("diff", "assumptions"):
@@ -382,3 +369,32 @@ def test_the_environment_names_a_quorum_where_the_command_line_names_nothing(
 def test_a_quorum_that_is_not_there_is_status_1_and_no_answer() -> None:
     done = run_main(main, ["-C", "127.0.0.1:1", "--timeout", "1", *KILL], cwd=Path())
     assert (done.status, done.stdout, done.stderr.count("\n")) == (1, b"", 1) and "127.0.0.1:1" in done.stderr
+
+
+def test_settings_of_servers_are_read_from_their_files(tmp_path: Path) -> None:
+    controller, broker = tmp_path / "c.properties", tmp_path / "b.properties"
+    controller.write_text("process.roles=controller\nnode.id=1\nbroker.session.timeout.ms=18000\n")
+    broker.write_text("process.roles=broker\nnode.id=4\nmin.insync.replicas=2\nbroker.session.timeout.ms=1\n")
+    files = ("-c", str(controller), "-c", str(broker))
+    said = " ".join("\n".join(text(rehearse(*files, *KILL))).split())
+    assert f"read from {controller}: session-timeout 18 s, quorum-failover 3 s" in said
+    assert f"read from {broker}: heartbeat-interval 2 s, replica-lag 30 s, min.insync.replicas 2" in said
+    assert "by default: commit 5 ms, boot 10 s" in said
+    assert f"read from {controller}" in "\n".join(text(rehearse(*files)))
+    rows = [json.loads(line) for line in rehearse(*files, *KILL, "--show", "assumptions", "-o", "jsonl").stdout.splitlines()]
+    assert {row["name"]: row["read_from"] for row in rows if row["type"] == "assumption"}["session-timeout"] == str(controller)
+    # What is asked for counts more.
+    assert "as asked: session-timeout=3 s" in "\n".join(text(rehearse(*files, "--assume", "session-timeout=3s", *KILL)))
+    done = rehearse("-c", str(tmp_path / "none.properties"), *KILL)
+    assert done.status == 1 and "none.properties: No such file" in done.stderr
+
+
+def test_a_live_controller_tells_what_it_was_started_with(quorum: EmbeddedQuorum) -> None:
+    brokers = sorted(quorum.image.cluster.brokers)
+    lines = text(run_main(main, ["-C", quorum.bootstrap_controllers, "kill-broker", str(brokers[0])], cwd=Path()))
+    assert any(line.strip().startswith("read from controller ") and "session-timeout" in line for line in lines)
+
+
+def test_how_often_a_rehearsal_is_repeated_is_a_number_from_one_on() -> None:
+    assert rehearse("--seeds", "0", *KILL).status == 2
+    assert rehearse("--seeds", "3").status == 2

@@ -113,6 +113,7 @@ NOUNS = [
     (["acls", "list"], ["--topic", "orders", "--pattern", "prefixed"], None),
     (["acls", "list"], ["--topic", "orders", "--pattern", "match"], {"principal": "User:mallory", "permission_type": "DENY"}),
     (["quotas", "list"], [], {"entity": "user=<default>", "quota": "consumer_byte_rate", "value": 123456}),
+    (["reassign", "status"], [], {"topic": "reassigned-1", "partition": 0, "adding": [6], "removing": [4]}),
     (["scram", "list"], ["carol"], {"user": "carol", "mechanism": "SCRAM-SHA-256", "iterations": 4096}),
 ]
 """A reading command, the words behind its source, and a part of its first object."""

@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from metashell.checks import Health
+from metashell.columns.state.reading import read_state
 from metashell.reports import REPORTS
 from metashell.reports.answer import declared_schema
 from metashell.reports.index import EVENTS_MAX, render_index
@@ -51,6 +53,7 @@ def test_what_is_wrong_is_what_health_says_and_as_of_when() -> None:
     text = render_index(answers(), [], judged(), sources="x")
     (cluster,) = judged().clusters
     assert len(cluster.findings) > 3
+    assert re.search(r"[0-9]+ checks of 36 partitions: [0-9]+ found something; not run: [0-9]+ \(no ", text)
     assert "offset 596, 2026-11-21T00:25:58Z; what follows offset 592 may not have been committed" in text
     for finding, _ in cluster.findings:
         assert f'<b class="{finding.check.severity}">{finding.count}</b>' in text
@@ -61,19 +64,22 @@ def test_what_is_wrong_is_what_health_says_and_as_of_when() -> None:
 
 def test_the_reports_and_health_agree_on_what_is_open() -> None:
     (cluster,) = judged().clusters
-    counts = {finding.check.id: finding.count for finding, _ in cluster.findings}
+    found = {finding.check.id: finding.count for finding, _ in cluster.findings}
+    (state,) = read_state([STOPPED], on_error="fail")
+    counts = Health(state.image).counts()
     opened = [row for row in answers()["under_replicated"].to_pylist() if row["ended_by"] == "open"]
     leaderless = [row for row in answers()["unclean_elections"].to_pylist() if row["is_open"]]
     fenced = [row["subject"] for row in answers()["timeline"].to_pylist() if row["is_open"] and row["event"] == "fenced"]
     assert len(opened) == counts["under_replicated"] > 0
     assert len(leaderless) == counts["leaderless"] > 0
-    assert len(fenced) == counts["fenced"] > 0
+    # All of them are stopped: so the partitions that this leaves behind are no findings of their own.
+    assert len(fenced) == found["stopped"] == len(state.image.cluster.brokers)
 
 
 def test_a_state_that_cannot_be_read_is_said_and_not_green(tmp_path: Any) -> None:
     found = judge_clusters([str(tmp_path)])
     assert found.clusters == []
-    assert "nothing is wrong" not in render_index(answers(), [], found, sources="x")
+    assert 'class="verdict safe"' not in render_index(answers(), [], found, sources="x")
 
 
 def test_the_index_runs_nothing_loads_nothing_and_links_only_to_reports() -> None:

@@ -104,7 +104,11 @@ def behind(facts: Facts) -> Iterator[Found]:
             if log.end_offset < _newest_whole(committed) and node is not best and node.stored_id in voters_of(best, facts):
                 whole = _newest_whole(committed)
                 cause = f"ends at {log.end_offset}, epoch {log.last_epoch}; {best.name} has a checkpoint of all before {whole}"
-                yield Found(log.path, f"{cause}: it lacks {log.end_offset} to {whole - 1}", (Evidence(log.path, log.end_offset),))
+                yield Found(
+                    log.path,
+                    f"{cause}: it lacks {log.end_offset} to {whole - 1} and cannot win against it",
+                    (Evidence(log.path, log.end_offset),),
+                )
 
 
 @check(

@@ -117,9 +117,8 @@ def unformatted(facts: Facts) -> Iterator[Found]:
         lost = _lost_metadata(node)
         for directory in node.directories:
             if directory.identity is None and not directory.is_alone and (lost is None or directory is not lost[0]):
-                yield _found(
-                    directory, "; ".join(filter(None, (_state_words(directory), node.neighbours_text()))), *_formatting(node, directory)
-                )
+                cause = "; ".join(filter(None, (_state_words(directory), node.neighbours_text())))
+                yield _found(directory, cause, _formatting(node, directory, facts))
 
 
 def _state_words(directory: LogDirectory) -> str:
@@ -128,18 +127,23 @@ def _state_words(directory: LogDirectory) -> str:
     return "is empty" if directory.is_empty else "has no meta.properties"
 
 
-def _formatting(node: Node, directory: LogDirectory) -> list[str]:
+def _formatting(node: Node, directory: LogDirectory, facts: Facts) -> str:
     config = "server.properties" if node.configuration is None else node.configuration.path
     if directory.partitions or directory.metadata is not None:
-        return [
-            f"write {place_of(directory)} again: version=1, {_lines_of(node)}; its directory.id is in the log's registration of the node"
-        ]
+        return _writing(node, directory, facts)
     first = "mount its disk, if it had one; a new one: " if node.identities else ""
-    return [f"{first}metashell storage format -g -t {node.cluster_id or 'CLUSTER_ID'} -c {config}"]
+    return f"{first}metashell storage format -g -t {node.cluster_id or 'CLUSTER_ID'} -c {config}"
+
+
+def _writing(node: Node, directory: LogDirectory, facts: Facts) -> str:
+    """How a meta.properties is made anew: its directory.id is the one that the log has for the node and no other directory."""
+    lost = lost_directory_ids(node, facts)
+    own = lost[0] if len(lost) == 1 else "a new one, or that of the log's registration of this node"
+    return f"write {place_of(directory)} again: version=1, {_lines_of(node)}, directory.id={own}"
 
 
 def _lines_of(node: Node) -> str:
-    return f"cluster.id={node.cluster_id or '...'}, node.id={'...' if node.stored_id is None else node.stored_id}"
+    return f"cluster.id={node.cluster_id or '...'}, node.id={'...' if node.broker_id is None else node.broker_id}"
 
 
 @check(
@@ -159,10 +163,8 @@ def torn_identity(facts: Facts) -> Iterator[Found]:
             if identity is None or is_whole(identity):
                 continue
             what = identity if isinstance(identity, str) else _lacking(identity)
-            lost = lost_directory_ids(node, facts)
-            own = lost[0] if len(lost) == 1 else "a new one, or that of the log's registration of this node"
-            step = f"write {place_of(directory)} again: version=1, {_lines_of(node)}, directory.id={own}"
-            yield _found(directory, "; ".join(filter(None, (what, node.neighbours_text()))), step)
+            cause = "; ".join(filter(None, (what, node.neighbours_text())))
+            yield _found(directory, cause, _writing(node, directory, facts))
 
 
 def _lacking(identity: Identity) -> str:

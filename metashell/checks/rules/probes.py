@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from metashell.amounts import duration_text
@@ -121,6 +122,15 @@ def is_settled(quorum: QuorumAnswers) -> bool:
         and not silent(quorum)
         and all(probe.leader_id == quorum.leader_id for probe in answering if probe.epoch is not None)
     )
+
+
+def looked_twice(before: QuorumAnswers, after: QuorumAnswers) -> QuorumAnswers:
+    """The later answers, with who fetched between the two."""
+    first = {voter.id: voter.last_fetch_ms for voter in (*before.voters, *before.observers)}
+    last = {voter.id: voter.last_fetch_ms for voter in (*after.voters, *after.observers)}
+    if before.leader_id != after.leader_id or not first:
+        return after
+    return replace(after, fetched=frozenset(id for id in last if last[id] != first.get(id, last[id])))
 
 
 def _told(probe: Probe) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.checks.facts import IMAGE, LOG, TOPIC_DIRECTORIES, TopicNote
 from metashell.checks.model import BAD, UNUSUAL, Evidence, Found
-from metashell.checks.nodes import nodes_of
+from metashell.checks.nodes import image_of, nodes_of
 from metashell.checks.registry import check
 from metashell.values import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, uuid_text
 
@@ -37,11 +37,12 @@ class _Placed(NamedTuple):
 
 
 def _placed(facts: Facts) -> Iterator[_Placed]:
-    """The directories that a broker loads as logs: not those that it renamed. A node that never was a broker has none to judge."""
-    topics = facts.image.topics
+    """The directories that a broker loads as logs: not those that it renamed. A node that is only a controller loads none."""
     for node in nodes_of(facts):
-        if node.stored_id is None:
+        image, config = image_of(node, facts), node.configuration
+        if node.stored_id is None or image is None or (config is not None and config.roles == {"controller"}):
             continue
+        topics = image.topics
         for directory in node.directories:
             for place in directory.partitions:
                 if place.suffix:

@@ -13,6 +13,7 @@ from metashell.rehearse.answers.data_loss import data_losses
 from metashell.rehearse.findings import finding_changes
 from metashell.rehearse.outcome import BrokerLoads, Interval, Load, Outcome, StepReport, Toll, Trouble
 from metashell.rehearse.step_text import step_text
+from metashell.rehearse.steps import Assumptions
 from metashell.rehearse.words.assumption_words import assumed
 
 EVENTS_MAX: Final = 40
@@ -327,13 +328,19 @@ def assumption_lines(outcome: Outcome, label: str) -> Iterator[str]:
     if label:
         yield label
     found = assumed(outcome.assumptions)
-    for where in dict.fromkeys(one.where for one in found if one.where):
-        yield from _filled(f"read from {where}: ", [f"{one.name} {one.value}" for one in found if one.where == where])
+    yield from read_lines(outcome.assumptions)
     if changed := [f"{one.name}={one.value}" for one in found if not one.is_default and not one.where]:
         yield from _filled("as asked: ", changed)
     usual = [f"{one.name} {one.value}" for one in found if one.is_default and not one.where and one.name not in _UNSAID]
     yield from _filled("by default: ", usual)
     yield from outcome.notes
+
+
+def read_lines(assumptions: Assumptions) -> Iterator[str]:
+    """What was read of servers, and where."""
+    found = assumed(assumptions)
+    for where in dict.fromkeys(one.where for one in found if one.where):
+        yield from _filled(f"read from {where}: ", [f"{one.name} {one.value}" for one in found if one.where == where])
 
 
 def _filled(lead: str, items: Sequence[str]) -> list[str]:

@@ -15,12 +15,15 @@ DESCRIPTION
     those to a broker that is not there. Of a live quorum it also shows brokers and voters that have lagged for --lag-after (10s).
 
 EXAMPLES
-    >> health unclean reassigning
-    bad      unclean      2  partitions whose leader was elected uncleanly and has not recovered
-             /image/topics/byName/grp-streams-KSTREAM-AGGREGATE-STATE-STORE-0000000001-changelog/0 (since 2026-11-21T00:24:11.348Z)
-             /image/topics/byName/grp-streams-KSTREAM-AGGREGATE-STATE-STORE-0000000001-changelog/5 (since 2026-11-21T00:24:11.348Z)
-             endangers: records that only the former leader had are lost
-             next: keep the former replicas' disks until the topic's owners know what is missing
+    >> health one_replica no_rack reassigning
+    unusual  one_replica  2  topics with one replica, though there are brokers for more
+             grp-streams-KSTREAM-AGGREGATE-STATE-STORE-0000000001-changelog  last-topic
+             endangers: when its broker is down nobody can read or write, and its disk is the only copy
+             next: more replicas: metashell reassign apply with a plan that names them
+    unusual  no_rack      1  brokers without a rack, though others have one: replicas are then not spread over racks
+             /image/cluster/brokers/6
+             endangers: a rack that fails takes all replicas of some partitions with it
+             next: set broker.rack of these brokers, and restart them
     unusual  reassigning  1  partitions that are being reassigned
              /image/topics/byName/reassigned-1/0 (since 2026-11-21T00:23:06.299Z)
     as of offset 521, epoch 2, 2026-11-21T00:25:57.050Z, certain to 329
@@ -34,6 +37,7 @@ from typing import TYPE_CHECKING, Final
 
 from metashell.amounts import duration_text
 from metashell.checks import Health, all_checks, judge
+from metashell.checks.facts import BROKERS
 from metashell.errors import MetashellError, UsageError
 from metashell.forms import JSON_FORMS
 from metashell.nodes.places import paths_of
@@ -194,6 +198,8 @@ def _as_of(ctx: Context) -> str:
     from metashell.shell.looking_back import now_ms, place_words
 
     provenance = ctx.image.provenance
+    if provenance.source_kind == BROKERS:
+        return "as brokers tell it now"
     age_ms = now_ms() - provenance.timestamp_ms
     # Only for people: what a program reads or a page shows must not change by itself.
     ago = f" ({duration_text(age_ms)} ago)" if ctx.display.is_terminal and provenance.timestamp_ms >= 0 and age_ms >= 0 else ""
