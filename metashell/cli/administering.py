@@ -228,7 +228,7 @@ class Work:
         """A list of things, with `type` in each; in text a table. `none` is told to a person when there are none."""
         found = list(objects)
         if not found and none and self.form in ("text", "table"):
-            self.note(none)
+            self.note(f"{none}, as far as can be seen" if self.holes else none)
             return
         self._columns = columns
         if self.form == "text":
