@@ -74,36 +74,6 @@ def states_with_disks(work: Work, ids: Collection[int] | None = None) -> tuple[B
     return tuple(found)
 
 
-<<<<<<< HEAD
-=======
-def moves_of(work: Work) -> Mapping[Place, Moving]:
-    """The moves under way, of metadata on disk those that it has.
-
-    Brokers ask a controller, and where none answers nobody waits for long. Errors: MetashellError.
-    """
-    from types import SimpleNamespace
-
-    from metashell.admin.reassign import Moving, list_reassignments
-    from metashell.cli.broker_facts import QUICK_S
-    from metashell.cli.named_cluster import cluster_of, open_admin
-
-    if work.stored is None and work.asks_controllers:
-        return list_reassignments(work.admin)
-    if work.stored is None:
-        named = cluster_of(work.values)
-        with open_admin(SimpleNamespace(**{**vars(named), "timeout": min(named.timeout, QUICK_S)})) as quick:
-            return list_reassignments(quick)
-    return {
-        (topic.name, id): Moving(
-            topic=topic.name, partition=id, replicas=one.replicas, adding=one.adding_replicas, removing=one.removing_replicas
-        )
-        for topic in work.image().topics
-        for id, one in topic.partitions.items()
-        if one.adding_replicas or one.removing_replicas
-    }
-
-
->>>>>>> w-twelve
 def partitions(work: Work, topics: Iterable[str]) -> list[PartitionState]:
     """The partitions of these topics; nothing of those that are not there. Errors: MetashellError."""
     from metashell.cli.cluster_view import topics_named
@@ -116,7 +86,6 @@ def partitions(work: Work, topics: Iterable[str]) -> list[PartitionState]:
     return _states(work, found)
 
 
-<<<<<<< HEAD
 def moves_of(work: Work) -> Mapping[Place, Moving]:
     """The moves under way, of metadata on disk those that it has. Brokers ask a controller, and where none answers nobody waits for long.
 
@@ -144,8 +113,6 @@ def moves_of(work: Work) -> Mapping[Place, Moving]:
         return list_reassignments(quick)
 
 
-=======
->>>>>>> w-twelve
 def _states(work: Work, topics: Sequence[Topic]) -> list[PartitionState]:
     from metashell.placement import PartitionState
     from metashell.values import uuid_text
