@@ -26,7 +26,9 @@ class AdminError(MetashellError):
         self.thing = thing
         self.right = ""
         self.was_asked_again = False
-        super().__init__(": ".join(part for part in (thing, self.name, self.words) if part))
+        # A controller's refusal names the whole request, as Java prints it, and nothing else.
+        words = error_message(code) if self.words.startswith("Request Request(") else self.words
+        super().__init__(": ".join(part for part in (thing, self.name, words) if part))
 
     @property
     def remark(self) -> str:

@@ -27,6 +27,8 @@ GATHERED_SIZE: Final = 8 * 1024
 TAGS_MAX: Final = 64
 """Tagged fields of a header that are skipped; none is defined, so more are no header."""
 
+_TLS_ALERT = 0x1503
+"""How a TLS listener's answer to plain text begins: an alert of version 3.x."""
 _LENGTH = Struct(">i")
 _REQUEST_HEADER = Struct(">hhih")
 _KEY_AND_VERSION = Struct(">hh")
@@ -86,7 +88,8 @@ class FrameReader:
             return None
         size: int = _LENGTH.unpack_from(chunk, self._at)[0]
         if not 0 <= size <= self.limit:
-            self._fail(f"a frame of {size} bytes, the limit is {self.limit}")
+            is_tls = size >> 16 == _TLS_ALERT
+            self._fail("a TLS alert, so it talks TLS" if is_tls else f"a frame of {size} bytes, the limit is {self.limit}")
             return None
         if size > JUDGED_SIZE and self._judge is not None:
             if len(chunk) < start + 4:

@@ -121,7 +121,8 @@ def cluster_size(facts: Facts) -> str:
             return "the quorum alone"
         return counted(len(facts.directories), "directory", "directories")
     partitions, brokers = facts.health.counts()["partitions"], len(facts.image.cluster.brokers)
-    return f"{counted(partitions, 'partition')} and {counted(brokers, 'broker')}"
+    least = "at least " if any(hole.startswith("topics:") for hole in facts.holes) else ""
+    return f"{least}{counted(partitions, 'partition')} and {counted(brokers, 'broker')}"
 
 
 def finding_row(shown: Shown) -> dict[str, Any]:

@@ -115,6 +115,8 @@ CASES = {
     "adding": (partition(7, replicas=(1, 2, 3, 4), adding_replicas=(4,), isr=(1, 2, 3)), {"reassigning"}),
     "removing": (partition(7, removing_replicas=(3,)), {"reassigning"}),
     "unclean": (partition(7, leader_recovery_state=1), {"unclean"}),
+    # Its broker came back after an unclean shutdown: it led before.
+    "unclean, alone": (partition(7, replicas=(1,), isr=(1,), leader=1, leader_recovery_state=1), set()),
     "elr": (partition(7, isr=(1,), eligible_leader_replicas=(2,)), {"elr", "under_replicated", "at_min_isr"}),
     "no directory yet": (partition(7, directories=(DIRECTORIES[1], bytes(15) + b"\1", DIRECTORIES[3])), {"unassigned_directory"}),
     "lost directory": (partition(7, directories=(DIRECTORIES[1], bytes(15) + b"\2", DIRECTORIES[3])), {"offline_directory"}),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from metashell.checks import Facts, all_checks, judge
+from metashell.checks import Facts, Health, all_checks, judge
 from metashell.checks.facts import QUORUM, Probe, QuorumAnswers, Replica
 from metashell.checks.rules.probes import is_settled, may_fail
+from tests.checks.test_health import broker, cluster
 
 NOW_MS = 1_700_000_000_000
 PLACES = {1: "host1:9093", 2: "host2:9093", 3: "host3:9093"}
@@ -88,6 +89,30 @@ def test_a_voter_that_is_gone_has_not_fetched() -> None:
         gone, voters=(*gone.voters, voter(4), voter(5)), probes=(*gone.probes, answer(1, voter_id=4, id=4), answer(1, voter_id=5, id=5))
     )
     assert "no_spare_voter" not in found(one_of_five) and may_fail(one_of_five) == 1
+
+
+def test_a_voter_that_does_not_fetch_counts_for_no_election_though_nobody_probed_it() -> None:
+    """So brokers' answers and controllers' agree before the ten seconds of a lag are over."""
+    gone = replace(SOUND, voters=(voter(1), voter(2), voter(3, 2_500)), probes=())
+    assert found(gone) == {
+        "silent_voter": [("voter 3", "it has not fetched for 2.5 s")],
+        "no_spare_voter": [("quorum", "2 of 3 voters could elect a leader, 2 have to agree: none may fail")],
+    }
+    assert may_fail(gone) == 0 and not is_settled(gone)
+    assert found(replace(gone, voters=(voter(1), voter(2), voter(3, 1_500)))) == {}
+    tried = replace(gone, probes=(answer(1), answer(2), missing(3)))
+    assert list(found(tried)) == ["unreachable_voter", "no_spare_voter"]
+
+
+def test_a_fenced_broker_is_told_once() -> None:
+    """That it fetches no metadata either is no second trouble; where nobody told who is fenced, it is one."""
+    late = replace(SOUND, observers=(voter(4, 60_000),))
+    health = Health(cluster(brokers=(broker(4, fenced=True),)))
+    verdict = judge(Facts(quorum=late, health=health), ("fenced", "lagging"))
+    assert [one.check.id for one in verdict.findings] == ["fenced"]
+    assert "lagging" in found(late)
+    told = judge(Facts(quorum=late, health=health, told=frozenset()), ("fenced", "lagging"))
+    assert [one.check.id for one in told.findings] == ["lagging"]
 
 
 def test_who_is_on_another_network_than_the_leader_says_nothing_of_voters() -> None:

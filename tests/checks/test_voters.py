@@ -54,6 +54,14 @@ def test_a_changed_address_is_told_with_its_offset_until_somebody_was_reached_th
     assert found(facts_of(*begun, leader(1, (1, 2, 3), (1, 3)), quorum=answers), "moved_voter") == []
 
 
+def test_a_listener_beside_the_old_one_moves_nobody() -> None:
+    """Voters that are formatted with one address tell of all of their listeners once they run."""
+    grown = voters(**SOUND)
+    one = grown.voters[1]
+    one.endpoints = (*one.endpoints, type(one.endpoints[0])(name="SASL", host="node-2", port=9999))
+    assert found(facts_of(voters(**SOUND), grown), "moved_voter") == []
+
+
 def test_a_voter_that_was_removed_and_added_anew_was_reached_where_it_is() -> None:
     moved = voters(**{**SOUND, "n2": "new:9093"})
     two = {id: place for id, place in SOUND.items() if id != "n2"}

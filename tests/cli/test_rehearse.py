@@ -111,7 +111,20 @@ def test_the_parts_that_may_be_asked_for_are_those_that_there_are() -> None:
 
 @pytest.mark.parametrize("part", SECTIONS)
 def test_each_part_has_rows_in_every_form(part: str) -> None:
-    change = "lose-controller then config set topic:orders segment.ms=9000000 then topic create solo --replication-factor 1".split()
+    change = [
+        "lose-controller",
+        "then",
+        "config",
+        "set",
+        "topic:orders",
+        "segment.ms=9000000",
+        "then",
+        "topic",
+        "create",
+        "solo",
+        "--replication-factor",
+        "1",
+    ]
     steps = [*change, "then", *KILL, "then", "restart-broker", "6", "--seeds", "2"]
     objects = json.loads(rehearse(*steps, "--show", part, "-o", "json").stdout)[part]
     assert objects and all(row["type"] for row in objects)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from metashell.checks.facts import IMAGE
 from metashell.checks.model import BAD, UNUSUAL, Found, Many
+from metashell.checks.partitions import is_online
 from metashell.checks.registry import check
 from metashell.checks.stopped import is_explained, stopped_brokers
+from metashell.values import uuid_text
 
 if TYPE_CHECKING:
     from metashell.checks.facts import Facts
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
     from metashell.image import TopicImage
 
 _GONE: Final = ("vanished", "fenced")
-_LOST: Final = (*_GONE, "lost_records")
+_AWAY: Final = (*_GONE, "offline_directory", "failed_directory")
+_LOST: Final = (*_AWAY, "lost_records")
 _SHOWN: Final = 5
 _BY_STOPS: Final = frozenset(
     {"leaderless", "offline", "under_replicated", "under_min_isr", "at_min_isr", "elr", "stuck_reassignment", "not_preferred"}
@@ -59,17 +62,22 @@ def _told_of_racks(health: Health, topic: TopicImage, partition_id: int) -> Told
 
 def _told_of_leaderless(health: Health, topic: TopicImage, partition_id: int) -> Told:
     """Who could lead it: a replica in sync, else an eligible one (KIP-966), else, with loss, the last that was."""
-    partition = topic.partitions[partition_id]
+    partition, active = topic.partitions[partition_id], health.judge_of(topic).active
+    unclean = f"metashell elect unclean {topic.name}:{partition_id} takes what there is, and loses the rest"
     for ids, words in ((partition.isr, "in sync"), (partition.elr, "eligible")):
-        if ids:
-            named = ", ".join(map(str, ids))
-            which = f"broker {named}" if len(ids) == 1 else f"one of the brokers {named}"
-            return f"{words}: {named}", (f"start {which}: it leads without loss",)
+        if not ids:
+            continue
+        cause, down = f"{words}: {', '.join(map(str, ids))}", [str(id) for id in ids if id not in active]
+        if down:
+            which = f"broker {down[0]}" if len(down) == 1 else f"one of the brokers {', '.join(down)}"
+            return cause, (f"start {which}: it leads without loss",)
+        # Whoever is there and may lead leads, unless the directory of its replica is gone.
+        return f"{cause}, without its directory", (f"bring that disk back and restart broker {ids[0]}, and nothing is lost; {unclean}",)
     last = partition.last_known_elr
     if not last:
         return "no replica is in sync", ()
-    broker, unclean = last[0], f"metashell elect unclean {topic.name}:{partition_id} takes what there is, and loses the rest"
-    if broker in health.judge_of(topic).active:
+    broker = last[0]
+    if broker in active:
         step = f"broker {broker} runs and has lost its records: where its old disk is still there, start it with that; {unclean}"
     else:
         step = f"start broker {broker}, which may have the most; {unclean}"
@@ -81,10 +89,19 @@ def _told_of_stuck(health: Health, topic: TopicImage, partition_id: int) -> Told
     return f"waits for {', '.join(waits)}" if waits else "takes too long", ()
 
 
+def _told_of_offline_directory(health: Health, topic: TopicImage, partition_id: int) -> Told:
+    partition = topic.partitions[partition_id]
+    brokers = health.image.cluster.brokers
+    places = zip(partition.replicas, partition.directories, strict=True)
+    lost = [f"broker {id}, {uuid_text(where)}" for id, where in places if id in brokers and not is_online(where, brokers[id])]
+    return "; ".join(lost), ()
+
+
 _CAUSES: Final[Mapping[str, Callable[[Health, TopicImage, int], Told]]] = {
     "racks": _told_of_racks,
     "leaderless": _told_of_leaderless,
     "stuck_reassignment": _told_of_stuck,
+    "offline_directory": _told_of_offline_directory,
 }
 
 
@@ -105,7 +122,7 @@ _rule(
     "offline",
     BAD,
     "partitions whose leader is fenced or not registered",
-    follows=_GONE,
+    follows=_AWAY,
     endangers="nobody can read or write them",
     step=_START,
 )
@@ -113,7 +130,7 @@ _rule(
     "under_min_isr",
     BAD,
     "partitions with fewer replicas in sync than min.insync.replicas: writes with acks=all fail",
-    follows=_GONE,
+    follows=_AWAY,
     endangers="producers with acks=all are refused",
     step="start the brokers whose replicas are not in sync",
 )
@@ -121,7 +138,7 @@ _rule(
     "under_replicated",
     BAD,
     "partitions with fewer replicas in sync than replicas",
-    follows=_GONE,
+    follows=_AWAY,
     endangers="fewer copies than configured are there when the next broker fails",
     step="start the brokers whose replicas are not in sync, or look for what keeps them behind (disk, network, throttles)",
 )
@@ -152,12 +169,13 @@ _rule(
     "offline_directory",
     BAD,
     "partitions with a replica in a directory that its broker does not have online",
+    follows=("failed_directory",),
     endangers="that replica is not served until the disk is back",
     step="metashell brokers describe ID shows its directories; mend the disk and restart the broker",
 )
-_rule("at_min_isr", UNUSUAL, "partitions that lack replicas and have just min.insync.replicas in sync", follows=_GONE)
-_rule("elr", UNUSUAL, "partitions with eligible or last known leader replicas", follows=_GONE)
-_rule("not_preferred", UNUSUAL, "partitions not led by their preferred replica", follows=_GONE, step="metashell elect preferred")
+_rule("at_min_isr", UNUSUAL, "partitions that lack replicas and have just min.insync.replicas in sync", follows=_AWAY)
+_rule("elr", UNUSUAL, "partitions with eligible or last known leader replicas", follows=_AWAY)
+_rule("not_preferred", UNUSUAL, "partitions not led by their preferred replica", follows=_AWAY, step="metashell elect preferred")
 _rule("reassigning", UNUSUAL, "partitions that are being reassigned")
 _rule("unassigned_directory", UNUSUAL, "partitions with a replica that has no directory yet")
 _rule("cordoned_directory", UNUSUAL, "partitions with a replica in a cordoned directory")

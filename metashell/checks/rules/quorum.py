@@ -37,7 +37,8 @@ def unregistered_voter(facts: Facts) -> Iterator[Found]:
     BAD,
     "replicas of the metadata that have not had all of it for too long",
     QUORUM,
-    follows=("unreachable_voter", "silent_voter"),
+    follows=("unreachable_voter", "silent_voter", "stale_controller"),
+    step="look whether the node runs and reaches the leader",
     of_a_part=True,
 )
 def lagging(facts: Facts) -> Iterator[Found]:

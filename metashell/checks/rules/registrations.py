@@ -9,6 +9,7 @@ from metashell.checks.facts import IMAGE
 from metashell.checks.model import BAD, UNUSUAL, Found
 from metashell.checks.past import evidence_of, last_of
 from metashell.checks.registry import check
+from metashell.checks.rules.probes import fetches
 from metashell.codec.metadata_version import METADATA_VERSION, UNREGISTER_CONTROLLER_LEVEL, level_name, metadata_version_name
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def spare_controllers(facts: Facts) -> list[Holder]:
     asked = quorum is not None and bool(quorum.voters)
     running = {id for id, broker in cluster.brokers.items() if not broker.fenced}
     if quorum is not None:
-        running |= {one.id for one in quorum.observers}
+        running |= {one.id for one in quorum.observers if quorum.now_ms is None or fetches(quorum, one, quorum.lag_after_ms)}
         running |= {probe.id for probe in quorum.probes if probe.id is not None and probe.outcome == "answers"}
     spare = [id for id in sorted(cluster.controllers) if id not in voters and id not in running]
     nodes = [one.supported_features for one in cluster.brokers.values()]
