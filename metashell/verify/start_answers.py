@@ -14,8 +14,7 @@ from metashell.verify.start.forecast import forecast
 from metashell.verify.start.verdict import StartVerdict
 
 if TYPE_CHECKING:
-    from metashell.checks.facts import Facts, LogDirectory
-    from metashell.checks.model import Verdict
+    from metashell.checks.facts import Facts
 
 
 def usable_paths(paths: Iterable[str], report: Report) -> list[str]:
@@ -39,21 +38,21 @@ def report_starts(facts: Facts, writer: Writer, report: Report) -> bool:
     """Report on each node whose directories are known; True if a server would start on all of them and lose nothing. Errors: OSError."""
     is_safe = True
     for number in dict.fromkeys(one.node for one in facts.directories):
-        directories = [one for one in facts.directories if one.node == number]
-        config = next((one for one in facts.configurations if one.node == number), None)
-        judged = judge_node(facts, number)
-        verdict = _start(directories, "" if config is None else config.metadata_directory, judged, facts)
+        verdict = start_of(facts, number)
         _report(verdict, writer, report)
         is_safe = is_safe and verdict.is_safe
     return is_safe
 
 
-def _start(directories: list[LogDirectory], expected: str, judged: Verdict, facts: Facts) -> StartVerdict:
-    """The start on the directory with the metadata log, under what the checks found about all directories of the node."""
+def start_of(facts: Facts, number: int) -> StartVerdict:
+    """The start of one node on its directory with the metadata log, by what the checks find about all its directories. Errors: OSError."""
+    directories = [one for one in facts.directories if one.node == number]
+    config = next((one for one in facts.configurations if one.node == number), None)
+    expected = "" if config is None else config.metadata_directory
+    bad = {finding.check.id: finding for finding in judge_node(facts, number).bad}
     home = next((one for one in directories if one.metadata is not None), None)
     home = home or next((one for one in directories if one.path == expected), directories[0])
     not_read = tuple(place.path for one in directories for place in one.partitions)
-    bad = {finding.check.id: finding for finding in judged.bad}
     refusals = [bad[id] for id in bad if id in REFUSALS]
     if refusals:
         first = refusals[0].first(1)[0]

@@ -6,16 +6,19 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from metashell.checks.facts import Configuration
 from metashell.codec.metadata_version import level_name
-from metashell.codec.releases import RELEASES
+from metashell.codec.releases import NEWEST_RELEASE, RELEASES, Release
+from metashell.facts import gather
 from metashell.log.text_checkpoints import read_leader_epochs
-from metashell.verify.start.forecast import forecast
 from metashell.verify.start.verdict import StartVerdict
+from metashell.verify.start_answers import start_of
 from tests.interop.start_bases import CLUSTER_ID, make_base
 from tests.interop.start_cases import Damage, cases, random_case
 from tests.java import KAFKA, jars, java, kafka, run_program
@@ -40,7 +43,10 @@ def start_all(folder: Path, chosen: Mapping[str, Maker], version: str = KAFKA) -
     jars(version)
     configs: dict[str, tuple[str, Path, Path]] = {}
     for number, (name, make) in enumerate(chosen.items()):
-        before, after = folder / f"before-{number}", folder / f"after-{number}"
+        # Log directories side by side could be those of one node.
+        own = folder / str(number)
+        own.mkdir(parents=True)
+        before, after = own / "before", own / "after"
         make(before)
         shutil.copytree(before, after)
         settings = controller_settings(1, 0, after, {"controller.quorum.voters": "1@localhost:9093"})
@@ -57,6 +63,12 @@ def start_all(folder: Path, chosen: Mapping[str, Maker], version: str = KAFKA) -
         left = left[len(answered) :]
     assert set(found) == set(chosen)
     return found
+
+
+def start_on(folder: Path, release: Release = NEWEST_RELEASE) -> StartVerdict:
+    """What is said of a start of node 1 on a log directory."""
+    config = Configuration(path="server.properties", node_id=1)
+    return start_of(replace(gather([str(folder)], release=release), configurations=(config,)), 0)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -115,7 +127,7 @@ def judge(folder: Path, chosen: dict[str, tuple[str, Damage]]) -> None:
     wrong = {}
     unknown = []
     for name, (did, why, before, after) in start_all(folder, {name: damaged(*case) for name, case in chosen.items()}).items():
-        verdict = forecast(str(before), str(before / METADATA), 1)
+        verdict = start_on(before)
         if verdict.starts is None:
             unknown.append(name)
         if told := differences(verdict, did, before, after):
@@ -171,7 +183,7 @@ LEVEL = re.compile(r"metadata\.version=(\d+)")
 def test_each_release_starts_where_it_was_said(tmp_path: Path, version: str) -> None:
     release = next(release for release in RELEASES if version.startswith(f"{release.name}."))
     for name, (did, why, before, _) in start_all(tmp_path, RELEASED, version).items():
-        verdict = forecast(str(before), str(before / METADATA), 1, release=release)
+        verdict = start_on(before, release)
         assert verdict.starts == (did == "serves"), (name, why, verdict.reason)
         assert (release.name in verdict.releases) == (did == "serves" and not verdict.unnoticed), (name, verdict)
         if verdict.unnoticed:
