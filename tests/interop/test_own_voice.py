@@ -90,7 +90,7 @@ def test_only_brokers_know_their_disks(broker: OneBroker) -> None:
     assert [one["path"] for one in row["log_dirs"]] == [str(broker.directory)]
     assert row["log_dirs"][0]["total_bytes"] > row["log_dirs"][0]["usable_bytes"] > 0
     told = lines(broker, "brokers", "describe", "101", status=1)
-    assert "metashell brokers describe: broker 101: its log directories: localhost:1: Connection refused" in told
+    assert "metashell brokers describe: not seen: log directories of broker 101: localhost:1: Connection refused" in told
 
 
 def test_settings_of_a_broker_come_from_itself_and_one_that_is_away_fails_alone(broker: OneBroker) -> None:
