@@ -116,7 +116,7 @@ def test_the_directories_are_shown_although_a_rule_is_broken(tmp_path: Path) -> 
     assert done.stdout.decode().splitlines()[:-1] == [
         f"{tmp_path}/logs  missing",
         "bad      refused_configuration  1  configurations that Kafka refuses",
-        f"         {path} (listeners: 0.0.0.0 cannot be advertised; set advertised.listeners; {path})",
+        f"         {path} (listeners: 0.0.0.0 cannot be advertised; set advertised.listeners)",
         "         endangers: the server does not start",
         "bad      unformatted            1  log directories without meta.properties",
         f"         {tmp_path}/logs (does not exist; {tmp_path}/logs/meta.properties)",

@@ -180,13 +180,13 @@ def _lacking(identity: Identity) -> str:
     UNUSUAL,
     "nodes that were formatted and never started: there is no metadata log yet",
     DIRECTORIES,
-    follows=("other_node_id", "other_cluster", "duplicate_directory_id", "reserved_directory_id"),
     source="org.apache.kafka.metadata.storage.Formatter",
     of_a_part=True,
 )
 def never_started(facts: Facts) -> Iterator[Found]:
     for node in nodes_of(facts):
-        is_whole_node = node.directories and len(node.identities) == len(node.directories)
+        who = {(identity.cluster_id, identity.node_id) for _, identity in node.identities}
+        is_whole_node = len(node.identities) == len(node.directories) and who == {(node.cluster_id, node.id)}
         if is_whole_node and node.log is None and not any(one.partitions for one in node.directories):
             cause = "" if node.is_complete else "or its metadata log is in a directory that was not named"
             yield Found(node.name, cause, key=("directory", node.directories[0].path))

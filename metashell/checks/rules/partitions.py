@@ -175,7 +175,7 @@ _rule(
 )
 _rule("at_min_isr", UNUSUAL, "partitions that lack replicas and have just min.insync.replicas in sync", follows=_AWAY)
 _rule("elr", UNUSUAL, "partitions with eligible or last known leader replicas", follows=_AWAY)
-_rule("not_preferred", UNUSUAL, "partitions not led by their preferred replica", follows=_AWAY, step="metashell elect preferred")
+_rule("not_preferred", UNUSUAL, "partitions not led by their preferred replica", follows=_AWAY, step="metashell elect preferred --all")
 _rule("reassigning", UNUSUAL, "partitions that are being reassigned")
 _rule("unassigned_directory", UNUSUAL, "partitions with a replica that has no directory yet")
 _rule("cordoned_directory", UNUSUAL, "partitions with a replica in a cordoned directory")
