@@ -72,7 +72,12 @@ def is_unclean(partition: PartitionRegistration) -> bool:
 
     An only replica took over from itself: with KIP-966 its broker came back after an unclean shutdown, and it stays so in the metadata.
     """
-    return bool(partition.leader_recovery_state) and len(partition.replicas) > 1 + len(partition.adding_replicas)
+    return bool(partition.leader_recovery_state) and not leads_alone(partition)
+
+
+def leads_alone(partition: PartitionRegistration) -> bool:
+    """Whether the leader is the only replica, not counting those that a reassignment adds: whoever led before, it was this one."""
+    return len(partition.replicas) <= 1 + len(partition.adding_replicas) and partition.leader not in partition.adding_replicas
 
 
 def has_eligible(partition: PartitionRegistration) -> bool:

@@ -237,12 +237,24 @@ def first_factor(topic: TopicImage) -> int:
         partition = next(iter(topic.partitions.values()), None)
         return 0 if partition is None else len(partition.replicas) - len(partition.adding_replicas)
     buf, at, end, _ = topic.spans[0]
-    (id,), (value,), (stop,) = walk_span(Span(buf, at, end, 1))
-    if id not in topic.overlay:
-        count = buf[value + _FRAME_SIZE + _KEY_SIZE]
-        # With as many replicas the count takes two bytes.
-        return count - 1 if count < 128 else len(read_partition(buf, value, stop).replicas)
-    partition = fold_entry(topic.overlay[id], read_partition(buf, value, stop))
+    if not topic.overlay:
+        # As `walk_span` goes to the value of a record, which takes three times as long for one.
+        at += 3 if buf[at] < 128 else 4
+        while buf[at] > 127:
+            at += 1
+        at += (3 if buf[at + 2] < 128 else 4) + _FRAME_SIZE + _KEY_SIZE
+        count = buf[at]
+        # Of more replicas the count takes two bytes. Behind those in sync stand those that are removed and added.
+        if count < 128:
+            at += 4 * count - 3
+            at += 4 * buf[at] - 3
+            if buf[at] == buf[at + 1] == 1:
+                return count - 1
+    (id,), (value,), (stop,) = walk_span(Span(buf, topic.spans[0].start, end, 1))
+    partition = read_partition(buf, value, stop)
+    entry = topic.overlay.get(id)
+    if entry is not None:
+        partition = fold_entry(entry, partition)
     return len(partition.replicas) - len(partition.adding_replicas)
 
 

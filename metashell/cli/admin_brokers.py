@@ -182,6 +182,7 @@ def _unregister(work: Work) -> None:
             if work.admin.kind is Kind.CONTROLLERS:
                 _failed(work, AdminError(BROKER_ID_NOT_REGISTERED, "no such broker is registered", f"broker {id}"), id)
                 continue
+            warnings.append(f"whether broker {id} runs is not known: the brokers that were asked do not name it (controllers know, -C)")
         elif not broker.is_fenced and not work.values.force:
             work.fail(
                 f"broker {id}: it runs (it is not fenced): stop it first. Unregistered it would stay up, serve old data to clients "

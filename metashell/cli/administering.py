@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from metashell.errors import MetashellError
     from metashell.image import MetadataImage
     from metashell.live.attach import LiveSource
-    from metashell.net.addresses import Address
     from metashell.options import CommandSpec
 
 POLL_S = 0.1
@@ -78,12 +77,13 @@ def noun_tool(noun: str, spec: str, commands: Mapping[str, Callable[[Work], None
 
 def perform(command: CommandSpec, words: Sequence[str], act: Callable[[Work], None], *, asks_always: bool = False) -> int:
     """Parse the words of a command and do it; its status."""
-    from metashell.cli.sources import choose_named, with_source
+    from metashell.cli.sources import name_stored, with_source
 
     values = parsed(command, with_source(command, words, chosen_settings))
-    if values is not None and getattr(values, "snapshot", None) is not None:
-        choose_named(values, chosen_settings)
-    return STATUS_OK if values is None else Work(command.name, values, asks_always=asks_always).run(act)
+    if values is None:
+        return STATUS_OK
+    name_stored(values, chosen_settings)
+    return Work(command.name, values, asks_always=asks_always).run(act)
 
 
 class Work:
@@ -169,12 +169,7 @@ class Work:
     @property
     def stored(self) -> str | None:
         """The path of metadata on disk that was named in place of a cluster."""
-        if getattr(self.values, "demo", False):
-            from metashell.demo import demo_directory
-
-            return demo_directory()
-        path: str | None = getattr(self.values, "snapshot", None)
-        return path
+        return getattr(self.values, "snapshot", None)
 
     @property
     def asks_controllers(self) -> bool:
@@ -188,13 +183,6 @@ class Work:
             return self.stored
         named = cluster_of(self.values)
         return str(named.bootstrap_controller or named.bootstrap_server)
-
-    @property
-    def controllers(self) -> Sequence[Address]:
-        """The controllers that were named, none where brokers were."""
-        from metashell.cli.attaching import addresses_of
-
-        return addresses_of(self.place) if self.asks_controllers and self.stored is None else ()
 
     def image(self) -> MetadataImage:
         """The newest committed metadata, read from the quorum by an observer that stays attached, or what lies on disk.

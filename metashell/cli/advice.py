@@ -52,11 +52,14 @@ class Adviser:
         self._judged: dict[bool, tuple[Facts, Verdict]] = {}
 
     def advice_on(self, error: AdminError, *, has_image: bool) -> list[Advice]:
-        """What the checks find about what was refused; nothing where the facts cannot be had. `has_image`: the metadata can be read."""
+        """What the checks find about what was refused; nothing where the facts cannot be had.
+
+        `has_image`: the metadata is at hand; for a refused feature level it is worth an attempt to reach the controllers through brokers.
+        """
         from metashell.checks import judge
 
         of_quorum = error.code in _QUORUM
-        if not of_quorum and not (has_image and error.code in _FEATURE | _BROKERS | _PARTITION):
+        if not (of_quorum or error.code in _FEATURE or (has_image and error.code in _BROKERS | _PARTITION)):
             return []
         if of_quorum not in self._judged:
             try:

@@ -47,7 +47,7 @@ TOLD: Final = frozenset(
         "no_rack",
         "local_listener",
         "even_quorum",
-        "voter_address",
+        "unusable_voter_address",
         "same_voter_address",
         "voter_without_listener",
     }

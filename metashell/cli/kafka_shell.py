@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from metashell.checks.facts import QuorumAnswers
     from metashell.cli.live_facts import LeaderlessError
     from metashell.cli.loading import Loaded
-    from metashell.codec.batches import RecordBatch
     from metashell.errors import UsageError
     from metashell.image.voters import Leader
     from metashell.nodes.groups import Groups
@@ -167,17 +166,16 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
     from metashell.checks import Facts
     from metashell.cli.attaching import target_of
     from metashell.cli.earlier import KeptQuorum, other_past
-    from metashell.cli.live_facts import LeaderlessError, attached
+    from metashell.cli.live_facts import LeaderlessError, SeenLog, attached
     from metashell.cli.loading import Loaded, report_faults, run_commands
     from metashell.errors import UsageError
-    from metashell.facts.events import read_events
     from metashell.image.newer import lacks_some
     from metashell.progress import shown_while
 
-    batches: list[RecordBatch] = []
+    seen = SeenLog()
     try:
         with shown_while("reading the metadata of the quorum"):
-            followed = attached(target_of(values), batches.extend if values.command[:1] == ("health",) else None)
+            followed = attached(target_of(values), seen.take if values.command[:1] == ("health",) else None)
     except LeaderlessError as error:
         if values.command[:1] != ("health",):
             raise
@@ -192,7 +190,7 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
         context = _context(loaded, values, groups)
         context.feed = source
         context.ask_quorum = partial(_ask_quorum, values)
-        context.gathered = lambda: Facts(events=read_events(iter(batches)).events)
+        context.gathered = lambda: Facts(events=seen.events())
         context.static_min_isr = partial(_static_min_isr, values)
         context.past = past
         context.other_past = other_past(values)
@@ -222,8 +220,6 @@ def _static_min_isr(values: SimpleNamespace) -> int:
     from metashell.cli.live_facts import static_min_isr
     from metashell.cli.named_cluster import open_admin
 
-    if not values.bootstrap_controller:
-        return 1
     with open_admin(_named(values)) as admin:
         return static_min_isr(admin)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from metashell.admin.admin import Admin
     from metashell.checks import Facts, Verdict
-    from metashell.checks.facts import QuorumAnswers
+    from metashell.checks.facts import LogEvent, QuorumAnswers
     from metashell.codec.batches import RecordBatch
     from metashell.live.attach import LiveSource
     from metashell.live.target import Target
@@ -23,6 +23,10 @@ LEADER_S: Final = 2.0
 """So long an attempt to attach waits for a leader before each controller is asked for itself."""
 LOOK_S: Final = 0.6
 """Between two looks at a quorum that may just elect a leader, or of which a voter may have gone: one that runs fetches twice a second."""
+
+_BATCH_MAX: Final = 256 << 10
+_LOG_MAX: Final = 32 << 20
+"""Bytes of a batch, and of all batches, that are searched for rare records."""
 
 
 def named_target(named: SimpleNamespace) -> Target:
@@ -90,9 +94,35 @@ def attached(target: Target, seen: Callable[[list[RecordBatch]], None] | None = 
         answers = _ask_controllers(target, LAG_MS, looks_twice=False)
         if answers.leader_id is None and any(one.outcome != "forbidden" for one in answers.probes):
             raise LeaderlessError(troubles_of(answers) or str(error), answers) from None
+        if any(one.outcome == "wrong_cluster" for one in answers.probes):
+            raise MetashellError(troubles_of(answers)) from None
         if target.timeout_s <= LEADER_S:
             raise
     return attach(target, seen=seen)
+
+
+class SeenLog:
+    """The batches of a live log in which rare records may lie, for `attach`: without those of thousands of partitions.
+
+    A log that is too large to be walked within a second has no events: then nobody says since when something is so.
+    """
+
+    def __init__(self) -> None:
+        self._batches: list[RecordBatch] | None = []
+        self._size = 0
+
+    def take(self, batches: list[RecordBatch]) -> None:
+        for batch in batches:
+            if self._batches is not None and batch.header.size_bytes <= _BATCH_MAX:
+                self._batches.append(batch)
+                self._size += batch.header.size_bytes
+                if self._size > _LOG_MAX:
+                    self._batches = None
+
+    def events(self) -> tuple[LogEvent, ...]:
+        from metashell.facts.events import read_events
+
+        return read_events(iter(self._batches or ())).events
 
 
 def gather_live(values: SimpleNamespace, lag_after_ms: int = LAG_MS) -> Facts:
@@ -133,33 +163,39 @@ def _of_controllers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
         label=target.label,
         cluster_id=next((one.cluster_id for one in quorum.probes if one.cluster_id and one.outcome != "wrong_cluster"), ""),
     )
-    if quorum.leader_id is None:
+    refused = dict.fromkeys(f"the quorum: {one.words}" for one in quorum.probes if one.outcome == "forbidden")
+    if quorum.leader_id is None and not refused:
         return facts
     from dataclasses import replace
 
     from metashell.cli.named_cluster import open_admin
-    from metashell.facts.events import read_events
     from metashell.live.attach import attach
 
-    batches: list[RecordBatch] = []
+    seen = SeenLog()
     try:
-        with attach(target, seen=batches.extend) as source, open_admin(named) as admin:
+        limit_s = target.timeout_s if quorum.leader_id is not None else min(target.timeout_s, LEADER_S)
+        # The metadata is that of the cluster whose quorum was told of.
+        others = {one.address for one in quorum.probes if one.outcome == "wrong_cluster"}
+        ours = tuple(address for address in target.controllers if str(address) not in others)
+        with attach(replace(target, controllers=ours, timeout_s=limit_s), seen=seen.take) as source, open_admin(named) as admin:
             image = source.view().image
             usual = static_min_isr(admin)
     except MetashellError as error:
-        return replace(facts, holes=(f"the metadata log: {error}",))
+        return replace(facts, holes=(*refused, f"the metadata log: {error}"))
     health = Health(image, static_min_isr=usual, voter_ids=lambda: [voter.id for voter in quorum.voters])
-    return replace(facts, health=health, events=read_events(iter(batches)).events)
+    return replace(facts, health=health, events=seen.events(), holes=tuple(refused))
 
 
 def static_min_isr(admin: Admin) -> int:
-    """min.insync.replicas as the active controller has it, which stands for the brokers' server.properties; 1 where it does not say."""
+    """min.insync.replicas as a broker has it, or the active controller, which stands for the brokers; 1 where nobody says."""
     from metashell.admin.configs import Resource, describe_configs
+    from metashell.admin.nodes import Kind
     from metashell.checks.min_isr import MIN_ISR
     from metashell.codec.config_types import BROKER_RESOURCE
 
     try:
-        id = admin.active_id()
+        nodes = admin.nodes()
+        id = admin.active_id() if admin.kind is Kind.CONTROLLERS else nodes[0].id if nodes else None
         found = {} if id is None else describe_configs(admin, [Resource(BROKER_RESOURCE, str(id))], (MIN_ISR,))
     except MetashellError:
         return 1

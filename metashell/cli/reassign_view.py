@@ -74,33 +74,6 @@ def states_with_disks(work: Work, ids: Collection[int] | None = None) -> tuple[B
     return tuple(found)
 
 
-def moves_of(work: Work) -> Mapping[Place, Moving]:
-    """The moves under way, of metadata on disk those that it has.
-
-    Brokers ask a controller, and where none answers nobody waits for long. Errors: MetashellError.
-    """
-    from types import SimpleNamespace
-
-    from metashell.admin.reassign import Moving, list_reassignments
-    from metashell.cli.broker_facts import QUICK_S
-    from metashell.cli.named_cluster import cluster_of, open_admin
-
-    if work.stored is None and work.asks_controllers:
-        return list_reassignments(work.admin)
-    if work.stored is None:
-        named = cluster_of(work.values)
-        with open_admin(SimpleNamespace(**{**vars(named), "timeout": min(named.timeout, QUICK_S)})) as quick:
-            return list_reassignments(quick)
-    return {
-        (topic.name, id): Moving(
-            topic=topic.name, partition=id, replicas=one.replicas, adding=one.adding_replicas, removing=one.removing_replicas
-        )
-        for topic in work.image().topics
-        for id, one in topic.partitions.items()
-        if one.adding_replicas or one.removing_replicas
-    }
-
-
 def partitions(work: Work, topics: Iterable[str]) -> list[PartitionState]:
     """The partitions of these topics; nothing of those that are not there. Errors: MetashellError."""
     from metashell.cli.cluster_view import topics_named
@@ -111,6 +84,33 @@ def partitions(work: Work, topics: Iterable[str]) -> list[PartitionState]:
         if error.code != UNKNOWN_TOPIC_OR_PARTITION:
             work.miss(str(error))
     return _states(work, found)
+
+
+def moves_of(work: Work) -> Mapping[Place, Moving]:
+    """The moves under way, of metadata on disk those that it has. Brokers ask a controller, and where none answers nobody waits for long.
+
+    Errors: MetashellError.
+    """
+    from types import SimpleNamespace
+
+    from metashell.admin.reassign import Moving, list_reassignments
+    from metashell.cli.broker_facts import QUICK_S
+    from metashell.cli.named_cluster import cluster_of, open_admin
+
+    if work.stored is not None:
+        return {
+            (topic.name, id): Moving(
+                topic=topic.name, partition=id, replicas=one.replicas, adding=one.adding_replicas, removing=one.removing_replicas
+            )
+            for topic in work.image().topics
+            for id, one in topic.partitions.items()
+            if one.adding_replicas or one.removing_replicas
+        }
+    if work.asks_controllers:
+        return list_reassignments(work.admin)
+    named = cluster_of(work.values)
+    with open_admin(SimpleNamespace(**{**vars(named), "timeout": min(named.timeout, QUICK_S)})) as quick:
+        return list_reassignments(quick)
 
 
 def _states(work: Work, topics: Sequence[Topic]) -> list[PartitionState]:

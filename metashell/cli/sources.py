@@ -83,6 +83,16 @@ def choose_named(values: SimpleNamespace, chosen: Chosen) -> None:
         choose_source(values, chosen("metashell", None), {})
 
 
+def name_stored(values: SimpleNamespace, chosen: Chosen) -> None:
+    """Put the path of metadata on disk into `snapshot`, for `@NAME` and for --demo, where the values have these options."""
+    if getattr(values, "snapshot", None) is not None:
+        choose_named(values, chosen)
+    if getattr(values, "demo", False):
+        from metashell.demo import demo_directory
+
+        values.snapshot = demo_directory()
+
+
 def is_path(word: str) -> bool:
     """Whether a first word of others can only be a source: a name of the settings, a directory, or a file of a metadata log."""
     return word[:1] == "@" or os.path.isdir(word) or word.endswith((".checkpoint", ".log"))

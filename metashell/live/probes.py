@@ -173,7 +173,9 @@ class _Survey:
                 told.outcome, told.words = _ANSWERS, told.words or told.trouble
         except MetashellError as error:
             told.outcome = "silent" if getattr(error, "timed_out", False) else "forbidden"
-            told.words = str(error) if told.outcome == "silent" else f"{error} (does it want SASL? see security.protocol)"
+            told.words = str(error)
+            if told.outcome != "silent":
+                told.words = f"it ended the connection at the first question: {error} (does it want SASL? see security.protocol)"
         finally:
             link.close()
 

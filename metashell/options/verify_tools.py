@@ -28,13 +28,18 @@ VERIFY = CommandSpec(
         before the end of a checkpoint of both, must be the same in each replica, and so must the images of checkpoints of one name. Where
         paths have no offset in common, digests that differ are a finding, because they could not be compared.
 
+        The files of a node are also held against each other, as `health` and `storage info` do: meta.properties of all its log directories
+        and the voter set, directories of partitions and the topic ids of the log, quorum-state, checkpoints, and with -c the server's
+        configuration. Such a finding has the id of its check and the next step; what is only unusual is told and is no finding.
+        A broker's other log directories beside the one that is named are read too.
+
         --start-safe predicts what Apache Kafka would do to the metadata log when it starts: a server of --release, which has to support
         every feature level and every type of record in the log. All other releases that would start are named too. Kafka cuts a log at
         the first bad batch and deletes all segments behind it, and accepts gaps, torn checkpoints, and changed offsets and epochs silently.
         The answer names each file that would be changed, with byte, offset, bytes and records; what of that exists nowhere else in the
-        directory; and what is lost already. Nothing is changed. Logs of topics, and other log directories of the same server,
-        are listed as not checked. A server that is one of several voters replays only what is committed, so it may start although
-        replay of the whole log would end it.
+        directory; and what is lost already. There is one answer for each node: where Kafka refuses one of its directories it starts on
+        none. Directories of partitions that would become stray are lost; their logs are not read. Nothing is changed. A server that is
+        one of several voters replays only what is committed, so it may start although replay of the whole log would end it.
         """,
     options=(
         flag("--deep", help="decode every record of metadata, groups, transactions and share groups"),
@@ -47,7 +52,7 @@ VERIFY = CommandSpec(
         ),
         flag("--start-safe", help="instead, predict whether Kafka would start, what it would cut or delete, and what would be lost"),
         choice("--release", metavar="RELEASE", choices=JUDGED, help="the release to predict for, from 3.9; by default the newest known"),
-        shared.CONFIG._replace(help="the server's configuration, for --start-safe: a directory of another node.id is refused"),
+        shared.CONFIG._replace(help="the server's configuration: its log directories are read too, and held against it and the log"),
         shared.DEMO,
         shared.output("text", "json", "jsonl"),
         shared.MAX_DECOMPRESSED,

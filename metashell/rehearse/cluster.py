@@ -8,6 +8,7 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
+from metashell.checks.partitions import leads_alone
 from metashell.codec.config_types import TOPIC_RESOURCE
 from metashell.codec.error_codes import NOT_CONTROLLER
 from metashell.controller.partitions.change import RECOVERING
@@ -230,8 +231,10 @@ class Rehearsal:
             return
         self._touched.partitions[key] = None
         is_empty = (key, record.leader) in self._directories.emptied
-        if before is not None and record.leader >= 0 and (is_empty or _is_unclean(before, record)):
-            self._watch.note_unclean(key, topic)
+        # An only replica takes over from itself, and has what it had, but on an empty disk.
+        is_unclean = is_empty or (before is not None and not leads_alone(partition) and _is_unclean(before, record))
+        if before is not None and record.leader >= 0 and is_unclean:
+            self._watch.note_unclean(key, topic, is_empty=is_empty)
         self._directories.look(key, partition)
         self._watch.look(key, topic, partition)
         self._replication.look(key, topic, partition)
@@ -334,9 +337,9 @@ class Rehearsal:
     def _lose_directory(self, step: LoseDirectory) -> None:
         id = step.broker
         directories = self._fleet.brokers[id].registration.directories
-        directory = directories[0] if step.directory is None else uuid_from_text(step.directory)
+        directory = next(iter(directories), b"") if step.directory is None else uuid_from_text(step.directory)
         if directory not in directories:
-            self._fleet.tell(f"log directory {step.directory} of broker {id} is not online already", id)
+            self._fleet.tell(f"broker {id} has lost that log directory already", id)
         elif self._directories.fail(id, directory):
             self._fleet.beat_failed(id)
         else:
@@ -447,6 +450,7 @@ class Rehearsal:
             records_left_out=self._journal.left_out,
             intervals=tuple(self._watch.intervals),
             intervals_left_out=self._watch.left_out,
+            emptied=tuple(self._watch.emptied),
             quorum_gaps=tuple(self._quorum.gaps),
             quorum_known=bool(self._quorum.voters),
             events=tuple(self._fleet.events),

@@ -249,7 +249,8 @@ class Outcome:
     `intervals_left_out` counts those that are not listed (never OFFLINE or UNCLEAN ones); the verdict's tolls count all. `sizes_known`
     says whether bytes in it come from sizes that were given. `settled` is False where things still changed when the rehearsal gave up
     waiting. `quorum_known` is False where the image names no voters. `notes` say what was assumed, and what of the image could not be used.
-    `ranges` are over `seeds` rehearsals, of which this is the worst one.
+    `emptied` names the partitions that are led from an empty disk, so that all their records are lost. `ranges` are over `seeds`
+    rehearsals, of which this is the worst one.
     """
 
     before: MetadataImage
@@ -274,6 +275,7 @@ class Outcome:
     assumptions: Assumptions
     notes: tuple[str, ...]
     verdict: Verdict
+    emptied: tuple[str, ...] = ()
     seeds: int = 1
     ranges: tuple[Range, ...] = ()
 

@@ -52,6 +52,7 @@ class Watch:
         self.intervals: list[Interval] = []
         self.left_out = 0
         self.offline_before = 0
+        self.emptied: dict[str, None] = {}
         self.cause = ""
 
     def begin(self) -> None:
@@ -101,8 +102,10 @@ class Watch:
         brokers = self._state.image.cluster.brokers
         return any(id in self._living and id in brokers and not brokers[id].fenced for id in may_lead)
 
-    def note_unclean(self, key: PartitionKey, topic: TopicImage) -> None:
-        """A leader was elected that may lack records."""
+    def note_unclean(self, key: PartitionKey, topic: TopicImage, *, is_empty: bool) -> None:
+        """A leader was elected that may lack records, or has none."""
+        if is_empty:
+            self.emptied[f"{topic.name}-{key[1]}"] = None
         now_ms = self._clock.now_ms
         self._count(key, Trouble.UNCLEAN, 0)
         self.intervals.append(Interval(topic.name, key[1], Trouble.UNCLEAN, now_ms, now_ms, cause=self.cause))

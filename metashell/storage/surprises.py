@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-from metashell.storage.quorum_servers import voter_ports
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -22,8 +20,8 @@ _CLEARED: Final = ("/tmp", "/var/run", "/run", "/dev/shm")
 
 
 def surprises(config: NodeConfig) -> list[str]:
-    """A warning for each, in the order of listeners, quorum and directories; each begins with its setting."""
-    return [*_of_listeners(config), *_of_quorum(config), *_of_directories(config)]
+    """A warning for each, in the order of listeners and directories; each begins with its setting."""
+    return [*_of_listeners(config), *_of_directories(config)]
 
 
 def _of_listeners(config: NodeConfig) -> Iterator[str]:
@@ -52,20 +50,6 @@ def _is_loopback(host: str) -> bool:
 def _address(endpoint: Endpoint) -> str:
     host = endpoint.host or ""
     return f"[{host}]:{endpoint.port}" if ":" in host else f"{host}:{endpoint.port}"
-
-
-def _of_quorum(config: NodeConfig) -> Iterator[str]:
-    """The port at which others look for this controller is one at which it listens, or is advertised."""
-    advertised = config.controller_endpoint
-    if not config.is_controller or advertised is None:
-        return
-    ports = {advertised.port, *(endpoint.port for endpoint in config.listeners.of_controller)}
-    for node_id, port in voter_ports(config.static_voters).items():
-        if node_id == config.node_id and port not in ports:
-            yield (
-                f"controller.quorum.voters: node {node_id} is at port {port}, but its controller listener {advertised.name} "
-                f"is at port {advertised.port}"
-            )
 
 
 def _of_directories(config: NodeConfig) -> Iterator[str]:

@@ -259,6 +259,7 @@ class _PartitionCheck:
                 self.report.warn(path, "does not have the name of a log file; not checked")
             elif _LEFT_OVER.fullmatch(name) and parse_name(name.removesuffix(".deleted")) is not None:
                 self.report.note(path, "was being written or removed")
+        self.report.counts["files"] += QUORUM_STATE in self.names and self.kind == "metadata"  # read by the checks of disks
         if LEADER_EPOCH_CHECKPOINT in self.names:
             check_epoch_cache(os.path.join(self.path, LEADER_EPOCH_CHECKPOINT), self.state, self.report)
 

@@ -99,6 +99,7 @@ class _Tree:
             return
         self.report.counts["directories"] += 1
         partitions: dict[tuple[str, int], PartitionFacts] = {}
+        self.report.counts["files"] += os.path.exists(os.path.join(path, META_PROPERTIES))
         meta = _meta_in(path)
         # A running node moves these on: what they say now, the logs hold when they are read.
         offsets = {
@@ -169,6 +170,7 @@ class _Tree:
 
 def _meta_in(path: str) -> MetaProperties | None:
     """The meta.properties of a log directory, None where it cannot be read, which the checks of disks report."""
+    place = os.path.join(path, META_PROPERTIES)
     with suppress(OSError, LogCorruptError):
-        return read_meta_properties(os.path.join(path, META_PROPERTIES))
+        return read_meta_properties(place) if os.path.isfile(place) else None
     return None

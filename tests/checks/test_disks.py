@@ -348,3 +348,36 @@ def test_a_configuration_that_kafka_refuses_is_a_finding_and_still_read(broker: 
     facts = gather([], [config])
     assert bad(facts).keys() == {"refused_configuration"}
     assert len(facts.directories) == 3
+
+
+def test_an_own_entry_of_the_list_of_voters_at_another_port(static: Path):
+    for port, is_told in ((9093, False), (9094, True)):
+        voters = f"1@node-1:{port},2@node-2:9093,3@node-3:9093"
+        settings = {"controller_quorum_voters": voters, "controller_quorum_bootstrap_servers": ""}
+        facts = gather([], [configured(static.parent, static, roles="controller", id=1, **settings)])
+        assert unusual(facts) == ({"static_voter_port"} if is_told else set())
+
+
+def test_directories_in_other_folders_are_one_node_and_those_of_elsewhere_stand_for_what_is_configured(broker: Path, tmp_path: Path):
+    places = [copied(broker / name, tmp_path / f"disk-{name}" / "logs") for name in ("d1", "d2", "d3")]
+    facts = gather(map(str, places))
+    assert {one.node for one in facts.directories} == {0}
+    assert not judge_disks(facts).findings
+    config = configured(tmp_path, Path("/nowhere/d1"), Path("/nowhere/d2"), Path("/nowhere/d3"))
+    assert not bad(gather(map(str, places), [config]))
+    assert bad(gather([], [config])).keys() == {"unformatted"}
+
+
+def test_two_nodes_side_by_side_are_two(controller: Path, tmp_path: Path):
+    other = copied(controller, tmp_path / "node-3")
+    change(other, node_id="3", directory_id=uuid_text(gather([str(controller)]).image.voters.voters[2].directory_id))
+    facts = gather([str(tmp_path)])
+    assert sorted(one.node for one in facts.directories) == [0, 1]
+    assert not bad(facts)
+
+
+def test_a_partition_of_another_cluster_is_judged_by_its_own_metadata(broker: Path, tmp_path: Path):
+    with_partition(broker)
+    stranger = copied(demo_directory(), tmp_path / "else" / "node-2")
+    change(stranger, cluster_id="NkU3OEVBNTcwNTJENDM2Qk")
+    assert bad(gather([str(broker), str(stranger)])).keys() == {"other_cluster"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from metashell.checks.runs import first_factor
 from metashell.image.voters import Leader
 from tests.checks.situations import BROKER, TOPIC, broker, facts_of, found, leader, partition, setting, told, topic
 
@@ -114,3 +115,12 @@ def test_of_a_large_cluster_some_topics_are_counted(monkeypatch: pytest.MonkeyPa
     bodies = [body for number in range(5) for body in (topic(f"t{number}", number), *(partition(id, (1, 2), number) for id in range(80)))]
     ((name, cause),) = told(facts_of(*THREE, *bodies), "uneven_leaders")
     assert name == "broker 1" and "partitions that were counted" in cause
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 60, 127, 130])
+def test_the_replicas_of_a_topic_are_those_of_its_first_partition(count: int) -> None:
+    """Read from the bytes of its record, which has other sizes with more replicas."""
+    replicas = tuple(range(1, count + 1))
+    facts = facts_of(topic("orders"), partition(7, replicas, directories=tuple(bytes([id] * 16) for id in replicas)))
+    (orders,) = facts.image.topics
+    assert first_factor(orders) == len(orders.partitions[7].replicas) == count

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from metashell.checks import Health
 from metashell.checks.min_isr import MinIsr
-from metashell.checks.partitions import UNDER_MIN_ISR, is_under_replicated
+from metashell.checks.partitions import UNDER_MIN_ISR, is_unclean, is_under_replicated
 from metashell.codec.config_types import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.columns.sql.confined import Database
 from metashell.columns.state.partitions import partition_batches
@@ -51,6 +51,16 @@ def test_metrics_and_state_tables_count_what_the_rules_say(found: list[Partition
     under = [row["is_under_replicated"] for row in sorted(rows, key=lambda row: row["partition_id"])]
     assert under == [is_under_replicated(one.isr, one.replicas, one.adding_replicas) for one in found]
     assert sum(under) == counts["under_replicated"]
+
+
+def test_an_only_replica_takes_over_from_itself() -> None:
+    """But one that a reassignment adds has not what the other one had."""
+    alone = partition(1)._replace(leader_recovery_state=1)
+    assert not is_unclean(alone)
+    moving = partition(1, 2, leader=1)._replace(leader_recovery_state=1, adding_replicas=(2,))
+    assert not is_unclean(moving)
+    assert is_unclean(moving._replace(leader=2))
+    assert is_unclean(partition(1, 2)._replace(leader_recovery_state=1))
 
 
 @given(st.lists(partitions(), min_size=1, max_size=20))

@@ -17,6 +17,7 @@ BASE = (broker(1), broker(2, fenced=True), broker(3, fenced=True), topic("orders
         ({"isr": (2,)}, "in sync: 2", "start broker 2: it leads without loss"),
         ({"isr": (), "eligible_leader_replicas": (2, 3)}, "eligible: 2, 3", "start one of the brokers 2, 3: it leads without loss"),
         ({"isr": (), "last_known_elr": (3,)}, "none in sync or eligible; last: 3", "start broker 3, which may have the most"),
+        ({"isr": (1,)}, "in sync: 1, without its directory", "bring that disk back and restart broker 1"),
         ({"isr": (), "last_known_elr": (1,)}, "none in sync or eligible; last: 1", "broker 1 runs and has lost its records"),
     ],
 )

@@ -98,9 +98,13 @@ def test_the_facts_are_gathered_once_and_only_where_they_can_say_why(monkeypatch
 
     monkeypatch.setattr("metashell.cli.live_facts.ask_quorum", lambda named: asked.append("quorum") or QuorumAnswers(leader_id=1))
     adviser = Adviser(image, SimpleNamespace)
-    error = refusal(codes.INVALID_UPDATE_VERSION, "metadata.version", "Broker 2 only supports versions 7-25")
+    error = refusal(
+        codes.INVALID_UPDATE_VERSION,
+        "metadata.version",
+        "Invalid update version for feature metadata.version. Broker 2 only supports versions 7-25",
+    )
     assert adviser.advice_on(refusal(codes.TOPIC_ALREADY_EXISTS, "orders"), has_image=True) == []
-    assert adviser.advice_on(error, has_image=False) == [] and asked == []
+    assert adviser.advice_on(refusal(codes.PREFERRED_LEADER_NOT_AVAILABLE, "orders:0"), has_image=False) == [] and asked == []
     assert adviser.advice_on(error, has_image=True) and adviser.advice_on(error, has_image=True)
     assert asked == ["quorum", "image"]
 

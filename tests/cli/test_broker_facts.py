@@ -13,8 +13,8 @@ from metashell.admin.nodes import Kind, Node
 from metashell.admin.reassign import Moving
 from metashell.admin.topics import Partition, Topic
 from metashell.admin.transactions import long_transactions
-from metashell.checks import Facts, judge
-from metashell.checks.facts import BrokerAnswers, Probe, QuorumAnswers
+from metashell.checks import Facts, all_checks, judge
+from metashell.checks.facts import IMAGE, BrokerAnswers, Probe, QuorumAnswers
 from metashell.cli import broker_facts
 from metashell.cli.broker_facts import BrokersView, view_of
 from metashell.client.errors import ConnectError
@@ -131,6 +131,11 @@ def test_a_broker_that_does_not_answer_where_it_says_is_named() -> None:
     (finding,) = judge(facts, ["unreachable_broker"]).findings
     assert [(one.name, one.cause) for one in finding] == [("broker 2", "host2:9092: Connection refused")]
     assert judge(Facts(brokers=facts.brokers[:1]), ["unreachable_broker"]).findings == ()
+
+
+def test_what_brokers_are_enough_for_are_checks_of_an_image() -> None:
+    of_image = {one.id for one in all_checks() if IMAGE in one.needs}
+    assert of_image >= broker_facts.TOLD | broker_facts.FENCED_TOO
 
 
 # ---- transactions

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from metashell.cli import health, kafka_shell
+from metashell.cli import admin_cluster, admin_topics, health, kafka_shell
 from metashell.embedded import EmbeddedQuorum
 from tests.administering import HERE, lines, objects
 from tests.extra_broker import PATIENT, ExtraBroker
@@ -59,3 +59,14 @@ def test_the_same_is_found_by_all_without_a_leader(quorum: EmbeddedQuorum) -> No
     quorum.kill(quorum.wait_for_leader())
     first, *others = answers(quorum, 1)
     assert first == (1, {"unreachable_voter", "no_leader"}) and others == [first, first]
+
+
+def test_controllers_of_two_clusters_are_not_taken_for_one(quorum: EmbeddedQuorum) -> None:
+    with EmbeddedQuorum(controllers=1) as other:
+        both = f"{quorum.bootstrap_controllers},{other.bootstrap_controllers}"
+        done = run_main(admin_cluster.main, ["-C", both, "-o", "json"], cwd=HERE)
+        answer = json.loads(done.stdout)
+        assert (done.status, answer["found"], answer["partitions"]) == (1, ["mixed_clusters"], 2)
+        assert other.cluster_id in answer["findings"][0]["found"][0]["cause"]
+        done = run_main(admin_topics.main, ["list", "-C", both], cwd=HERE)
+        assert done.status == 1 and "controllers of another cluster answer" in done.stderr and other.bootstrap_controllers in done.stderr

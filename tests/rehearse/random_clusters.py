@@ -16,6 +16,7 @@ from metashell.rehearse.steps import (
     Elect,
     KillBroker,
     LoseController,
+    LoseDirectory,
     LoseRack,
     Move,
     Reassign,
@@ -80,9 +81,13 @@ def steps_for(draw: st.DrawFn, image: MetadataImage) -> list[Step]:
         broker = draw(st.sampled_from(left))
         if broker is None:
             break
-        kinds = ["kill", "restart", "roll", "elect", "create", "unregister", "add", "config", "reassign"]
+        kinds = ["kill", "restart", "roll", "elect", "create", "unregister", "add", "config", "reassign", "disk", "empty"]
         kinds += ["rack"] * bool(racks) + ["delete"] * bool(topics) + ["controller"] * bool(image.voters)
         match draw(st.sampled_from(kinds)):
+            case "disk":
+                made.append(LoseDirectory(broker, at_ms=when))
+            case "empty":
+                made.append(RestartBroker(broker, empty=(), at_ms=when))
             case "kill":
                 made.append(KillBroker(broker, at_ms=when))
             case "restart":

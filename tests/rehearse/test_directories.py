@@ -7,6 +7,8 @@ import pytest
 from metashell.codec import messages
 from metashell.image import MetadataDelta, MetadataImage
 from metashell.rehearse import Outcome, Trouble, rehearse_change
+from metashell.rehearse.answers.answer_text import verdict_line
+from metashell.rehearse.answers.data_loss import data_losses
 from metashell.rehearse.steps import CreateTopic, KillBroker, LoseDirectory, RestartBroker, Step, StepError
 from metashell.values import uuid_text
 from tests.rehearse.small_images import broker_id_bytes, partition, small_image
@@ -85,6 +87,10 @@ def test_the_last_replica_on_an_empty_disk_leads_at_the_next_election_and_all_re
     outcome = rehearsed(cluster(t=[partition(2)]), KillBroker(2), RestartBroker(2, empty=()))
     assert outcome.verdict.status == 1
     assert outcome.verdict.tolls[Trouble.UNCLEAN].partitions == 1
+    assert outcome.emptied == ("t-0",)
+    lost = "partition t-0 lost all records: nobody else had them, and the disk came back empty"
+    assert verdict_line(outcome).endswith(f"; {lost}")
+    assert lost in data_losses(outcome)
     assert outcome.after.topics.by_name["t"].partitions[0].leader == 2
 
 

@@ -79,3 +79,13 @@ def test_of_very_many_only_the_numbers_are_compared(monkeypatch: pytest.MonkeyPa
     image = small_image({1: None, 2: None, 3: None}, {"t": [partition(2, 1), partition(2, 3), partition(1, 3)]})
     [found] = [one for one in finding_changes(rehearse_change(image, [KillBroker(2)])) if one.check.id == "under_replicated"]
     assert (found.before, found.after, found.begun, found.ended, found.names_begun) == (0, 2, 2, 0, ())
+
+
+def test_an_only_replica_that_comes_back_after_a_crash_has_lost_nothing() -> None:
+    """Its disk is what it was; health says so too, though the metadata calls it an unclean election."""
+    image = small_image({1: None, 2: None}, {"t": [partition(1)]})
+    outcome = rehearse_change(image, [KillBroker(1), RestartBroker(1)])
+    assert outcome.after.topics.by_name["t"].partitions[0].leader == 1
+    assert outcome.after.topics.by_name["t"].partitions[0].leader_recovery_state == 1
+    assert not outcome.verdict.tolls[Trouble.UNCLEAN].partitions
+    assert "unclean" not in changes(outcome)

@@ -199,7 +199,7 @@ def test_the_story_of_a_broker(tmp_path: Path):
 
 def test_what_never_was_is_status_1(tmp_path: Path):
     ctx = context(tmp_path, *BEGIN)
-    for words in ("orders/9", "nope", "broker 9"):
+    for words in ("orders/9", "nope", "broker 9", "voter 9", "controller 9"):
         assert run_line(ctx, f"why {words}") == 1
     assert run_line(ctx, "why /image/acls") == 2
 

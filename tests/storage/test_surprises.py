@@ -66,10 +66,6 @@ def test_a_usual_configuration_surprises_nobody(settings: dict[str, str]) -> Non
             {"advertised.listeners": "C://127.0.1.1:9093"},
             "advertised.listeners: C is advertised as 127.0.1.1:9093, which only this host can reach",
         ),
-        (
-            {"controller.quorum.voters": "1@node-1.example:9094"},
-            "controller.quorum.voters: node 1 is at port 9094, but its controller listener C is at port 9093",
-        ),
         ({"log.dirs": "/a,data"}, "log.dirs: data is relative to the directory in which the server starts"),
         ({"metadata.log.dir": "meta"}, "metadata.log.dir: meta is relative to the directory in which the server starts"),
         ({"log.dirs": "/var/run/kafka"}, "log.dirs: /var/run/kafka may be emptied when the machine starts"),

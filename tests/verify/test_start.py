@@ -177,13 +177,14 @@ def test_lines_and_status(tmp_path: Path):
     damage(make_base(bad, kind))
     done = run_main(verify, ["--start-safe", str(sound)], cwd=tmp_path)
     assert (done.status, done.stderr) == (0, "")
-    first, checks, summary = done.stdout.decode().splitlines()
-    assert "found nothing; not run: 8 (no server.properties given, -c)" in checks
+    first, checks, elsewhere, summary = done.stdout.decode().splitlines()
+    assert "found nothing; not run: 9 (no server.properties given, -c)" in checks
     assert first == f"{sound}: Kafka 4.4 would start (log from offset 0 to {LOG.end}, epoch 2) and lose nothing; 4.3 would start too"
     assert summary.endswith(": fine")
+    assert elsewhere.startswith("the cluster itself, which is not verified here, has bad: unregistered_voter 1")
     done = run_main(verify, ["--start-safe", str(bad)], cwd=tmp_path)
     assert done.status == 1
-    cut, answer, _, summary = done.stdout.decode().splitlines()
+    cut, answer, *_, summary = done.stdout.decode().splitlines()
     at = LOG.starts(2)[-2]
     place = f"{bad}/__cluster_metadata-0/{LOG.name(2)}: byte {at}: offset {LOG.end - 21}"
     assert cut.startswith(f"{place}: error: Kafka would cut this file to {at} bytes and lose ")

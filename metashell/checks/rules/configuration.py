@@ -129,6 +129,26 @@ def other_voters_configured(facts: Facts) -> Iterator[Found]:
 
 
 @check(
+    "static_voter_port",
+    UNUSUAL,
+    "controllers whose own entry of controller.quorum.voters names a port at which they do not listen",
+    CONFIG,
+    step="make both name one port, unless something between the nodes maps it",
+    source="org.apache.kafka.raft.QuorumConfig",
+    example="server.properties (node 1 is at port 9094, its controller listener CONTROLLER at port 9093)",
+    of_a_part=True,
+)
+def static_voter_port(facts: Facts) -> Iterator[Found]:
+    """The others look for it where the list says, which has to be where it listens, or what it advertises."""
+    for _, config in _configured(facts):
+        own = [one for one in (*config.advertised, *config.listeners) if one.name in config.controller_listeners]
+        for id, _, port in config.voters:
+            if _CONTROLLER in config.roles and own and id == config.node_id and port not in {one.port for one in own}:
+                cause = f"node {id} is at port {port}, its controller listener {own[0].name} at port {own[0].port}"
+                yield _found(config, f"controller.quorum.voters: {cause}")
+
+
+@check(
     "configured_without_vote",
     UNUSUAL,
     "controllers by their configuration that are no voters: they only follow",

@@ -62,17 +62,22 @@ def _told_of_racks(health: Health, topic: TopicImage, partition_id: int) -> Told
 
 def _told_of_leaderless(health: Health, topic: TopicImage, partition_id: int) -> Told:
     """Who could lead it: a replica in sync, else an eligible one (KIP-966), else, with loss, the last that was."""
-    partition = topic.partitions[partition_id]
+    partition, active = topic.partitions[partition_id], health.judge_of(topic).active
+    unclean = f"metashell elect unclean {topic.name}:{partition_id} takes what there is, and loses the rest"
     for ids, words in ((partition.isr, "in sync"), (partition.elr, "eligible")):
-        if ids:
-            named = ", ".join(map(str, ids))
-            which = f"broker {named}" if len(ids) == 1 else f"one of the brokers {named}"
-            return f"{words}: {named}", (f"start {which}: it leads without loss",)
+        if not ids:
+            continue
+        cause, down = f"{words}: {', '.join(map(str, ids))}", [str(id) for id in ids if id not in active]
+        if down:
+            which = f"broker {down[0]}" if len(down) == 1 else f"one of the brokers {', '.join(down)}"
+            return cause, (f"start {which}: it leads without loss",)
+        # Whoever is there and may lead leads, unless the directory of its replica is gone.
+        return f"{cause}, without its directory", (f"bring that disk back and restart broker {ids[0]}, and nothing is lost; {unclean}",)
     last = partition.last_known_elr
     if not last:
         return "no replica is in sync", ()
-    broker, unclean = last[0], f"metashell elect unclean {topic.name}:{partition_id} takes what there is, and loses the rest"
-    if broker in health.judge_of(topic).active:
+    broker = last[0]
+    if broker in active:
         step = f"broker {broker} runs and has lost its records: where its old disk is still there, start it with that; {unclean}"
     else:
         step = f"start broker {broker}, which may have the most; {unclean}"

@@ -250,7 +250,7 @@ def no_leader(facts: Facts) -> Iterator[Found]:
 @check(
     "no_answer",
     BAD,
-    "no controller answers: what the quorum is like is not known",
+    "no controller tells of the quorum: what it is like is not known",
     QUORUM,
     endangers="nothing is known of the cluster from here",
 )

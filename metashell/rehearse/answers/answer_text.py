@@ -74,8 +74,9 @@ def _grave(outcome: Outcome) -> Iterator[str]:
     if offline.partitions:
         stays = offline.longest_ms is None and offline.at_end == offline.partitions
         yield f"{_go(offline.partitions, 'goes', 'go')} offline{_stay(offline.partitions) if stays else _how_long(offline)}"
-    if unclean.partitions:
-        yield f"{_go(unclean.partitions, 'loses', 'lose')} records, perhaps (unclean election)"
+    # Of those that are led from an empty disk, more is known.
+    if (perhaps := unclean.partitions - len(outcome.emptied)) > 0:
+        yield f"{_go(perhaps, 'loses', 'lose')} records, perhaps (unclean election)"
     yield from data_losses(outcome)
     yield from (f"no active controller any more: {gap.why}" for gap in outcome.quorum_gaps if gap.to_ms is None)
     if refused := [refusal for report in outcome.steps for refusal in report.refusals]:

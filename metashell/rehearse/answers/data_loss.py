@@ -29,7 +29,7 @@ NAMED_MAX: Final = 5
 
 def data_losses(outcome: Outcome) -> tuple[str, ...]:
     """A sentence for each way in which the steps cost records; empty if they cost none."""
-    return (*_deleted(outcome), *_by_settings(outcome))
+    return (*_deleted(outcome), *_emptied(outcome), *_by_settings(outcome))
 
 
 def _deleted(outcome: Outcome) -> Iterator[str]:
@@ -41,6 +41,12 @@ def _deleted(outcome: Outcome) -> Iterator[str]:
         return
     for name in deleted:
         yield f"topic {name} is deleted with all its records ({counted(topics[name].partition_count, 'partition')})"
+
+
+def _emptied(outcome: Outcome) -> Iterator[str]:
+    if names := outcome.emptied:
+        which = f"partition {names[0]}" if len(names) == 1 else f"{len(names)} partitions, such as {names[0]},"
+        yield f"{which} lost all records: nobody else had them, and the disk came back empty"
 
 
 def _by_settings(outcome: Outcome) -> Iterator[str]:

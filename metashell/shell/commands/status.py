@@ -13,7 +13,7 @@ DESCRIPTION
 
 EXAMPLES
     >> status
-    health            bad: unclean 2; unusual: min_isr_at_factor 8, one_replica 2, few_state_replicas 3, no_rack 1, reassigning 1
+    health            unusual: min_isr_at_factor 8, one_replica 2, few_state_replicas 3, no_rack 1, reassigning 1
     source            demo (directory)
     offset            520, epoch 2, 2026-11-21T00:25:57.050Z
     end offset        521, certain to 329

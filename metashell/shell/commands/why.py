@@ -64,6 +64,7 @@ from metashell.shell.command import NODE_PATH, make_command
 from metashell.shell.looking_back import newest, past_of, usual_path
 from metashell.shell.output import write_answer
 from metashell.shell.paths import absolute_components
+from metashell.shell.voters import NOTE, leader_of, voters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -235,14 +236,16 @@ class _Telling:
         if subject.path[2:3] == ["brokers"]:
             broker_id = parse_int(subject.path[3])
             return [self._broker_text(image, broker_id)] if broker_id is not None and broker_id in image.cluster.brokers else []
-        voters = {} if image.voters is None else {voter.id: voter for voter in image.voters.voters}
-        leads = "" if image.leader is None else f"leader {leader_text(image.leader.id)}, epoch {image.leader.epoch}"
+        leader, source = leader_of(image, self._ctx.noted_election)
+        ids = [voter["id"] for voter in voters_of(image, self._ctx.noted_election)[0]]
+        leads = "nobody knows who leads" if leader is None else f"leader {leader_text(leader.id)}, epoch {leader.epoch}"
+        leads += f" (from {source})" if source == NOTE else ""
         if subject.voter is None:
-            ids = sorted(voters) or (() if image.leader is None else image.leader.voter_ids)
-            return [f"voters {ids_text(ids)}{f', {leads}' if leads else ''}"]
+            return [f"voters {ids_text(ids)}, {leads}"]
+        if subject.voter not in ids and subject.voter not in image.cluster.controllers and not self._was_there:
+            return []
         registered = "registered" if subject.voter in image.cluster.controllers else "not registered"
-        static = image.leader is not None and subject.voter in image.leader.voter_ids
-        return [f"{'a voter' if subject.voter in voters or static else 'no voter'}, {registered}{f'; {leads}' if leads else ''}"]
+        return [f"{'a voter' if subject.voter in ids else 'no voter'}, {registered}; {leads}"]
 
     def _topic_state(self, image: MetadataImage) -> list[str]:
         topic = next((one for one in image.topics.by_id.values() if name_escape(one.name) == self._subject.topic), None)
