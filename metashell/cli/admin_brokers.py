@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("id", "state", "host", "port", "rack", "leaders", "replicas", "not_in_sync")
 GONE = "gone"
+UNNAMED = "fenced or gone"
 
 
 def _list(work: Work) -> None:
@@ -35,11 +36,14 @@ def _show_list(work: Work) -> bool:
 
 
 def _row(work: Work, id: int, broker: Broker | None, load: Load) -> dict[str, object]:
-    """One broker; a broker that has replicas and is not registered is gone."""
+    """One broker; one that has replicas and is not registered is gone. Brokers before 4.0 do not say which are registered and fenced."""
+    from metashell.cli.cluster_view import names_fenced
+
+    unnamed = "" if broker is not None else GONE if names_fenced(work) else UNNAMED
     return {
         "type": "broker",
         "id": id,
-        "state": GONE if broker is None else broker.state,
+        "state": unnamed if broker is None else broker.state,
         "host": None if broker is None else broker.host,
         "port": None if broker is None else broker.port,
         "rack": None if broker is None else broker.rack,

@@ -60,6 +60,7 @@ def test_a_listener_beside_the_old_one_moves_nobody() -> None:
     one = grown.voters[1]
     one.endpoints = (*one.endpoints, type(one.endpoints[0])(name="SASL", host="node-2", port=9999))
     assert found(facts_of(voters(**SOUND), grown), "moved_voter") == []
+    assert found(facts_of(grown, voters(**SOUND)), "moved_voter") == []
 
 
 def test_a_voter_that_was_removed_and_added_anew_was_reached_where_it_is() -> None:

@@ -105,7 +105,7 @@ def unusable_voter_address(facts: Facts) -> Iterator[Found]:
 def moved_voter(facts: Facts) -> Iterator[Found]:
     """Who gave its vote to another one was reached: the candidate connects to each voter.
 
-    Another listener beside the old one moves nobody.
+    A listener that comes or goes beside one that stays moves nobody.
     """
     voters = facts.image.voters
     known = changes(facts)
@@ -114,7 +114,9 @@ def moved_voter(facts: Facts) -> Iterator[Found]:
     for one in voters.voters:
         if one.id in known and not _has_voted(facts.events, one.id, known[one.id][1].offset) and not _answers(facts, one.id):
             before, evidence = known[one.id]
-            if set(before.values()) <= set(addresses(one).values()):
+            now = addresses(one)
+            shared = before.keys() & now.keys()
+            if shared and all(before[name] == now[name] for name in shared):
                 continue
             yield Found(_name(one), f"before at {_text(before)}", (evidence,), key=("voter", one.id))
 
