@@ -40,6 +40,8 @@ MAINS = {
 WORDS = {
     "target_file_size": ["--append", "--target-file-size", "1k"],
     "files": ["--files", "{file}"],
+    "seeds": ["--seeds", "2"],
+    "server_config": ["-c", "server.properties"],
     "max_bytes": ["--max-bytes", "2500"],
     "max_message_size": ["--max-message-size", "100"],
     "max_decompressed": ["--max-decompressed", "300"],

@@ -61,6 +61,7 @@ NOT_HERE = {
     "metashell-topics": "reads no logs, and a topic has no secrets",
     "metashell-configs": "reads no logs; passwords in settings: tests/cli/test_admin_configs.py",
     "metashell-cluster": "reads no logs, and shows no settings",
+    **dict.fromkeys((f"metashell-{name}" for name in ("status", "ls", "cat", "find", "log", "diff", "why")), "a door to kafka-shell"),
     "metashell-health": "shows no settings but those that its findings name",
     "metashell-brokers": "reads no logs, and shows no settings",
     "metashell-features": "reads no logs, and a feature has no secrets",

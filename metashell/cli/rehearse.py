@@ -130,8 +130,8 @@ def _statics(values: SimpleNamespace) -> list[Statics]:
     from metashell.facts.configuration import read_configuration
     from metashell.rehearse.statics import NAMES, Statics, differences
 
-    if values.config:
-        read = [read_configuration(path) for path in values.config]
+    if values.server_config:
+        read = [read_configuration(path) for path in values.server_config]
         found = [Statics(one.path, one.roles, {name: one.values[name] for name in NAMES if name in one.values}) for one in read]
     else:
         found = live_statics(values) if is_live(values) else []

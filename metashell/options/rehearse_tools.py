@@ -99,8 +99,8 @@ seed                0        draws heartbeats and the places of new replicas
 voters                       1,2,3: the controllers, if the image names none
 A name with dots is a setting of server.properties, which no image holds:
 min.insync.replicas, auto.leader.rebalance.enable. -c reads those that count,
-and a live node is asked for them; the answer says which were read. Times are 90s, 2m, 1h30m
-or 250ms, sizes 5000000, 64k or 100M."""
+and a live node is asked for them; the answer says which were read. Times are
+90s, 2m, 1h30m or 250ms, sizes 5000000, 64k or 100M."""
 
 REHEARSE = CommandSpec(
     name="metashell-rehearse",
@@ -125,7 +125,7 @@ REHEARSE = CommandSpec(
         TIMEOUT,
         KAFKA_SHELL.option("demo"),
         Option(
-            names=("--config", "-c"),
+            names=("--server-config", "-c"),
             metavar="FILE",
             kind="file",
             multiple=True,

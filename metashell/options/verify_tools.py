@@ -28,9 +28,9 @@ VERIFY = CommandSpec(
         before the end of a checkpoint of both, must be the same in each replica, and so must the images of checkpoints of one name. Where
         paths have no offset in common, digests that differ are a finding, because they could not be compared.
 
-        The files of a node are also held against each other, as `health` and `storage info` do: meta.properties of all its log directories
+        The files of a node are also compared with each other, as `health` and `storage info` do: meta.properties of all its log directories
         and the voter set, directories of partitions and the topic ids of the log, quorum-state, checkpoints, and with -c the server's
-        configuration. Such a finding has the id of its check and the next step; what is only unusual is told and is no finding.
+        configuration. Such a finding has the id of its check and the next step; what is only unusual is printed and is no finding.
         A broker's other log directories beside the one that is named are read too.
 
         --start-safe predicts what Apache Kafka would do to the metadata log when it starts: a server of --release, which has to support
@@ -52,7 +52,7 @@ VERIFY = CommandSpec(
         ),
         flag("--start-safe", help="instead, predict whether Kafka would start, what it would cut or delete, and what would be lost"),
         choice("--release", metavar="RELEASE", choices=JUDGED, help="the release to predict for, from 3.9; by default the newest known"),
-        shared.CONFIG._replace(help="the server's configuration: its log directories are read too, and held against it and the log"),
+        shared.CONFIG._replace(help="the server's configuration: its log directories are read too, and compared with it and the log"),
         shared.DEMO,
         shared.output("text", "json", "jsonl"),
         shared.MAX_DECOMPRESSED,
@@ -81,8 +81,9 @@ VERIFY = CommandSpec(
         (
             "EXIT STATUS",
             "0  nothing was found; with --start-safe: Kafka would start and lose nothing\n"
-            "1  there are findings, errors or warnings; with --digest: errors, or digests that differ; Kafka would not start, or\n"
-            "   would lose something, or this cannot be determined\n"
+            "1  there are findings, errors or warnings; with --digest: errors, or digests\n"
+            "   that differ; Kafka would not start, or would lose something, or this cannot\n"
+            "   be determined\n"
             "2  the command line is wrong",
         ),
     ),

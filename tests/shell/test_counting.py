@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from io import StringIO
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +19,15 @@ from metashell.shell import Context, run_line
 AS_OF = "as of offset 521, epoch 2, 2026-11-21T00:25:57.050Z, certain to 329"
 
 
-def run(line: str, *, color: bool = False, width: int | None = None, is_terminal: bool = False) -> tuple[int, str, str]:
+BAD = str(Path(__file__).parents[1] / "golden" / "cases" / "01-stale-registrations" / "node-1")
+"""A broker of this one is gone, and a controller that is gone holds back an upgrade."""
+
+
+def run(
+    line: str, *, color: bool = False, width: int | None = None, is_terminal: bool = False, source_path: str = ""
+) -> tuple[int, str, str]:
     out, err = StringIO(), StringIO()
-    with open_source(demo_directory()) as source:
+    with open_source(source_path or demo_directory()) as source:
         image = load_image(source)
     root = build_root(image, voice="own", local=LocalInfo(version="0", commit_id="0"))
     ctx = Context(
@@ -88,17 +95,18 @@ def test_a_field_that_nothing_has_is_refused():
 
 
 def test_health_has_a_status_that_says_whether_anything_is_bad():
-    assert run("health")[0] == 1
-    assert run("health reassigning")[0] == 0
-    assert run("health --allow unclean=2")[0] == 0
-    assert run("health --allow unclean=1")[0] == 1
+    assert run("health")[0] == run("health reassigning")[0] == 0
+    assert run("health", source_path=BAD)[0] == 1
+    others = "--allow vanished --allow stale_controller --allow unregistered_replica"
+    assert run(f"health {others} --allow under_replicated=3", source_path=BAD)[0] == 0
+    assert run(f"health {others} --allow under_replicated=2", source_path=BAD)[0] == 1
     status, text, _ = run("health leaderless elr")
     assert (status, text.splitlines()) == (0, ["none: leaderless, elr", AS_OF])
 
 
 def test_what_cannot_be_known_is_no_good_news():
-    status, text, errors = run("health lagging unclean")
-    assert (status, text.count("unclean  "), "none" in text) == (1, 1, False)
+    status, text, errors = run("health lagging vanished", source_path=BAD)
+    assert (status, text.count("vanished  "), "none:" in text) == (1, 1, False)
     assert errors == "health: lagging: no live quorum asked, -C\n"
     assert run("health lagging")[1].splitlines() == [AS_OF]
 
@@ -118,7 +126,7 @@ def test_health_as_a_table_has_a_row_for_each_name():
     lines = run("health -o table")[1].splitlines()
     assert lines[0].split() == ["SEVERITY", "KIND", "COUNT", "NAME", "SINCE"]
     assert ["unusual", "reassigning", "1", "/image/topics/byName/reassigned-1/0", "-"] in [line.split() for line in lines]
-    assert len(run("health -o csv --limit 1 unclean")[1].splitlines()) == 2
+    assert len(run("health -o csv --limit 1 one_replica")[1].splitlines()) == 2
     assert run("health -o csv --limit 0 reassigning")[1].splitlines()[1].startswith("unusual,reassigning,1,,")
 
 
@@ -132,7 +140,7 @@ def test_no_line_of_health_is_wider_than_the_terminal_but_for_what_is_one_word(w
 
 def test_health_names_as_many_as_it_is_told():
     assert "and 1 more" in run("health --limit 1")[1]
-    assert "/image" not in run("health --limit 0 unclean")[1]
+    assert "changelog" not in run("health --limit 0 one_replica")[1]
 
 
 @pytest.mark.parametrize(
@@ -152,14 +160,14 @@ def test_what_health_does_not_understand_is_refused(words, message):
 
 
 def test_what_is_bad_is_red_and_what_is_unusual_yellow():
-    lines = run("health", color=True)[1].splitlines()
+    lines = run("health", color=True, source_path=BAD)[1].splitlines()
     assert lines[0].startswith("\x1b[31mbad")
     assert any(line.startswith("\x1b[33munusual") for line in lines)
 
 
 def test_names_are_broken_at_the_width_of_the_terminal():
-    names = [line for line in run("health --limit 9 unclean", width=100)[1].splitlines() if line.startswith("         /image")]
-    assert len(names) == 2
+    names = [line for line in run("health --limit 9 under_replicated", width=60, source_path=BAD)[1].splitlines() if "/image" in line]
+    assert len(names) == 3
 
 
 def test_ls_sorts_by_a_field_numbers_from_the_largest_down():

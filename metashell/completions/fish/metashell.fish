@@ -32,7 +32,7 @@ function __metashell_valued
         case metashell-bundle
             string split ' ' -- '--out --mapping --output -o --max-decompressed'
         case metashell-rehearse
-            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --address-map --timeout --config -c --sizes --assume --seeds --html --show --output -o --max-decompressed'
+            string split ' ' -- '--snapshot -s --bootstrap-controller --controllers -C --bootstrap-server -b --command-config --address-map --timeout --server-config -c --sizes --assume --seeds --html --show --output -o --max-decompressed'
         case metashell-simulate:rebalance
             string split ' ' -- '--members --partitions --topics --strategy --scenario --seed --assume --html --output -o'
         case metashell-storage:format
@@ -839,7 +839,7 @@ complete -c metashell-verify -l deep -d 'decode every record of metadata, groups
 complete -c metashell-verify -l digest -d 'print a hash of each path’s image of everything before OFFSET, as checkpoints are named; by default see above'
 complete -c metashell-verify -l start-safe -d 'instead, predict whether Kafka would start, what it would cut or delete, and what would be lost'
 complete -c metashell-verify -l release -x -a '3.9 4.0 4.1 4.2 4.3 4.4' -d 'the release to predict for, from 3.9; by default the newest known'
-complete -c metashell-verify -l config -s c -r -F -d 'the server’s configuration: its log directories are read too, and held against it and the log'
+complete -c metashell-verify -l config -s c -r -F -d 'the server’s configuration: its log directories are read too, and compared with it and the log'
 complete -c metashell-verify -l demo -d 'read the directory of a real controller that ships with the package'
 complete -c metashell-verify -l output -s o -x -a 'text json jsonl' -d 'form of the output'
 complete -c metashell-verify -l max-decompressed -x -d 'largest size of a batch after decompression; a larger batch is reported as a fault'
@@ -865,7 +865,7 @@ complete -c metashell-rehearse -l command-config -r -F -d 'property file of a Ka
 complete -c metashell-rehearse -l address-map -x -d 'connect to the second address in place of the first, where controllers advertise one that is not reachable from here'
 complete -c metashell-rehearse -l timeout -x -d 'give up attaching after this time (10; 2 if no address accepts a connection); an attached observer has no limit'
 complete -c metashell-rehearse -l demo -d 'open the directory of a real controller that ships with the package'
-complete -c metashell-rehearse -l config -s c -r -F -d 'a server.properties, of a controller and of a broker: its timeouts and defaults in place of assumed ones'
+complete -c metashell-rehearse -l server-config -s c -r -F -d 'a server.properties, of a controller and of a broker: its timeouts and defaults in place of assumed ones'
 complete -c metashell-rehearse -l sizes -r -F -d 'sizes of partitions: what `kafka-log-dirs --describe` prints'
 complete -c metashell-rehearse -l assume -x -d 'assume something else; ASSUMPTIONS lists the names'
 complete -c metashell-rehearse -l seeds -x -d 'rehearse N times with other chance, and show the worst of them and what differs: from the least to the most'

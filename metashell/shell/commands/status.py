@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 _FAULTS_SHOWN = 5
 _FOUND_SHOWN = 3
 _TOLD = frozenset({"throttles", "voters"})
-"""The subjects whose findings are told in full though they are only unusual: what is there is fine, until somebody waits for it."""
+"""The subjects whose findings are printed in full though they are only unusual: what is there is fine, until somebody waits for it."""
 
 
 def run(ctx: Context, args: SimpleNamespace) -> None:
