@@ -145,7 +145,7 @@ def _report(spark: Any, values: SimpleNamespace) -> int:
     from metashell.reports import REPORTS
     from metashell.reports.forms import left_out_lines, notes_on, write_answer, write_index
     from metashell.reports.inputs import answerable, logs_at
-    from metashell.reports.today import judge
+    from metashell.reports.today import judge_clusters
     from metashell.stores import open_store
     from spark_reports.report_job import count_faults, run_on_spark
 
@@ -165,7 +165,7 @@ def _report(spark: Any, values: SimpleNamespace) -> int:
         written = write_answer(report, answer, store, forms, sources=sources, notes=notes, has_index=has_index)
         sys.stdout.write("".join(f"{path}\n" for path in written))
     if has_index:
-        judged = judge(values.paths, on_error=values.on_error)
+        judged = judge_clusters(values.paths, on_error=values.on_error)
         index = write_index(store, answers, left_out, judged, sources=sources, notes=notes, fault_count=fault_count)
         sys.stdout.write(f"{index}\n")
     for line in left_out_lines(left_out):
