@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from metashell.cli.live_facts import LeaderlessError
     from metashell.cli.loading import Loaded
     from metashell.errors import UsageError
+    from metashell.image import MetadataImage
     from metashell.image.voters import Leader
     from metashell.nodes.groups import Groups
     from metashell.shell.context import Context
@@ -87,7 +88,7 @@ def _run_on_source(values: SimpleNamespace) -> int:
         context.feed = GrowingDirectory(loaded.path, loaded.image, values.max_decompressed)
     if loaded.kind == "directory" and not values.certain_only:
         context.election = partial(noted_election, loaded.path)
-        context.gathered = partial(_gathered, loaded.path, values.max_decompressed)
+        context.gathered = lambda: _gathered(loaded.path, values.max_decompressed, context.image)
     if values.at is not None:
         _show_moment(context, values.at)
     status = run_commands(context, values.command, keep_going=values.keep_going)
@@ -155,11 +156,11 @@ def noted_election(path: str) -> Leader | None:
     return Leader(state.leader_id, state.leader_epoch, tuple(sorted(state.current_voters)))
 
 
-def _gathered(path: str, max_decompressed: int) -> Facts:
-    """The facts of the node's directories beside the image, which commands have."""
+def _gathered(path: str, max_decompressed: int, image: MetadataImage) -> Facts:
+    """The facts of the node's directories beside the image, which commands have: it is not read again."""
     from metashell.facts import gather
 
-    return gather([path], max_decompressed=max_decompressed)
+    return gather([path], max_decompressed=max_decompressed, known=image)
 
 
 def _run_on_quorum(values: SimpleNamespace) -> int:

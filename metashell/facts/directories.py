@@ -31,6 +31,8 @@ from metashell.log.text_checkpoints import read_leader_epochs, read_topic_id
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from metashell.image import MetadataImage
+
 T = TypeVar("T")
 _SUFFIXES: Final = ("stray", "delete", "future")
 
@@ -83,9 +85,14 @@ def read_log_directory(path: str) -> LogDirectory:
     )
 
 
-def read_metadata_log(path: str, topics: Collection[str | bytes] = (), max_decompressed: int = MAX_DECOMPRESSED) -> MetadataLog:
-    """The metadata log in a directory, with notes of the topics that have one of these names or ids."""
-    image, trouble, found = None, "", read_events(iter(()))
+def read_metadata_log(
+    path: str,
+    topics: Collection[str | bytes] = (),
+    max_decompressed: int = MAX_DECOMPRESSED,
+    known: MetadataImage | None = None,
+) -> MetadataLog:
+    """The metadata log in a directory, with notes of the topics of these names or ids; `known` is its image, where that was read."""
+    image, trouble, found = known, "", read_events(iter(()))
     checkpoints: tuple[CheckpointFacts, ...] = ()
     bases: tuple[int, ...] = ()
     try:
@@ -98,8 +105,9 @@ def read_metadata_log(path: str, topics: Collection[str | bytes] = (), max_decom
             listing = directory.list()
             checkpoints = tuple(_checkpoint(directory, entry) for entry in listing.checkpoints)
             bases = tuple(entry.base_offset for entry in listing.segments)
-        with DirectorySource(path) as source:
-            image = load_image(source, max_decompressed=max_decompressed)
+        if image is None:
+            with DirectorySource(path) as source:
+                image = load_image(source, max_decompressed=max_decompressed)
     except (MetashellError, OSError) as error:
         trouble = str(error)
     return MetadataLog(

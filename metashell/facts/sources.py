@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from metashell.checks.facts import NO_NODE, Facts, Identity, LogDirectory, QuorumNote
 from metashell.checks.health import Health
+from metashell.checks.min_isr import MIN_ISR
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.codec.releases import NEWEST_RELEASE
 from metashell.facts.configuration import read_configuration
@@ -20,6 +21,7 @@ from metashell.log.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES, METADATA_
 if TYPE_CHECKING:
     from metashell.checks.facts import Configuration
     from metashell.codec.releases import Release
+    from metashell.image import MetadataImage
 
 _DEPTH_MAX: Final = 3
 _SIBLINGS_MAX: Final = 1000
@@ -32,6 +34,7 @@ def gather(
     *,
     release: Release = NEWEST_RELEASE,
     max_decompressed: int = MAX_DECOMPRESSED,
+    known: MetadataImage | None = None,
 ) -> Facts:
     """The facts of all log directories at and below the paths, and of those that the configurations name; the image is the newest.
 
@@ -55,10 +58,11 @@ def gather(
     for directory in directories:
         topics.update(one.topic for one in directory.partitions)
         topics.update(one.topic_id for one in directory.partitions if isinstance(one.topic_id, bytes))
+    known_place = None if known is None else known.provenance.source
     read = tuple(
         directory
         if (folder := folders[directory.path]) is None
-        else replace(directory, metadata=read_metadata_log(folder, topics, max_decompressed))
+        else replace(directory, metadata=read_metadata_log(folder, topics, max_decompressed, known if folder == known_place else None))
         for directory in directories
     )
     return _joined(read, tuple(configurations), release)
@@ -70,7 +74,8 @@ def _joined(directories: tuple[LogDirectory, ...], configurations: tuple[Configu
     health = None
     if newest is not None and newest.image is not None:
         note = newest.quorum_note
-        health = Health(newest.image, voter_ids=lambda: note.voter_ids if isinstance(note, QuorumNote) else ())
+        voter_ids = note.voter_ids if isinstance(note, QuorumNote) else ()
+        health = Health(newest.image, static_min_isr=_static_min_isr(configurations), voter_ids=lambda: voter_ids)
     return Facts(
         health=health,
         directories=directories,
@@ -80,6 +85,12 @@ def _joined(directories: tuple[LogDirectory, ...], configurations: tuple[Configu
         release=release,
         now_ms=-1 if newest is None else newest.last_timestamp_ms,
     )
+
+
+def _static_min_isr(configurations: Iterable[Configuration]) -> int:
+    """What the brokers' own settings say of min.insync.replicas: the highest where they differ, 1 where none says anything."""
+    named = (one.values.get(MIN_ISR, "").strip() for one in configurations if "broker" in one.roles)
+    return max((int(text) for text in named if text.isascii() and text.isdigit() and len(text) < 10), default=1) or 1
 
 
 # ---- where log directories are

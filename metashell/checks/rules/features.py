@@ -10,6 +10,7 @@ from metashell.checks.model import BAD, UNUSUAL, Found
 from metashell.checks.registry import check
 from metashell.checks.rules.registrations import spare_controllers
 from metashell.codec.metadata_version import level_name
+from metashell.codec.releases import NEWEST_RELEASE, unsupported_features
 
 if TYPE_CHECKING:
     from metashell.checks.facts import Facts
@@ -42,6 +43,23 @@ def unsupported_feature(facts: Facts) -> Iterator[Found]:
             low, high = supported.get(name, (0, 0))
             if not low <= level <= high:
                 yield Found(f"{node}: {level_name(name, level)}, supports {low}-{high}", key=("feature", name))
+
+
+@check(
+    "release_too_old",
+    BAD,
+    "finalized levels that the release in question does not support: it does not start on this metadata",
+    IMAGE,
+    endangers="a server of that release ends at its start, or applies records that it does not know",
+    step="run one of the releases that support the level: no finalized level can be taken back where its records may be in the log",
+    source="org.apache.kafka.server.common.MetadataVersion, Feature",
+    example="metadata.version 33 (4.4-IV2) is not supported: 7 to 30 are; Kafka 4.4 supports it",
+)
+def release_too_old(facts: Facts) -> Iterator[Found]:
+    """Of the newest release known here `newer_level` says the same: nobody can say of that one what it does not support."""
+    if facts.release != NEWEST_RELEASE:
+        finalized = facts.image.features.finalized
+        yield from (Found(f"Kafka {facts.release.name}: {one.text}") for one in unsupported_features(finalized, facts.release))
 
 
 @check(
