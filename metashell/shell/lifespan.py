@@ -140,6 +140,9 @@ def _since(ctx: Context, target: Callable[[], Target], questions: dict[Place, li
         return NOTHING_KNOWN
     past = past_of(ctx)
     begin = past.starts()[0]
+    at = ctx.image.provenance
+    if at.end_offset == begin and at.timestamp_ms >= 0 and past.starts() == [begin]:
+        return Since({}, at.timestamp_ms, {})  # The one state there is, without a record after it.
     older = past.image_before(begin) if begin else None
     first = None if older is None else past.image(begin)
     before_ms = past.oldest_time_ms()
