@@ -25,7 +25,7 @@ def _show(work: Work) -> bool:
     from metashell.cli.named_cluster import cluster_of
     from metashell.shell.verdict_text import cluster_size, finding_row, shown_of, summary_line, verdict_lines, verdict_row
 
-    facts = gather_live(cluster_of(work.values))
+    facts = gather_live(cluster_of(work.values)) if work.stored is None else _on_disk(work.stored)
     verdict = judge(facts)
     shown = shown_of(verdict)
     answer = {
@@ -41,6 +41,21 @@ def _show(work: Work) -> bool:
     return True
 
 
+def _on_disk(path: str) -> Facts:
+    """What the directories at a path say of their cluster. Errors: MetashellError where they have no metadata."""
+    from dataclasses import replace
+
+    from metashell.checks.facts import Identity
+    from metashell.errors import MetashellError
+    from metashell.facts import gather
+
+    facts = gather([path])
+    if facts.health is None:
+        raise MetashellError(f"{path}: no metadata log here: metashell health says what is")
+    known = (one.identity.cluster_id for one in facts.directories if isinstance(one.identity, Identity))
+    return replace(facts, cluster_id=next(filter(None, known), ""))
+
+
 def _answer(work: Work, facts: Facts) -> dict[str, object]:
     """What there is, as one object; None for what nobody told."""
     from metashell.checks.rules.probes import may_fail, voters_of
@@ -49,6 +64,9 @@ def _answer(work: Work, facts: Facts) -> dict[str, object]:
     quorum, health = facts.quorum, facts.health
     features = {} if health is None else health.image.features.finalized
     level = features.get(METADATA_VERSION, 0)
+    # A disk says who led and who voted when it was written.
+    leader = None if health is None else health.image.leader
+    voters = voters_of(quorum) if quorum is not None else [] if health is None else list(health.voters())
     counts: dict[str, int | None] = dict.fromkeys(_COUNTS)
     if health is not None:
         found, brokers = health.counts(), health.image.cluster.brokers
@@ -67,10 +85,10 @@ def _answer(work: Work, facts: Facts) -> dict[str, object]:
         "metadata_version": metadata_version_name(level) if level else None,
         "features": dict(sorted(features.items())),
         "newer": work.note_newer(features),
-        "active_controller": None if quorum is None else quorum.leader_id,
-        "epoch": None if quorum is None else quorum.epoch,
+        "active_controller": quorum.leader_id if quorum is not None else None if leader is None else leader.id,
+        "epoch": quorum.epoch if quorum is not None else None if leader is None else leader.epoch,
         "high_watermark": None if quorum is None else quorum.high_watermark,
-        "voters": None if quorum is None else len(voters_of(quorum)) or None,
+        "voters": len(voters) or None,
         "voters_that_may_fail": None if quorum is None else may_fail(quorum),
         **counts,
     }

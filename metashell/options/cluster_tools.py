@@ -18,7 +18,9 @@ CLUSTER: CommandSpec = command(
         found, or something could not be seen.
         """,
     options=(shared.VERSION, WATCH),
+    reads=True,
     examples=(
+        ("metashell cluster /var/lib/kafka", "what a disk says of the cluster"),
         ("metashell cluster -b localhost:9092", "is everything all right?"),
         ("metashell cluster -C localhost:9093 -o json", "the same from the controllers, when no broker answers"),
     ),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from metashell.admin.features import Feature
 from metashell.admin.topics import Partition, Topic
+from metashell.cli import admin_cluster
 from metashell.cli.admin_brokers import _last_copies
 from metashell.cli.admin_features import _may_raise_kraft_version
 from metashell.embedded import EmbeddedQuorum
@@ -18,6 +20,7 @@ from metashell.live.target import Target
 from metashell.storage.features import release_level
 from tests.administering import command, lines, objects
 from tests.extra_broker import PATIENT, ExtraBroker
+from tests.running import run_main
 
 
 @pytest.fixture(scope="module")
@@ -203,3 +206,12 @@ def test_the_last_copies_on_all_brokers_that_go_are_counted_together() -> None:
     # Who is not registered does not come back with it.
     assert _last_copies([topic(isr=(5, 6))], [5], {4, 5}) == ["orders:0"]
     assert _last_copies([topic(isr=(5,))], [9], {4, 5, 9}) == []
+
+
+def test_a_disk_says_of_the_cluster_what_its_health_does() -> None:
+    tests = Path(__file__).parents[1]
+    done = run_main(admin_cluster.main, [str(tests / "golden" / "cases" / "01-stale-registrations"), "-o", "json"], cwd=tests)
+    answer = json.loads(done.stdout)
+    assert (done.status, done.stderr) == (1, "")
+    assert (answer["voters"], answer["active_controller"], answer["epoch"]) == (2, 1, 4)
+    assert {one["kind"] for one in answer["findings"]} >= {"stale_controller", "vanished"}
