@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from metashell.checks.facts import Facts
     from metashell.checks.model import Verdict
 
-_SUBJECTS: Final = frozenset({"identity", "configuration", "checkpoints", "election", "strays", "migration"})
+_SUBJECTS: Final = frozenset({"identity", "configuration", "checkpoints", "quorum_state", "strays", "migration"})
 REFUSALS: Final = frozenset(
     {
         "lost_metadata",

@@ -16,7 +16,19 @@ if TYPE_CHECKING:
 BAD: Final = "bad"
 UNUSUAL: Final = "unusual"
 _FIRST: Final = frozenset(
-    {"identity", "checkpoints", "configuration", "election", "elections", "strays", "migration", "probes", "voters", "quorum", "throttles"}
+    {
+        "identity",
+        "checkpoints",
+        "configuration",
+        "quorum_state",
+        "leader_elections",
+        "strays",
+        "migration",
+        "probes",
+        "voters",
+        "quorum",
+        "throttles",
+    }
 )
 """The subjects without which nothing else works."""
 
