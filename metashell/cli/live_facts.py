@@ -211,9 +211,17 @@ def judge_quorum(answers: QuorumAnswers) -> Verdict:
     return judge(Facts(quorum=answers), [one.id for one in all_checks() if one.needs == (QUORUM,)])
 
 
+_WRONG_KIND: Final = frozenset({"controller", "broker", "tls", "plain", "wrong_cluster"})
+"""Outcomes of a probe that come of what was typed."""
+
+
 def troubles_of(answers: QuorumAnswers) -> str:
-    """What is wrong with a quorum, in one line; empty where the checks find nothing."""
-    return "; ".join(lines_of(judge_quorum(answers)))
+    """What is wrong with a quorum, in one line; empty where the checks find nothing. Beside a wrong kind of address is what to give."""
+    from metashell.checks.rules.probes import STEPS
+
+    told = lines_of(judge_quorum(answers))
+    kinds = dict.fromkeys(one.outcome for one in answers.probes if one.outcome in _WRONG_KIND) if told else {}
+    return "; ".join([*told, *(STEPS[kind] for kind in kinds)])
 
 
 def troubles_at(named: SimpleNamespace) -> str:
