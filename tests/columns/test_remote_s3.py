@@ -61,28 +61,35 @@ def test_every_report_answers_as_from_files_here(s3: str) -> None:
 
 
 def test_the_state_at_the_end_is_judged_as_from_files_here(s3: str, tmp_path: Path) -> None:
-    from metashell.reports.today import judge
+    from metashell.reports.today import Judged, judge_clusters
+
+    def said(judged: Judged) -> list[Any]:
+        told = [
+            (one.cluster_id, one.as_of, [(finding.check.id, finding.count, names) for finding, names in one.findings])
+            for one in judged.clusters
+        ]
+        return [judged.trouble, *told]
 
     shutil.copytree(demo_directory(), tmp_path / "node")
-    here = judge([str(tmp_path / "node")])
+    here = judge_clusters([str(tmp_path / "node")])
     assert [today.cluster_id for today in here.clusters] == ["Z29sZGVuLW1haW4tY2x1cw"]
     there = upload(f"{s3}/dumps/node", str(tmp_path / "node"))
     log = "__cluster_metadata-0/00000000000000000251.log"
     for uri in (there, f"{there}/", f"{there}/__cluster_metadata-0", f"{s3}/dumps"):
-        assert judge([uri]) == here
-    alone = judge([str(tmp_path / "node" / log)])
-    assert judge([f"{there}/{log}"]).trouble == alone.trouble.replace(str(tmp_path / "node"), there) != ""
+        assert said(judge_clusters([uri])) == said(here)
+    alone = judge_clusters([str(tmp_path / "node" / log)])
+    assert judge_clusters([f"{there}/{log}"]).trouble == alone.trouble.replace(str(tmp_path / "node"), there) != ""
     (tmp_path / "node" / "meta.properties").unlink()
     data = (tmp_path / "node" / log).read_bytes()
     (tmp_path / "node" / log).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     there = upload(f"{s3}/damaged/node", str(tmp_path / "node"))
     for on_error in ("fail", "skip"):
-        local, remote = judge([str(tmp_path / "node")], on_error=on_error), judge([there], on_error=on_error)
+        local, remote = judge_clusters([str(tmp_path / "node")], on_error=on_error), judge_clusters([there], on_error=on_error)
         assert remote.trouble == local.trouble.replace(str(tmp_path / "node"), there)
         assert [today.cluster_id for today in remote.clusters] == [
             today.cluster_id.replace(str(tmp_path / "node"), there) for today in local.clusters
         ]
-    assert str(judge([f"{s3}/none"]).trouble) == f"{s3}/none: No such file or directory"
+    assert str(judge_clusters([f"{s3}/none"]).trouble) == f"{s3}/none: No such file or directory"
 
 
 @pytest.mark.parametrize("status", [503, DROP])

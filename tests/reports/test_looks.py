@@ -16,7 +16,7 @@ from metashell.reports.answer import declared_schema
 from metashell.reports.index import render_index
 from metashell.reports.local import run_local
 from metashell.reports.page import render_page, styles
-from metashell.reports.today import judge
+from metashell.reports.today import judge_clusters
 from tests.chromium import Chromium, chromium
 from tests.golden_cases import SUBSET_ROOT
 from tests.reports.test_page import HOSTILE
@@ -73,7 +73,7 @@ def test_pages_and_index_of_a_real_cluster(browser: Chromium, tmp_path: Path) ->
     for name, answer in answers.tables.items():
         html = render_page(REPORTS[name], answer, sources="/var/lib/kafka", has_index=True)
         assert troubles(browser, tmp_path / f"{name}.html", html) == []
-    index = render_index(answers.tables, answers.left_out, judge([str(STOPPED)]), sources="/var/lib/kafka")
+    index = render_index(answers.tables, answers.left_out, judge_clusters([str(STOPPED)]), sources="/var/lib/kafka")
     assert troubles(browser, tmp_path / "index.html", index) == []
 
 

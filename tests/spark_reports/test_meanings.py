@@ -59,7 +59,7 @@ def _hex_ids(value: Any) -> Any:
     ("table", "column", "comment"),
     [
         ("partition_change", "leader", "the new leader; -1: none"),
-        ("partitions", "elr", "replicas out of sync that still have every committed record"),
+        ("partitions", "eligible_leader_replicas", "replicas out of sync that still have every committed record"),
         ("register_broker", "end_points", "listeners of the node by name"),
     ],
 )
