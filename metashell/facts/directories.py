@@ -101,13 +101,18 @@ def read_metadata_log(
     except (MetashellError, OSError) as error:
         trouble = str(error)
     try:
-        with MetadataDirectory(path) as directory:
-            listing = directory.list()
-            checkpoints = tuple(_checkpoint(directory, entry) for entry in listing.checkpoints)
-            bases = tuple(entry.base_offset for entry in listing.segments)
         if image is None:
             with DirectorySource(path) as source:
                 image = load_image(source, max_decompressed=max_decompressed)
+    except (MetashellError, OSError) as error:
+        trouble = str(error)
+    # The one that the image begins with was found whole by whoever loaded it.
+    whole = None if image is None else image.provenance.certain_to
+    try:
+        with MetadataDirectory(path) as directory:
+            listing = directory.list()
+            checkpoints = tuple(_checkpoint(directory, one, is_whole=one.snapshot_id.offset == whole) for one in listing.checkpoints)
+            bases = tuple(entry.base_offset for entry in listing.segments)
     except (MetashellError, OSError) as error:
         trouble = str(error)
     return MetadataLog(
@@ -128,12 +133,12 @@ def read_metadata_log(
     )
 
 
-def _checkpoint(directory: MetadataDirectory, entry: CheckpointEntry) -> CheckpointFacts:
-    """A checkpoint, and whether it is whole."""
+def _checkpoint(directory: MetadataDirectory, entry: CheckpointEntry, *, is_whole: bool) -> CheckpointFacts:
+    """A checkpoint, and whether it is whole, where that is not known."""
     at = entry.snapshot_id
     try:
         with directory.open(entry.name) as file:
-            fault = first_snapshot_fault(file)
+            fault = None if is_whole else first_snapshot_fault(file)
             return CheckpointFacts(entry.name, at.offset, at.epoch, file.size() or 0, "" if fault is None else fault.reason)
     except (MetashellError, OSError) as error:
         return CheckpointFacts(entry.name, at.offset, at.epoch, 0, str(error))
