@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from metashell.cli.administering import Work, noun_tool
@@ -46,9 +47,11 @@ def _on_disk(path: str) -> Facts:
     from dataclasses import replace
 
     from metashell.checks.facts import Identity
-    from metashell.errors import MetashellError
+    from metashell.errors import MetashellError, PathError
     from metashell.facts import gather
 
+    if not os.path.exists(path):
+        raise PathError(f"{path}: No such file or directory", path)
     facts = gather([path])
     if facts.health is None:
         raise MetashellError(f"{path}: no metadata log here: metashell health says what is")

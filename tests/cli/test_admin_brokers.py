@@ -10,7 +10,7 @@ import pytest
 
 from metashell.admin.features import Feature
 from metashell.admin.topics import Partition, Topic
-from metashell.cli import admin_cluster
+from metashell.cli import admin_cluster, health
 from metashell.cli.admin_brokers import _last_copies
 from metashell.cli.admin_features import _may_raise_kraft_version
 from metashell.embedded import EmbeddedQuorum
@@ -206,6 +206,14 @@ def test_the_last_copies_on_all_brokers_that_go_are_counted_together() -> None:
     # Who is not registered does not come back with it.
     assert _last_copies([topic(isr=(5, 6))], [5], {4, 5}) == ["orders:0"]
     assert _last_copies([topic(isr=(5,))], [9], {4, 5, 9}) == []
+
+
+def test_a_disk_that_is_not_there_and_a_kind_that_is_none_are_one_line() -> None:
+    done = run_main(admin_cluster.main, ["no/such"], cwd=Path(__file__).parent)
+    assert (done.status, done.stdout, done.stderr) == (1, b"", "metashell cluster: no/such: No such file or directory\n")
+    done = run_main(health.main, ["--demo", "--kind", "leaderles"], cwd=Path(__file__).parent)
+    assert (done.status, done.stdout) == (2, b"")
+    assert done.stderr == "metashell health: 'leaderles' is no kind of trouble (did you mean leaderless?)\n"
 
 
 def test_a_disk_says_of_the_cluster_what_its_health_does() -> None:

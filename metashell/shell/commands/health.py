@@ -74,6 +74,9 @@ _WIDTH: Final = 120
 def run(ctx: Context, args: SimpleNamespace) -> None:
     """Print the findings, causes first."""
     allowed = _allowed(args.allow)
+    for kind in args.kind:
+        if kind not in _names():
+            raise UsageError(f"{kind!r} is no kind of trouble{did_you_mean(kind, _names())}", kind)
     facts = _facts(ctx, args)
     verdict = judge(facts, set(args.kind) or None)
     show(ctx, facts, verdict, _LIMIT if args.limit is None else args.limit, wanted=args.kind)
