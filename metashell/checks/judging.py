@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import metashell.checks.rules  # noqa: F401 - each file registers its checks
 from metashell.checks.model import BAD, Check, Finding, Many, NotRun, Verdict
-from metashell.checks.registry import CHECKS
+from metashell.checks.registry import CHECKS, SUBJECTS
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -19,7 +19,7 @@ NOT_TOLD: Final = "brokers do not tell it, controllers do (-C)"
 
 def all_checks() -> tuple[Check, ...]:
     """Every check, the bad ones first, each severity in the order of the subjects."""
-    return tuple(sorted(CHECKS.values(), key=lambda one: one.severity != BAD))
+    return tuple(sorted(CHECKS.values(), key=lambda one: (one.severity != BAD, SUBJECTS.index(one.subject))))
 
 
 def judge(facts: Facts, ids: Collection[str] | None = None) -> Verdict:

@@ -12,14 +12,38 @@ if TYPE_CHECKING:
     from metashell.checks.model import Found, Many
 
 CHECKS: Final[dict[str, Check]] = {}
+SUBJECTS: Final = (
+    "acls",
+    "brokers",
+    "checkpoints",
+    "configuration",
+    "disks",
+    "probes",
+    "registrations",
+    "features",
+    "identity",
+    "incarnations",
+    "leader_elections",
+    "lint",
+    "metadata",
+    "migration",
+    "partitions",
+    "quorum",
+    "quorum_state",
+    "strays",
+    "throttles",
+    "transactions",
+    "voters",
+)
+"""The subjects of checks, in the order in which verdicts name them."""
 
 
-def check(id: str, severity: str, words: str, *needs: str, **more: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register the function below as a check; see `Check` for what `more` may be."""
+def check(name: str, severity: str, words: str, *needs: str, **more: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the function below as a check; `name` is its subject and id (`voters.moved_voter`). See `Check` for what `more` may be."""
+    subject, id = name.split(".")
 
     def register(find: Callable[[Facts], Iterable[Found] | Many]) -> Callable[[Facts], Iterable[Found] | Many]:
-        assert id not in CHECKS, id
-        subject = find.__module__.rpartition(".")[2]
+        assert subject in SUBJECTS and id not in CHECKS, name
         CHECKS[id] = Check(id=id, severity=severity, words=words, needs=needs, find=find, subject=subject, **more)
         return find
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @check(
-    "acl_range",
+    "acls.acl_range",
     UNUSUAL,
     "ACLs whose host has a /: no client matches them before Kafka 4.4, which takes them as ranges of addresses",
     IMAGE,

@@ -21,7 +21,7 @@ _LOOKED_AT: Final = 10_000
 
 
 @check(
-    "fenced",
+    "brokers.fenced",
     BAD,
     "brokers that are fenced",
     IMAGE,
@@ -46,7 +46,7 @@ def fenced(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "stopped",
+    "brokers.stopped",
     UNUSUAL,
     "brokers that were shut down in an orderly way, and whose metadata ends there: what is so because of that is not counted",
     IMAGE,
@@ -60,7 +60,7 @@ def stopped(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "vanished",
+    "brokers.vanished",
     BAD,
     "brokers that partitions name and that are not registered",
     IMAGE,
@@ -72,7 +72,7 @@ def vanished(facts: Facts) -> Iterator[Found]:
     return (Found(str(id), key=("broker", id)) for id in facts.health.vanished)
 
 
-@check("shutting_down", UNUSUAL, "brokers in controlled shutdown", IMAGE)
+@check("brokers.shutting_down", UNUSUAL, "brokers in controlled shutdown", IMAGE)
 def shutting_down(facts: Facts) -> Iterator[Found]:
     brokers, stopped = sorted(facts.image.cluster.brokers.items()), stopped_brokers(facts)
     orderly = (id for id, broker in brokers if broker.in_controlled_shutdown and not broker.fenced and id not in stopped)
@@ -80,7 +80,7 @@ def shutting_down(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "unreadable_min_isr",
+    "brokers.unreadable_min_isr",
     BAD,
     "values of min.insync.replicas that are no number from 1 on, so that another one counts",
     IMAGE,

@@ -32,7 +32,7 @@ def _ways_back(node: Node, facts: Facts, start: int) -> list[str]:
 
 
 @check(
-    "lost_checkpoint",
+    "checkpoints.lost_checkpoint",
     BAD,
     "metadata logs that begin late while no whole checkpoint has what came before",
     LOG,
@@ -58,7 +58,7 @@ def lost_checkpoint(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "torn_checkpoint",
+    "checkpoints.torn_checkpoint",
     BAD,
     "checkpoints that are not whole",
     LOG,
@@ -84,7 +84,7 @@ def torn_checkpoint(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "behind",
+    "checkpoints.behind",
     UNUSUAL,
     "metadata logs of voters that lack what another one has in a checkpoint, so what is committed",
     LOG,
@@ -112,7 +112,7 @@ def behind(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "majority_behind",
+    "checkpoints.majority_behind",
     BAD,
     "quorums whose other voters, a majority, lack what one node has in a checkpoint, so what is committed",
     LOG,

@@ -37,7 +37,7 @@ def _found(config: Configuration, cause: str, *steps: str, evidence: tuple[Evide
 
 
 @check(
-    "refused_configuration",
+    "configuration.refused_configuration",
     BAD,
     "configurations that Kafka refuses",
     CONFIG,
@@ -50,7 +50,7 @@ def refused_configuration(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "no_voters_configured",
+    "configuration.no_voters_configured",
     BAD,
     "controllers of kraft.version 0 whose configuration names no voters: they elect nobody",
     CONFIG,
@@ -101,7 +101,7 @@ def _static_voters(image: MetadataImage, log: MetadataLog | None) -> tuple[int, 
 
 
 @check(
-    "other_voters_configured",
+    "configuration.other_voters_configured",
     BAD,
     "configurations whose controller.quorum.voters are not the voters of the last election (kraft.version 0)",
     CONFIG,
@@ -129,7 +129,7 @@ def other_voters_configured(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "static_voter_port",
+    "configuration.static_voter_port",
     UNUSUAL,
     "controllers whose own entry of controller.quorum.voters names a port at which they do not listen",
     CONFIG,
@@ -149,7 +149,7 @@ def static_voter_port(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "configured_without_vote",
+    "configuration.configured_without_vote",
     UNUSUAL,
     "controllers by their configuration that are no voters: they only follow",
     CONFIG,
@@ -170,7 +170,7 @@ def configured_without_vote(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "configured_voter_address",
+    "configuration.configured_voter_address",
     UNUSUAL,
     "controllers whose configuration has another address than the voter set: the next start changes that",
     CONFIG,
@@ -189,7 +189,7 @@ def configured_voter_address(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "voter_listener",
+    "configuration.voter_listener",
     BAD,
     "controllers that the voter set names under a listener that their configuration does not have",
     CONFIG,

@@ -28,7 +28,7 @@ def _found(id: int, directory: BrokerDirectory, cause: str) -> Found:
 
 
 @check(
-    "failed_directory",
+    "disks.failed_directory",
     BAD,
     "log directories that their brokers cannot use",
     DISKS,
@@ -51,7 +51,7 @@ def _fullness(one: BrokerDirectory) -> str:
 
 
 @check(
-    "full_disk",
+    "disks.full_disk",
     BAD,
     "log directories on disks that are full",
     DISKS,
@@ -64,7 +64,7 @@ def full_disk(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "nearly_full_disk",
+    "disks.nearly_full_disk",
     UNUSUAL,
     "log directories on disks of which less than a tenth is free",
     DISKS,

@@ -27,7 +27,7 @@ def nodes_of(image: MetadataImage) -> list[tuple[str, Supported]]:
 
 
 @check(
-    "unsupported_feature",
+    "features.unsupported_feature",
     BAD,
     "nodes that do not support a finalized feature level",
     IMAGE,
@@ -46,7 +46,7 @@ def unsupported_feature(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "release_too_old",
+    "features.release_too_old",
     BAD,
     "finalized levels that the release in question does not support: it does not start on this metadata",
     IMAGE,
@@ -63,7 +63,7 @@ def release_too_old(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "holds_upgrade",
+    "features.holds_upgrade",
     UNUSUAL,
     "nodes that do not support a feature level that others do, and so hold back an upgrade to it",
     IMAGE,

@@ -39,7 +39,7 @@ def _found(directory: LogDirectory, cause: str, *steps: str, evidence: str = "")
 
 
 @check(
-    "lost_metadata",
+    "identity.lost_metadata",
     BAD,
     "nodes whose metadata log is gone while their other directories are there",
     DIRECTORIES,
@@ -102,7 +102,7 @@ def _ways_back(node: Node, facts: Facts, directory: LogDirectory) -> list[str]:
 
 
 @check(
-    "unformatted",
+    "identity.unformatted",
     BAD,
     "log directories without meta.properties",
     DIRECTORIES,
@@ -147,7 +147,7 @@ def _lines_of(node: Node) -> str:
 
 
 @check(
-    "torn_identity",
+    "identity.torn_identity",
     BAD,
     "meta.properties that cannot be read, or lack what Kafka needs of it",
     DIRECTORIES,
@@ -176,7 +176,7 @@ def _lacking(identity: Identity) -> str:
 
 
 @check(
-    "never_started",
+    "identity.never_started",
     UNUSUAL,
     "nodes that were formatted and never started: there is no metadata log yet",
     DIRECTORIES,
@@ -196,7 +196,7 @@ def never_started(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "duplicate_directory_id",
+    "identity.duplicate_directory_id",
     BAD,
     "log directories with the same directory.id",
     DIRECTORIES,
@@ -231,7 +231,7 @@ def _is_copy(one: LogDirectory, other: LogDirectory) -> bool:
 
 
 @check(
-    "other_cluster",
+    "identity.other_cluster",
     BAD,
     "log directories of another cluster",
     DIRECTORIES,
@@ -263,7 +263,7 @@ def other_cluster(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "other_node_id",
+    "identity.other_node_id",
     BAD,
     "log directories of another node.id than the configuration's, or their neighbours'",
     DIRECTORIES,
@@ -287,7 +287,7 @@ def other_node_id(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "reserved_directory_id",
+    "identity.reserved_directory_id",
     BAD,
     "log directories with a directory.id that Kafka reserves",
     DIRECTORIES,
@@ -304,7 +304,7 @@ def reserved_directory_id(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "old_identity",
+    "identity.old_identity",
     UNUSUAL,
     "meta.properties in the form of ZooKeeper's times (version 0)",
     DIRECTORIES,
@@ -319,7 +319,7 @@ def old_identity(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "misplaced_metadata",
+    "identity.misplaced_metadata",
     BAD,
     "metadata logs outside the metadata directory of the configuration",
     DIRECTORIES,
@@ -346,7 +346,7 @@ def misplaced_metadata(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "other_disk_votes",
+    "identity.other_disk_votes",
     BAD,
     "voters whose disk is not the one that the voter set names",
     DIRECTORIES,
@@ -372,7 +372,7 @@ def other_disk_votes(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "missing_directory",
+    "identity.missing_directory",
     BAD,
     "registered directories of brokers that none of their log.dirs has",
     DIRECTORIES,
@@ -405,7 +405,7 @@ def missing_directory(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "shared_node_id",
+    "identity.shared_node_id",
     BAD,
     "different disks of one cluster that claim the same node.id",
     DIRECTORIES,

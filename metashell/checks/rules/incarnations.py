@@ -80,7 +80,7 @@ def _evidence(series: Sequence[Registration]) -> tuple[Evidence, ...]:
 
 
 @check(
-    "contested_id",
+    "incarnations.contested_id",
     BAD,
     "broker ids that two processes use: they replace one another",
     LOG,
@@ -102,7 +102,7 @@ def contested_id(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "restarting_broker",
+    "incarnations.restarting_broker",
     UNUSUAL,
     "brokers that are started again and again",
     LOG,
@@ -120,7 +120,7 @@ def restarting_broker(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "lost_records",
+    "incarnations.lost_records",
     BAD,
     "partitions that lost records: the only replica that had them all came back on an empty disk",
     LOG,
@@ -148,7 +148,7 @@ def lost_records(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "other_disk",
+    "incarnations.other_disk",
     UNUSUAL,
     "brokers that came back on another disk, and whose replicas are not in sync yet",
     LOG,

@@ -19,7 +19,7 @@ _WORDS: Final = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker"}
 
 
 @check(
-    "unclean_allowed",
+    "leader_elections.unclean_allowed",
     UNUSUAL,
     "topics, brokers or the cluster let a replica lead that lacks records",
     IMAGE,
@@ -38,7 +38,7 @@ def unclean_allowed(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "min_isr_at_factor",
+    "leader_elections.min_isr_at_factor",
     UNUSUAL,
     "topics that need all of their replicas in sync: writes with acks=all stop with the first broker that fails",
     IMAGE,

@@ -34,7 +34,7 @@ def _active(facts: Facts) -> list[BrokerRegistration]:
 
 
 @check(
-    "one_replica",
+    "lint.one_replica",
     UNUSUAL,
     "topics with one replica, though there are brokers for more",
     IMAGE,
@@ -52,7 +52,7 @@ def one_replica(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "few_state_replicas",
+    "lint.few_state_replicas",
     UNUSUAL,
     "topics of the brokers' own state with fewer than three replicas, though there are brokers for more",
     IMAGE,
@@ -69,7 +69,7 @@ def few_state_replicas(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "even_quorum",
+    "lint.even_quorum",
     UNUSUAL,
     "an even number of voters: the last one adds nothing to what may fail",
     IMAGE,
@@ -85,7 +85,7 @@ def even_quorum(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "uneven_leaders",
+    "lint.uneven_leaders",
     UNUSUAL,
     "brokers that should lead more than twice their share of partitions",
     IMAGE,
@@ -111,7 +111,7 @@ def uneven_leaders(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "one_rack",
+    "lint.one_rack",
     UNUSUAL,
     "all brokers say that they are in one rack",
     IMAGE,
@@ -127,7 +127,7 @@ def one_rack(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "no_rack",
+    "lint.no_rack",
     UNUSUAL,
     "brokers without a rack, though others have one: replicas are then not spread over racks",
     IMAGE,
@@ -142,7 +142,7 @@ def no_rack(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "local_listener",
+    "lint.local_listener",
     UNUSUAL,
     "brokers that tell clients an address which only their own machine finds, or nobody",
     IMAGE,
@@ -171,7 +171,7 @@ def local_listener(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "same_listener",
+    "lint.same_listener",
     BAD,
     "brokers that tell clients the same address as another broker",
     IMAGE,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @check(
-    "incomplete",
+    "metadata.incomplete",
     BAD,
     "the log begins late and without a snapshot: what came before is missing, so nothing else is judged",
     IMAGE,
@@ -30,14 +30,14 @@ def incomplete(facts: Facts) -> Iterator[Found]:
         yield Found(f"the log before offset {begins_at}")
 
 
-@check("not_followed", BAD, "the quorum is not followed, and this is not its newest state", IMAGE, of_a_part=True)
+@check("metadata.not_followed", BAD, "the quorum is not followed, and this is not its newest state", IMAGE, of_a_part=True)
 def not_followed(facts: Facts) -> Iterator[Found]:
     if facts.not_followed:
         yield Found(facts.not_followed)
 
 
 @check(
-    "empty",
+    "metadata.empty",
     UNUSUAL,
     "the metadata is as it was formatted: no node has written to it, so there is nothing to judge",
     IMAGE,
@@ -48,7 +48,7 @@ def empty(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "no_metadata_version",
+    "metadata.no_metadata_version",
     BAD,
     "no metadata.version is finalized: a controller of Kafka does not start on this log",
     IMAGE,
@@ -60,13 +60,13 @@ def no_metadata_version(facts: Facts) -> Iterator[Found]:
         yield Found("metadata.version")
 
 
-@check("fault", BAD, "records that could not be applied", IMAGE, follows=("lost_checkpoint", "torn_checkpoint"), of_a_part=True)
+@check("metadata.fault", BAD, "records that could not be applied", IMAGE, follows=("lost_checkpoint", "torn_checkpoint"), of_a_part=True)
 def fault(facts: Facts) -> Iterator[Found]:
     return (Found(str(one)) for one in damage_of(facts.image))
 
 
 @check(
-    "newer_record",
+    "metadata.newer_record",
     BAD,
     f"records newer than Kafka {NEWEST_RELEASE.name}: what they change cannot be relied on",
     IMAGE,
@@ -77,7 +77,7 @@ def newer_record(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "newer_level",
+    "metadata.newer_level",
     UNUSUAL,
     f"feature levels, or versions of records, newer than Kafka {NEWEST_RELEASE.name}: their rules are not judged here",
     IMAGE,
@@ -88,7 +88,7 @@ def newer_level(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "first_records",
+    "metadata.first_records",
     UNUSUAL,
     "records that formatting left where only Kafka from 4.4 on takes them into the log: 4.3 begins at 4.3-IV0 without them",
     IMAGE,

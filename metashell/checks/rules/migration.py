@@ -19,7 +19,7 @@ PRE_MIGRATION: Final = 2
 
 
 @check(
-    "zk_migration",
+    "migration.zk_migration",
     BAD,
     "a migration from ZooKeeper that is not finished",
     IMAGE,

@@ -106,7 +106,7 @@ _CAUSES: Final[Mapping[str, Callable[[Health, TopicImage, int], Told]]] = {
 
 
 def _rule(id: str, severity: str, words: str, *, follows: tuple[str, ...] = (), endangers: str = "", step: str = "") -> None:
-    check(id, severity, words, IMAGE, follows=follows, endangers=endangers, step=step)(partial(_partitions, kind=id))
+    check(f"partitions.{id}", severity, words, IMAGE, follows=follows, endangers=endangers, step=step)(partial(_partitions, kind=id))
 
 
 _START: Final = "start the brokers that hold its replicas"

@@ -150,7 +150,7 @@ def _name(probe: Probe) -> str:
 
 
 @check(
-    "unreachable_voter",
+    "probes.unreachable_voter",
     BAD,
     "voters that cannot be reached where the voter set says that they are",
     QUORUM,
@@ -188,7 +188,7 @@ def unreachable_voter(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "silent_voter",
+    "probes.silent_voter",
     BAD,
     "voters that do not fetch from the leader",
     QUORUM,
@@ -210,7 +210,7 @@ def silent_voter(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "voter_out_of_sight",
+    "probes.voter_out_of_sight",
     UNUSUAL,
     "voters that cannot be reached from here: nor can the leader where the others reach it, so this says nothing of the quorum",
     QUORUM,
@@ -225,7 +225,7 @@ def voter_out_of_sight(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "no_leader",
+    "probes.no_leader",
     BAD,
     "no controller leads the quorum: nothing can be changed",
     QUORUM,
@@ -248,7 +248,7 @@ def no_leader(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "no_answer",
+    "probes.no_answer",
     BAD,
     "no controller tells of the quorum: what it is like is not known",
     QUORUM,
@@ -264,7 +264,7 @@ def no_answer(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "no_spare_voter",
+    "probes.no_spare_voter",
     BAD,
     "quorums that lack voters, so that no further one may fail",
     QUORUM,
@@ -281,7 +281,7 @@ def no_spare_voter(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "other_leader",
+    "probes.other_leader",
     BAD,
     "controllers that answer and do not take the active controller for the leader",
     QUORUM,
@@ -301,7 +301,7 @@ def other_leader(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "mixed_clusters",
+    "probes.mixed_clusters",
     BAD,
     "addresses at which controllers of another cluster answer",
     QUORUM,
@@ -317,7 +317,7 @@ def mixed_clusters(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "other_node",
+    "probes.other_node",
     BAD,
     "addresses of voters at which another node answers",
     QUORUM,
@@ -342,7 +342,7 @@ def other_node(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "wrong_address",
+    "probes.wrong_address",
     UNUSUAL,
     "addresses that were given and are no controller of this quorum",
     QUORUM,
@@ -360,7 +360,7 @@ def wrong_address(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "not_loaded",
+    "probes.not_loaded",
     UNUSUAL,
     "controllers that have not loaded the metadata yet",
     QUORUM,
@@ -373,7 +373,7 @@ def not_loaded(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "unreachable_broker",
+    "probes.unreachable_broker",
     BAD,
     "brokers that are not fenced and cannot be reached where they say that they are",
     BROKERS,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @check(
-    "unregistered_voter",
+    "quorum.unregistered_voter",
     BAD,
     "voters without a registration as controller",
     IMAGE,
@@ -33,7 +33,7 @@ def unregistered_voter(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "lagging",
+    "quorum.lagging",
     BAD,
     "replicas of the metadata that have not had all of it for too long",
     QUORUM,

@@ -33,7 +33,7 @@ def _found(node: Node, log: MetadataLog, cause: str, *steps: str) -> Found:
 
 
 @check(
-    "endless_elections",
+    "quorum_state.endless_elections",
     BAD,
     "nodes that know no leader, many epochs after the last one that wrote to the log",
     LOG,
@@ -68,7 +68,7 @@ def endless_elections(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "old_quorum_state",
+    "quorum_state.old_quorum_state",
     BAD,
     "nodes whose quorum-state is missing, torn, or of an older epoch than their log",
     LOG,
@@ -95,7 +95,7 @@ def old_quorum_state(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "vote_of_no_voter",
+    "quorum_state.vote_of_no_voter",
     BAD,
     "nodes that voted for, or follow, a node that never was a voter",
     LOG,
@@ -133,7 +133,7 @@ def _voters_in(event: LogEvent) -> Iterator[int]:
 
 
 @check(
-    "no_voters_known",
+    "quorum_state.no_voters_known",
     BAD,
     "controllers that voted, and whose quorum-state knows neither a leader nor a voter",
     LOG,

@@ -94,7 +94,7 @@ def _ways_out(id: int, release: str, level: int) -> Iterator[str]:
 
 
 @check(
-    "stale_controller",
+    "registrations.stale_controller",
     BAD,
     "controllers that are registered, have no vote, and support less than all other nodes: higher feature levels are refused",
     IMAGE,
@@ -123,7 +123,7 @@ def stale_controller(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "registered_without_vote",
+    "registrations.registered_without_vote",
     UNUSUAL,
     "controllers that are registered and have no vote: they wait to be added, or are gone",
     IMAGE,

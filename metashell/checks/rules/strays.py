@@ -77,7 +77,7 @@ def _copies(one: _Placed) -> str:
 
 
 @check(
-    "stray_topic_id",
+    "strays.stray_topic_id",
     BAD,
     "directories of partitions with another topic id than the metadata has for that name: a start renames them to -stray",
     IMAGE,
@@ -104,7 +104,7 @@ def stray_topic_id(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "no_topic_id",
+    "strays.no_topic_id",
     BAD,
     "directories of partitions whose partition.metadata is missing or torn: a start renames them to -stray, or does not come about",
     IMAGE,
@@ -133,7 +133,7 @@ def no_topic_id(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "not_a_replica",
+    "strays.not_a_replica",
     UNUSUAL,
     "directories of partitions of which the broker is no replica: a start renames them to -stray (from 3.7 on)",
     IMAGE,
@@ -157,7 +157,7 @@ def not_a_replica(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "unknown_topic",
+    "strays.unknown_topic",
     BAD,
     "directories of partitions whose topic the metadata never had: a start renames them to -stray (from 3.7 on)",
     IMAGE,
@@ -179,7 +179,7 @@ def unknown_topic(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "removed_topic",
+    "strays.removed_topic",
     UNUSUAL,
     "directories of partitions whose topic was deleted: a start renames them to -stray (from 3.7 on)",
     IMAGE,
@@ -201,7 +201,7 @@ def removed_topic(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "partition_twice",
+    "strays.partition_twice",
     BAD,
     "partitions with a log in two directories of one broker",
     TOPIC_DIRECTORIES,
@@ -253,7 +253,7 @@ def _directory_of(partition: PartitionRegistration, broker_id: int) -> bytes | N
 
 
 @check(
-    "other_directory",
+    "strays.other_directory",
     UNUSUAL,
     "partitions that lie in another directory of their broker than the metadata assigns",
     IMAGE,
@@ -279,7 +279,7 @@ def other_directory(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "stray_left",
+    "strays.stray_left",
     UNUSUAL,
     "directories that a broker has renamed to -stray: they are kept and serve nobody",
     TOPIC_DIRECTORIES,

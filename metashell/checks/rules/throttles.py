@@ -90,7 +90,7 @@ def _listed(names: list[str]) -> str:
 
 
 @check(
-    "left_throttles",
+    "throttles.left_throttles",
     UNUSUAL,
     "replication is throttled though no partition is being moved",
     IMAGE,
@@ -134,7 +134,7 @@ _UNITS: Final = {
 
 
 @check(
-    "tiny_quota",
+    "throttles.tiny_quota",
     UNUSUAL,
     "quotas for everybody that let next to nothing through",
     IMAGE,
@@ -155,7 +155,7 @@ def tiny_quota(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "tiny_directory_rate",
+    "throttles.tiny_directory_rate",
     UNUSUAL,
     "brokers that copy next to nothing between their log directories",
     IMAGE,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @check(
-    "hanging_transaction",
+    "transactions.hanging_transaction",
     BAD,
     "transactions that hold back what readers of committed records may see",
     TRANSACTIONS,

@@ -67,7 +67,7 @@ def _name(voter: Voter) -> str:
 
 
 @check(
-    "unusable_voter_address",
+    "voters.unusable_voter_address",
     BAD,
     "voters with an address that others cannot connect to",
     IMAGE,
@@ -92,7 +92,7 @@ def unusable_voter_address(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "moved_voter",
+    "voters.moved_voter",
     UNUSUAL,
     "voters whose address was changed, and that nobody is known to have reached there since",
     IMAGE,
@@ -136,7 +136,7 @@ def _answers(facts: Facts, id: int) -> bool:
 
 
 @check(
-    "same_voter_address",
+    "voters.same_voter_address",
     BAD,
     "voters that have the same address as another voter",
     IMAGE,
@@ -155,7 +155,7 @@ def same_voter_address(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "voter_without_listener",
+    "voters.voter_without_listener",
     BAD,
     "voters without an address for a listener that the others have",
     IMAGE,
@@ -173,7 +173,7 @@ def voter_without_listener(facts: Facts) -> Iterator[Found]:
 
 
 @check(
-    "voter_registered_elsewhere",
+    "voters.voter_registered_elsewhere",
     UNUSUAL,
     "voters whose controller registered another address than the voter set has",
     IMAGE,
