@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from metashell.cli.common import complain
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from metashell.log.file_source import FileSource
     from metashell.nodes import Node
     from metashell.nodes.groups import Groups
+    from metashell.nodes.names import NameStyle
     from metashell.settings import Settings
     from metashell.shell.context import Context, KeyGuide
 
@@ -196,11 +198,13 @@ def make_context(
     if settings is not None:
         display.palette = {**display.palette, **settings.colors}
 
+    extras = {} if groups is None else {"groups": partial(_groups_node, groups)}
+
     def make_root(image: MetadataImage, before: Node) -> Node:
-        return build_root(image, voice=voice, local=local, before=before, groups=None if context.at is not None else groups)
+        return build_root(image, voice=voice, local=local, before=before, extras={} if context.at is not None else extras)
 
     context = Context(
-        root=build_root(loaded.image, voice=voice, local=local, groups=groups),
+        root=build_root(loaded.image, voice=voice, local=local, extras=extras),
         image=loaded.image,
         display=display,
         err=sys.stderr,
@@ -214,6 +218,12 @@ def make_context(
         open_output=_opened_beside(loaded.path),
     )
     return context
+
+
+def _groups_node(groups: Groups, name: str, style: NameStyle) -> Node:
+    from metashell.nodes.groups import GroupsNode
+
+    return GroupsNode(name, groups, style)
 
 
 def _opened_beside(source: str) -> Callable[[str, bool, Sequence[str]], int]:

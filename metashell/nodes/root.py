@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,11 @@ from metashell.nodes.tree import LocalInfo, Tree, Voice
 
 if TYPE_CHECKING:
     from metashell.image import MetadataImage
-    from metashell.nodes.groups import Groups
+    from metashell.nodes.names import NameStyle
 
 Makers = dict[str, Callable[[str], Node]]
+Extras = Mapping[str, "Callable[[str, NameStyle], Node]"]
+"""Directories of `/` that are made of something else than the image: the maker of each takes its name and how the tree shows names."""
 
 
 SECOND_VIEW = ("acl", "brokers", "client-quotas", "configs", "features", "metadataQuorum", "producerIds", "topicIds", "topics")
@@ -48,19 +51,18 @@ class Root(FixedDirectory):
 
 
 def build_root(
-    image: MetadataImage, *, voice: Voice, local: LocalInfo, before: Node | None = None, groups: Groups | None = None
+    image: MetadataImage, *, voice: Voice, local: LocalInfo, before: Node | None = None, extras: Extras | None = None
 ) -> Directory:
     """The directory `/` over an image: Kafka's tree, or in our own voice the same with better names and the second view.
 
-    Nothing is sorted, decoded or imported before it is needed. `before` is the root over an earlier image. Our own voice has /groups where
-    there are `groups`.
+    Nothing is sorted, decoded or imported before it is needed. `before` is the root over an earlier image. `extras` stand in our own
+    voice only.
     """
     tree = Tree(image, voice, local, before.tree if isinstance(before, Root) else None)
     makers: Makers = {"image": lambda name: _image_node(name, tree), "local": lambda name: _local_node(name, tree)}
     if tree.is_own:
         makers |= dict.fromkeys(SECOND_VIEW, _part("second_view", "view_node", tree))
-        if groups is not None:
-            makers["groups"] = lambda name: _groups_node(name, groups, tree)
+        makers |= {name: partial(_extra_node, make, tree) for name, make in (extras or {}).items()}
     return Root(makers, tree)
 
 
@@ -74,10 +76,8 @@ def _part(module: str, function: str, tree: Tree) -> Callable[[str], Node]:
     return make
 
 
-def _groups_node(name: str, groups: Groups, tree: Tree) -> Node:
-    from metashell.nodes.groups import GroupsNode
-
-    return GroupsNode(name, groups, tree.names)
+def _extra_node(make: Callable[[str, NameStyle], Node], tree: Tree, name: str) -> Node:
+    return make(name, tree.names)
 
 
 def _local_node(name: str, tree: Tree) -> FixedDirectory:
