@@ -10,13 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from metashell.codec.primitives import encode_varint
-from metashell.dump.fast_loop import GAVE_UP, FastLoop
+from metashell.dump.fast_loop import GAVE_UP, FastLoop, ValueText
 from metashell.errors import DecodeError
 
 MEMO_LIMIT = 1 << 15
 MEMO_KEY_SIZE_MAX = 256
 
-ValueText = Callable[[bytes, int, int], str]
 Versions = dict[bytes, tuple[ValueText | None, str]]
 """The first two bytes of a value, its version -> what writes its fields, and the text before them; None leaves the record out."""
 

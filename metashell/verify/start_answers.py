@@ -10,7 +10,6 @@ from metashell.checks.disks import REFUSALS, STRAYS, judge_node
 from metashell.log.names import METADATA_DIRECTORY
 from metashell.verify.finding import Finding, Report
 from metashell.verify.output import Writer
-from metashell.verify.start.forecast import forecast
 from metashell.verify.start.verdict import StartVerdict
 
 if TYPE_CHECKING:
@@ -46,6 +45,8 @@ def report_starts(facts: Facts, writer: Writer, report: Report) -> bool:
 
 def start_of(facts: Facts, number: int) -> StartVerdict:
     """The start of one node on its directory with the metadata log, by what the checks find about all its directories. Errors: OSError."""
+    from metashell.verify.start.forecast import forecast
+
     directories = [one for one in facts.directories if one.node == number]
     config = next((one for one in facts.configurations if one.node == number), None)
     expected = "" if config is None else config.metadata_directory

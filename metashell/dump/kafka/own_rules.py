@@ -7,16 +7,17 @@ reported on stderr and make the status 1. Kafka's text has no form for a part of
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
-from metashell.dump.decoding import options_for, wanted_logs
-from metashell.dump.inputs import Input, inputs_of
 from metashell.dump.kafka.run import KafkaRun
 from metashell.dump.options import DumpOptions
 from metashell.dump.output import Output, TextSink
 from metashell.dump.writer import Halt
 from metashell.errors import UsageError
 from metashell.log.files import open_file
-from metashell.log.names import other_file
+
+if TYPE_CHECKING:
+    from metashell.dump.inputs import Input
 
 
 def run_kafka_text(options: DumpOptions, output: Output, err: TextSink) -> int:
@@ -31,6 +32,10 @@ def run_kafka_text(options: DumpOptions, output: Output, err: TextSink) -> int:
 
 def _dump(run: KafkaRun, path: str) -> None:
     """Dump a file, or the files that a directory stands for."""
+    # kafka-dump-log takes its words as they are, and starts sooner without these.
+    from metashell.dump.decoding import wanted_logs
+    from metashell.dump.inputs import inputs_of
+
     try:
         for entry in inputs_of(path, wanted_logs(run.options)):
             run.may_end_early = entry.may_end_early
@@ -45,6 +50,9 @@ def _dump(run: KafkaRun, path: str) -> None:
 
 def _check(run: KafkaRun, entry: Input) -> None:
     """Errors: UsageError where there is no file, or the decoder is that of another log, which would be one odd line for each record."""
+    from metashell.dump.decoding import options_for
+    from metashell.log.names import other_file
+
     try:
         os.stat(entry.label)
     except OSError as error:

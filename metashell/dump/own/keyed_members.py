@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from metashell.codec.coordinator import PREFIX_SIZE, int16_at
-from metashell.codec.coordinator_text import CoordinatorTexts
 from metashell.dump.fast_loop import Made, ValueText
 from metashell.dump.keyed_loop import KeyTexts, Versions
 from metashell.dump.own.members import Headers, Members, WantsType, fault_text, name_text, number_text
 from metashell.errors import DecodeError
+
+if TYPE_CHECKING:
+    from metashell.codec.coordinator_text import CoordinatorTexts
 
 
 class KeyedDecoder:
