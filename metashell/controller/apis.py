@@ -1,7 +1,7 @@
 """Every API that a controller lists: its name, its versions, and whether brokers forward it for their clients.
 
 Raft and the server answer some of them; a broker's descriptions of users and tokens are listed too, as Kafka lists them.
-Source: the request schemas of Kafka 4.4.0 with the listener `controller`, ApiKeys.forwardable; controller.md 32.1.
+Source: the request schemas of Kafka 4.4.0 with the listener `controller`, ApiKeys.forwardable.
 """
 
 from __future__ import annotations

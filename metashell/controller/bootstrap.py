@@ -1,6 +1,6 @@
 """What a controller writes when it becomes the active one.
 
-Source: org.apache.kafka.controller.ActivationRecordsGenerator; controller.md 7.
+Source: org.apache.kafka.controller.ActivationRecordsGenerator.
 """
 
 from __future__ import annotations

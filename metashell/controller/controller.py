@@ -258,7 +258,7 @@ def _enveloped_steps(inner: Inner, steps: Steps[Decision]) -> Steps[Decision]:
 
 
 def _periodic_tasks(settings: Settings) -> list[PeriodicTask]:
-    """The tasks of controller.md 8a that a configuration switches on."""
+    """The periodic tasks that a configuration switches on."""
     tasks = [PeriodicTask("maybeFenceStaleBroker", max(1, settings.session_timeout_ms // 8), brokers.fence_stale_broker)]
     if settings.value("auto.leader.rebalance.enable"):
         period_ms = settings.number("leader.imbalance.check.interval.seconds") * 1000

@@ -1,6 +1,6 @@
 """Metadata records at the versions that a metadata.version writes.
 
-Source: org.apache.kafka.server.common.MetadataVersion, controller.md 1.4.
+Source: org.apache.kafka.server.common.MetadataVersion.
 """
 
 from __future__ import annotations

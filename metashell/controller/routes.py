@@ -1,6 +1,6 @@
 """Which function decides about which request, at which versions, and what a sender needs to be allowed.
 
-Source: controller.md 32.1.
+Source: kafka.server.ControllerApis.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """When the periodic tasks of the active controller are due.
 
-Source: org.apache.kafka.controller.PeriodicTaskControlManager; controller.md 8a.
+Source: org.apache.kafka.controller.PeriodicTaskControlManager.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ offsets given to others.
 Giving up is one thing: raft resigns, the controller forgets what is not committed, and all that wait are answered NOT_CONTROLLER.
 
 This module imports asyncio, so it is itself imported inside functions.
-Source: org.apache.kafka.controller.QuorumController, org.apache.kafka.image.publisher.SnapshotGenerator; controller.md 3 to 7, 31.2.
+Source: org.apache.kafka.controller.QuorumController, org.apache.kafka.image.publisher.SnapshotGenerator.
 """
 
 from __future__ import annotations

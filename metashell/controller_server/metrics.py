@@ -4,7 +4,7 @@ The names are those that the rules for KRaft of Prometheus' JMX exporter make of
 `kafka.controller:type=KafkaController` is `kafka_controller_kafkacontroller_activecontrollercount`, and `current-leader` of
 `kafka.server:type=raft-metrics` is `kafka_server_raft_metrics_current_leader`. What Kafka does not count is `metashell_...`.
 Nothing here needs a library; `endpoint` renders it. This module imports asyncio, so it is itself imported inside functions.
-Source: QuorumControllerMetrics, ControllerMetadataMetrics, MetadataLoaderMetrics, SnapshotEmitterMetrics; controller.md 35.
+Source: QuorumControllerMetrics, ControllerMetadataMetrics, MetadataLoaderMetrics, SnapshotEmitterMetrics.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Makes this controller known to the active one, again after every start, so that features are upgraded only where all can follow.
 
 This module imports asyncio, so it is itself imported inside functions.
-Source: kafka.server.ControllerRegistrationManager; controller.md 14.
+Source: kafka.server.ControllerRegistrationManager.
 """
 
 from __future__ import annotations

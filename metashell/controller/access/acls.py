@@ -1,6 +1,6 @@
 """Access control entries: made, removed and described.
 
-Source: org.apache.kafka.controller.AclControlManager, kafka.server.AclApis; controller.md 25.
+Source: org.apache.kafka.controller.AclControlManager, kafka.server.AclApis.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Who may do what: Kafka's standard authorizer over the stable image.
 
-Source: org.apache.kafka.metadata.authorizer.StandardAuthorizer; controller.md 25.2.
+Source: org.apache.kafka.metadata.authorizer.StandardAuthorizer.
 """
 
 from __future__ import annotations

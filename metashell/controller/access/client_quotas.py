@@ -1,6 +1,6 @@
 """Quotas of users, clients and addresses.
 
-Source: org.apache.kafka.controller.ClientQuotaControlManager; controller.md 27.
+Source: org.apache.kafka.controller.ClientQuotaControlManager.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Requests that a broker hands on for its clients, with the client's principal.
 
-Source: kafka.server.EnvelopeUtils, ControllerApis.handleEnvelopeRequest; controller.md 32.6.
+Source: kafka.server.EnvelopeUtils, ControllerApis.handleEnvelopeRequest.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How many partitions a client may create and delete: a bucket of tokens for each user and client that has a quota.
 
-Source: org.apache.kafka.server.quota.ControllerMutationQuotaManager, org.apache.kafka.common.metrics.stats.TokenBucket; controller.md 32.7.
+Source: org.apache.kafka.server.quota.ControllerMutationQuotaManager, org.apache.kafka.common.metrics.stats.TokenBucket.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """SCRAM credentials of users.
 
-Source: org.apache.kafka.controller.ScramControlManager; controller.md 26.
+Source: org.apache.kafka.controller.ScramControlManager.
 """
 
 from __future__ import annotations

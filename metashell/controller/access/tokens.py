@@ -1,6 +1,6 @@
 """Delegation tokens: made, renewed, expired, and swept away.
 
-Source: org.apache.kafka.controller.DelegationTokenControlManager, kafka.server.ControllerApis; controller.md 28.
+Source: org.apache.kafka.controller.DelegationTokenControlManager, kafka.server.ControllerApis.
 """
 
 from __future__ import annotations

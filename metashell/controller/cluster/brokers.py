@@ -1,6 +1,6 @@
 """Brokers: registration, heartbeats, sessions that end, and unregistration.
 
-Source: org.apache.kafka.controller.ClusterControlManager, ReplicationControlManager.processBrokerHeartbeat; controller.md 11 to 13.
+Source: org.apache.kafka.controller.ClusterControlManager, ReplicationControlManager.processBrokerHeartbeat.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def _current_mode(state: State, broker_id: int) -> _CurrentMode:
 
 
 def _next_mode(state: State, body: messages.BrokerHeartbeatRequest, mode: _CurrentMode, changes: Changes) -> Steps[BrokerMode]:
-    """The table of controller.md 12.2."""
+    """The next mode of a broker, as BrokerHeartbeatManager.calculateNextBrokerState decides it."""
     match mode:
         case BrokerMode.FENCED:
             if body.want_shut_down:

@@ -1,6 +1,6 @@
 """What a controller says of itself and of the other controllers: versions, features, endpoints.
 
-Source: kafka.server.ControllerApis, SimpleApiVersionManager; controller.md 32.3 and 32.4.
+Source: kafka.server.ControllerApis, SimpleApiVersionManager.
 """
 
 from __future__ import annotations

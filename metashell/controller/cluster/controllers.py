@@ -1,6 +1,6 @@
 """Controllers register too, so that features are upgraded only when all of them can follow; one that is gone for good is unregistered.
 
-Source: org.apache.kafka.controller.ClusterControlManager.registerController, unregisterController; controller.md 14, kafka-4.4.md 4.
+Source: org.apache.kafka.controller.ClusterControlManager.registerController, unregisterController.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Upgrades and downgrades of features, metadata.version among them.
 
-Source: org.apache.kafka.controller.FeatureControlManager; controller.md 30.
+Source: org.apache.kafka.controller.FeatureControlManager.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the active controller knows of brokers from their heartbeats; no record says it and it dies with leadership.
 
-Source: org.apache.kafka.controller.BrokerHeartbeatManager, BrokerHeartbeatTracker; controller.md 12.1, 13.
+Source: org.apache.kafka.controller.BrokerHeartbeatManager, BrokerHeartbeatTracker.
 """
 
 from __future__ import annotations

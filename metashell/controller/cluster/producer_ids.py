@@ -1,6 +1,6 @@
 """Blocks of producer ids for brokers.
 
-Source: org.apache.kafka.controller.ProducerIdControlManager; controller.md 29.
+Source: org.apache.kafka.controller.ProducerIdControlManager.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Dynamic configuration: changes key by key, changes that replace everything, and what a topic's settings come to.
 
-Source: org.apache.kafka.controller.ConfigurationControlManager, kafka.server.ControllerApis; controller.md 24.
+Source: org.apache.kafka.controller.ConfigurationControlManager, kafka.server.ControllerApis.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is configured, as this controller sees it.
 
-Source: kafka.server.ConfigHelper; controller.md 24.5.
+Source: kafka.server.ConfigHelper.
 """
 
 from __future__ import annotations

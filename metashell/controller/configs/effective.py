@@ -1,6 +1,6 @@
 """The value of a topic's setting that the controller goes by: the topic's own, this node's, the cluster's, the static one, the default.
 
-Source: org.apache.kafka.controller.ConfigurationControlManager.getTopicConfig, KafkaConfigSchema; controller.md 24.1.
+Source: org.apache.kafka.controller.ConfigurationControlManager.getTopicConfig, KafkaConfigSchema.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Changes of many partitions at once: what fencing, unfencing, leaving and losing a directory do to them.
 
-Source: org.apache.kafka.controller.ReplicationControlManager.generateLeaderAndIsrUpdates; controller.md 18.5.
+Source: org.apache.kafka.controller.ReplicationControlManager.generateLeaderAndIsrUpdates.
 """
 
 from __future__ import annotations

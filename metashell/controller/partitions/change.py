@@ -1,6 +1,6 @@
 """The one procedure that changes a partition: it completes reassignments, keeps the ELR, elects, and says what became of it.
 
-Source: org.apache.kafka.controller.PartitionChangeBuilder; controller.md 18 and 19.
+Source: org.apache.kafka.controller.PartitionChangeBuilder.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which log directory holds which replica.
 
-Source: org.apache.kafka.controller.ReplicationControlManager.handleAssignReplicasToDirs; controller.md 23.
+Source: org.apache.kafka.controller.ReplicationControlManager.handleAssignReplicasToDirs.
 """
 
 from __future__ import annotations

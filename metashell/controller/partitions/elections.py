@@ -1,6 +1,6 @@
 """Elections that somebody asks for, and those that the controller holds by itself.
 
-Source: org.apache.kafka.controller.ReplicationControlManager.electLeaders; controller.md 21.
+Source: org.apache.kafka.controller.ReplicationControlManager.electLeaders.
 """
 
 from __future__ import annotations

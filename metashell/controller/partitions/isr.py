@@ -1,6 +1,6 @@
 """Changes of in-sync replicas, asked for by the leaders of partitions.
 
-Source: org.apache.kafka.controller.ReplicationControlManager.alterPartition; controller.md 20.
+Source: org.apache.kafka.controller.ReplicationControlManager.alterPartition.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _wanted(version: int, one: messages.AlterPartitionRequest.PartitionData) -> 
 def _fault(
     state: State, sender: int, partition: PartitionRegistration, one: messages.AlterPartitionRequest.PartitionData, wanted: _Wanted
 ) -> int:
-    """What is wrong with a change, NONE if nothing is; the order is the table of controller.md 20."""
+    """What is wrong with a change, NONE if nothing is; the order is that of ReplicationControlManager.validateAlterPartitionData."""
     if one.leader_epoch > partition.leader_epoch or one.partition_epoch > partition.partition_epoch:
         # The sender knows more than we do: somebody else controls by now.
         return NOT_CONTROLLER

@@ -1,6 +1,6 @@
 """Partitions that move to other brokers.
 
-Source: org.apache.kafka.controller.ReplicationControlManager.alterPartitionReassignments, PartitionReassignmentReplicas; controller.md 22.
+Source: org.apache.kafka.controller.ReplicationControlManager.alterPartitionReassignments, PartitionReassignmentReplicas.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Topics: created, deleted, and given more partitions.
 
-Source: org.apache.kafka.controller.ReplicationControlManager, kafka.server.ControllerApis; controller.md 15 and 17.
+Source: org.apache.kafka.controller.ReplicationControlManager, kafka.server.ControllerApis.
 """
 
 from __future__ import annotations

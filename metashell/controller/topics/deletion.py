@@ -1,6 +1,6 @@
 """Topics that go, by name or by id.
 
-Source: kafka.server.ControllerApis.deleteTopics, ReplicationControlManager.deleteTopics; controller.md 17.
+Source: kafka.server.ControllerApis.deleteTopics, ReplicationControlManager.deleteTopics.
 """
 
 from __future__ import annotations

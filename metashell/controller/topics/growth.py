@@ -1,6 +1,6 @@
 """More partitions for topics that exist.
 
-Source: kafka.server.ControllerApis.createPartitions, ReplicationControlManager.createPartitions; controller.md 17.
+Source: kafka.server.ControllerApis.createPartitions, ReplicationControlManager.createPartitions.
 """
 
 from __future__ import annotations

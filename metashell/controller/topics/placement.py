@@ -1,6 +1,6 @@
 """Where new replicas go: brokers in turn, spread over racks, each first in its turn.
 
-Source: org.apache.kafka.metadata.placement.StripedReplicaPlacer; controller.md 16.
+Source: org.apache.kafka.metadata.placement.StripedReplicaPlacer.
 """
 
 from __future__ import annotations
