@@ -480,6 +480,13 @@ class Rehearsal:
         )
 
 
+def rehearse_change(
+    image: MetadataImage, steps: Sequence[Step], assumptions: Assumptions | None = None, sizes: Mapping[tuple[str, int], int] | None = None
+) -> Outcome:
+    """Rehearse some steps in one call. Errors: StepError."""
+    return Rehearsal(image, assumptions, sizes).run(steps)
+
+
 def _is_unclean(before: MetadataImage, record: Any) -> bool:
     """Whether the leader that a change names may lack committed records."""
     if record.leader_recovery_state == RECOVERING:

@@ -13,7 +13,7 @@ from metashell.forms import text_width
 from metashell.image.steps import Origin, touched_places
 from metashell.nodes import Directory, Leaf
 from metashell.nodes.places import paths_of
-from metashell.shell.search.patterns import expand, fits
+from metashell.shell.search.patterns import expand_path, fits
 from metashell.shell.summary import full_text, summarize, summary_text, value_texts
 from metashell.values import directory_word
 
@@ -108,7 +108,7 @@ def _leaves(root: Node, pattern: Sequence[str]) -> set[tuple[str, ...]]:
     from metashell.shell.search.walk import descend
 
     found = set()
-    for match in expand(root, pattern):
+    for match in expand_path(root, pattern):
         for path, node, _ in descend(match.path, match.node, None):
             if not node.is_directory:
                 found.add(tuple(path.split("/")[1:]))

@@ -12,7 +12,7 @@ from metashell.progress import end
 from metashell.shell.changes import Watch, change_fields, change_line
 from metashell.shell.context import STATUS_FAILED
 from metashell.shell.health_changes import HealthWatch, first_line, health_line, health_object
-from metashell.shell.search.patterns import expand
+from metashell.shell.search.patterns import expand_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ def print_changes(ctx: Context, patterns: Sequence[Sequence[str]]) -> None:
         return
     for pattern in patterns:
         # The path may be created later, or it may be misspelt, and the user would wait for ever.
-        if next(expand(ctx.root, pattern), None) is None:
+        if next(expand_path(ctx.root, pattern), None) is None:
             ctx.complain(f"{ctx.command}: /{'/'.join(pattern)}: nothing there yet, waiting", 0)
     end()  # to wait is not to work
     watch = Watch(patterns)

@@ -1,4 +1,21 @@
-"""alter - add partitions to topics
+"""The command `alter`: add partitions to topics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.options import Argument, Option
+from metashell.shell.acting import VERB_OPTIONS, act
+from metashell.shell.command import NODE_PATH, make_command
+from metashell.shell.deeds import alter_deeds
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+ALTER_HELP: Final = """alter - add partitions to topics
 
 SYNOPSIS
     alter PATH... --partitions N
@@ -15,29 +32,15 @@ EXAMPLES
     alter: demo: a file or directory cannot be changed here: attach to its quorum with -C and --allow-changes
 """
 
-from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from metashell.options import Argument, Option
-from metashell.shell.acting import VERB_OPTIONS, act
-from metashell.shell.command import NODE_PATH, make_command
-from metashell.shell.deeds import alter_deeds
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
-
-
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_alter(ctx: Context, args: SimpleNamespace) -> None:
     """Add partitions to what the paths name."""
     act(ctx, args, lambda subjects: alter_deeds(subjects, args.partitions))
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+ALTER_COMMAND = make_command(
+    run_alter,
+    ALTER_HELP,
     options=(
         Option(names=("--partitions", "-p"), metavar="N", type="int", required=True, help="number of partitions in all"),
         *VERB_OPTIONS,

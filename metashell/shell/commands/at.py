@@ -1,4 +1,24 @@
-"""at - show everything as it was at an offset or a time
+"""The command `at`: show everything as it was at an offset or a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.history import parse_moment
+from metashell.image.newer import lacks_some, trouble_lines
+from metashell.options import Argument
+from metashell.shell.command import MOMENT, make_command
+from metashell.shell.context import STATUS_FAILED
+from metashell.shell.looking_back import image_at, newest, now_ms, place_words
+from metashell.shell.output import node_object, write_answer
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+AT_HELP: Final = """at - show everything as it was at an offset or a time
 
 SYNOPSIS
     at [MOMENT]
@@ -21,25 +41,8 @@ EXAMPLES
     at the end: offset 521, epoch 2, 2026-11-21T00:25:57.050Z
 """
 
-from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from metashell.history import parse_moment
-from metashell.image.newer import lacks_some, trouble_lines
-from metashell.options import Argument
-from metashell.shell.command import MOMENT, make_command
-from metashell.shell.context import STATUS_FAILED
-from metashell.shell.looking_back import image_at, newest, now_ms, place_words
-from metashell.shell.output import node_object, write_answer
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
-
-
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_at(ctx: Context, args: SimpleNamespace) -> None:
     """Move to the moment, and say where that is."""
     if args.moment:
         moment = parse_moment(args.moment, now_ms())
@@ -62,8 +65,8 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     write_answer(ctx, [node_object(ctx, "/", ctx.root, **fields)], [words], single=True)
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+AT_COMMAND = make_command(
+    run_at,
+    AT_HELP,
     arguments=(Argument(name="moment", nargs="?", kind=MOMENT, help="an offset, a time, a time ago (-2h), or `end`"),),
 )

@@ -1,4 +1,24 @@
-"""cat - print the contents of metadata leaves
+"""The command `cat`: print the contents of metadata leaves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.forms import OBJECT_FORMS
+from metashell.nodes import Leaf
+from metashell.options import Argument
+from metashell.shell.command import NODE_PATH, make_command
+from metashell.shell.context import IS_DIRECTORY
+from metashell.shell.output import leaf_object, write_leaf, write_objects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+CAT_HELP: Final = """cat - print the contents of metadata leaves
 
 SYNOPSIS
     cat PATH...
@@ -19,25 +39,8 @@ EXAMPLES
     orders
 """
 
-from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from metashell.forms import OBJECT_FORMS
-from metashell.nodes import Leaf
-from metashell.options import Argument
-from metashell.shell.command import NODE_PATH, make_command
-from metashell.shell.context import IS_DIRECTORY
-from metashell.shell.output import leaf_object, write_leaf, write_objects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
-
-
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_cat(ctx: Context, args: SimpleNamespace) -> None:
     """Print the leaves that the paths name."""
     leaves = _leaves(ctx, args)
     if ctx.output in OBJECT_FORMS:
@@ -58,4 +61,4 @@ def _leaves(ctx: Context, args: SimpleNamespace) -> Iterator[tuple[str, Leaf]]:
                 ctx.fail(target if ctx.speaks_kafka else path, IS_DIRECTORY)
 
 
-COMMAND = make_command(run, __doc__, arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="the leaves to print"),))
+CAT_COMMAND = make_command(run_cat, CAT_HELP, arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="the leaves to print"),))

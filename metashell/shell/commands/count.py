@@ -1,4 +1,33 @@
-"""count - count partitions, or what else is below a path, by what they have
+"""The command `count`: count partitions, or what else is below a path, by what they have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from metashell.checks import PARTITION_GROUPS, count_partitions
+from metashell.forms import aligned
+from metashell.nodes import Directory, Leaf
+from metashell.options import Argument, Option
+from metashell.shell.command import NODE_PATH, WHERES, make_command
+from metashell.shell.output import write_answer
+from metashell.shell.paths import HERE, ROOT, child_path
+from metashell.shell.search.walk import children, descend
+from metashell.shell.summary import summarize, unknown_field, value_text
+from metashell.values import uuid_from_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import SimpleNamespace
+
+    from metashell.image import TopicImage
+    from metashell.nodes import Node
+    from metashell.shell.context import Context
+    from metashell.shell.search.choosing import Choice
+    from metashell.shell.search.globs import Match
+
+
+COUNT_HELP: Final = """count - count partitions, or what else is below a path, by what they have
 
 SYNOPSIS
     count [--by FIELD] [-n N] [--where EXPRESSION] [PATH...]
@@ -31,31 +60,6 @@ EXAMPLES
     6                2
 """
 
-from __future__ import annotations
-
-from collections import Counter
-from typing import TYPE_CHECKING, Any
-
-from metashell.checks import PARTITION_GROUPS, count_partitions
-from metashell.forms import aligned
-from metashell.nodes import Directory, Leaf
-from metashell.options import Argument, Option
-from metashell.shell.command import NODE_PATH, WHERES, make_command
-from metashell.shell.output import write_answer
-from metashell.shell.paths import HERE, ROOT, child_path
-from metashell.shell.search.walk import children, descend
-from metashell.shell.summary import summarize, unknown_field, value_text
-from metashell.values import uuid_from_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from types import SimpleNamespace
-
-    from metashell.image import TopicImage
-    from metashell.nodes import Node
-    from metashell.shell.context import Context
-    from metashell.shell.search.choosing import Choice
-    from metashell.shell.search.globs import Match
 
 _TYPE = "type"
 _BY_NAME, _BY_ID = "/image/topics/byName", "/image/topics/byId"
@@ -63,7 +67,7 @@ _ABOVE_TOPICS = (ROOT, "/image", "/image/topics", _BY_NAME, _BY_ID, "/topics", "
 _LEAVES_OF_TOPIC = ("id", "name")
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_count(ctx: Context, args: SimpleNamespace) -> None:
     """Print each value with its count, ordered by value."""
     matches = _outermost(list(ctx.resolve(args.path or (HERE,))))
     if not matches:
@@ -187,9 +191,9 @@ def _lines(by: str, what: str, rows: Sequence[tuple[Any, int]]) -> Iterator[str]
     return aligned(words, right=(1,))
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+COUNT_COMMAND = make_command(
+    run_count,
+    COUNT_HELP,
     options=(
         Option(
             names=("--by",),

@@ -1,4 +1,21 @@
-"""create - make a topic
+"""The command `create`: make a topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.options import Argument, Option
+from metashell.shell.acting import VERB_OPTIONS, act
+from metashell.shell.command import NODE_PATH, SETTING, make_command
+from metashell.shell.deeds import create_deeds
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+CREATE_HELP: Final = """create - make a topic
 
 SYNOPSIS
     create PATH [KEY=VALUE...] [--partitions N] [--replication-factor N]
@@ -15,22 +32,8 @@ EXAMPLES
     create: demo: a file or directory cannot be changed here: attach to its quorum with -C and --allow-changes
 """
 
-from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from metashell.options import Argument, Option
-from metashell.shell.acting import VERB_OPTIONS, act
-from metashell.shell.command import NODE_PATH, SETTING, make_command
-from metashell.shell.deeds import create_deeds
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
-
-
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_create(ctx: Context, args: SimpleNamespace) -> None:
     """Make the topic that the path names."""
     numbers = {"--partitions": args.partitions, "--replication-factor": args.replication_factor}
     options = [f"{name}={number}" for name, number in numbers.items() if number is not None]
@@ -38,9 +41,9 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     act(ctx, args, lambda subjects: create_deeds(subjects, args.setting, options))
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+CREATE_COMMAND = make_command(
+    run_create,
+    CREATE_HELP,
     options=(
         Option(names=("--partitions", "-p"), metavar="N", type="int", help="number of partitions"),
         Option(names=("--replication-factor", "-r"), metavar="N", type="int", help="number of replicas of each"),

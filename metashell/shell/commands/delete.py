@@ -1,4 +1,21 @@
-"""delete - delete topics, settings, quotas, access control entries and credentials
+"""The command `delete`: delete topics, settings, quotas, access control entries and credentials."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.options import Argument
+from metashell.shell.acting import VERB_OPTIONS, act
+from metashell.shell.command import NODE_PATH, make_command
+from metashell.shell.deeds import delete_deeds
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+DELETE_HELP: Final = """delete - delete topics, settings, quotas, access control entries and credentials
 
 SYNOPSIS
     delete PATH...
@@ -17,26 +34,12 @@ EXAMPLES
     delete: demo: a file or directory cannot be changed here: attach to its quorum with -C and --allow-changes
 """
 
-from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from metashell.options import Argument
-from metashell.shell.acting import VERB_OPTIONS, act
-from metashell.shell.command import NODE_PATH, make_command
-from metashell.shell.deeds import delete_deeds
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
-
-
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_delete(ctx: Context, args: SimpleNamespace) -> None:
     """Delete what the paths name."""
     act(ctx, args, lambda subjects: delete_deeds(subjects, ctx.image))
 
 
-COMMAND = make_command(
-    run, __doc__, options=VERB_OPTIONS, arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="what to delete"),)
+DELETE_COMMAND = make_command(
+    run_delete, DELETE_HELP, options=VERB_OPTIONS, arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="what to delete"),)
 )

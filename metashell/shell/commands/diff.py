@@ -1,4 +1,33 @@
-"""diff - print what differs between two moments or two sources
+"""The command `diff`: print what differs between two moments or two sources."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from metashell.colors import HEADING
+from metashell.errors import MetashellError, UsageError
+from metashell.forms import JsonWriter, counted
+from metashell.history import common_offset, parse_moment
+from metashell.history.differences import differences
+from metashell.image.newer import lacks_some, trouble_lines
+from metashell.image.steps import Origin, Step
+from metashell.options import Argument, Option
+from metashell.options.spec import file_option, flag
+from metashell.shell.changes import CHANGED, CREATED, REMOVED, Change, Watch, change_lines, change_text
+from metashell.shell.command import MOMENT, make_command
+from metashell.shell.looking_back import image_at, is_certain, now_ms, past_of
+from metashell.shell.output import write_objects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import SimpleNamespace
+
+    from metashell.image import MetadataImage
+    from metashell.shell.context import Context
+
+
+DIFF_HELP: Final = """diff - print what differs between two moments or two sources
 
 SYNOPSIS
     diff [--stat] MOMENT [MOMENT]
@@ -23,31 +52,6 @@ EXAMPLES
     4 partitions changed
 """
 
-from __future__ import annotations
-
-from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from metashell.colors import HEADING
-from metashell.errors import MetashellError, UsageError
-from metashell.forms import JsonWriter, counted
-from metashell.history import common_offset, parse_moment
-from metashell.history.differences import differences
-from metashell.image.newer import lacks_some, trouble_lines
-from metashell.image.steps import Origin, Step
-from metashell.options import Argument, Option
-from metashell.options.spec import file_option, flag
-from metashell.shell.changes import CHANGED, CREATED, REMOVED, Change, Watch, change_lines, change_text
-from metashell.shell.command import MOMENT, make_command
-from metashell.shell.looking_back import image_at, is_certain, now_ms, past_of
-from metashell.shell.output import write_objects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import SimpleNamespace
-
-    from metashell.image import MetadataImage
-    from metashell.shell.context import Context
 
 _ORIGIN = Origin(-1, -1, -1, "")
 _INDENT = 4
@@ -95,7 +99,7 @@ class _Sides(NamedTuple):
         }
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_diff(ctx: Context, args: SimpleNamespace) -> None:
     """Compare both images and print what differs."""
     sides = _sides(ctx, args)
     old, new = sides.old.image, sides.new.image
@@ -202,9 +206,9 @@ def _object(change: Change) -> dict[str, Any]:
     return {"path": change.path, "type": change.type, "kind": change.kind, "before": change.before, "after": change.after}
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+DIFF_COMMAND = make_command(
+    run_diff,
+    DIFF_HELP,
     options=(
         flag("--stat", help="only how many of each kind"),
         file_option("--snapshot", "-s", metavar="PATH", help="another file or directory to compare with, or @NAME of the settings"),

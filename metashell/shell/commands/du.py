@@ -1,4 +1,27 @@
-"""du - show how many bytes records take in the log and in the snapshot
+"""The command `du`: show how many bytes records take in the log and in the snapshot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from metashell.codec.compression import MAX_DECOMPRESSED
+from metashell.errors import UsageError
+from metashell.image.sizes import Sizes
+from metashell.options import Argument, Option
+from metashell.shell.command import NODE_PATH, make_command
+from metashell.shell.looking_back import past_of, usual_path
+from metashell.shell.output import write_answer
+from metashell.shell.paths import absolute_components
+from metashell.values import uuid_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+DU_HELP: Final = """du - show how many bytes records take in the log and in the snapshot
 
 SYNOPSIS
     du [--by kind|topic] [-n N] [PATH...]
@@ -17,31 +40,12 @@ EXAMPLES
      3262      3023       72  PARTITION_RECORD
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-from metashell.codec.compression import MAX_DECOMPRESSED
-from metashell.errors import UsageError
-from metashell.image.sizes import Sizes
-from metashell.options import Argument, Option
-from metashell.shell.command import NODE_PATH, make_command
-from metashell.shell.looking_back import past_of, usual_path
-from metashell.shell.output import write_answer
-from metashell.shell.paths import absolute_components
-from metashell.values import uuid_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
 
 KIND, TOPIC = "kind", "topic"
 _TOPICS = (["image", "topics"], ["image", "topics", "byName"], ["image", "topics", "byId"])
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_du(ctx: Context, args: SimpleNamespace) -> None:
     """Print a row for each kind or topic."""
     ids = _topics(ctx, args.path)
     if ids == set():
@@ -127,9 +131,9 @@ def _lines(rows: list[Row], by: str) -> Iterator[str]:
         yield "  ".join([*(f"{row[index]:>{widths[index]}}" for index in range(3)), row[3]])
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+DU_COMMAND = make_command(
+    run_du,
+    DU_HELP,
     options=(
         Option(
             names=("--by",), metavar="WHAT", type="choice", choices=(KIND, TOPIC), help="a row for each kind of record, or for each topic"

@@ -1,4 +1,22 @@
-"""elect - let partitions have another leader
+"""The command `elect`: let partitions have another leader."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.options import Argument
+from metashell.options.spec import flag
+from metashell.shell.acting import VERB_OPTIONS, act
+from metashell.shell.command import NODE_PATH, make_command
+from metashell.shell.deeds import elect_deeds
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+ELECT_HELP: Final = """elect - let partitions have another leader
 
 SYNOPSIS
     elect [--unclean] PATH...
@@ -15,30 +33,15 @@ EXAMPLES
     elect: demo: a file or directory cannot be changed here: attach to its quorum with -C and --allow-changes
 """
 
-from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from metashell.options import Argument
-from metashell.options.spec import flag
-from metashell.shell.acting import VERB_OPTIONS, act
-from metashell.shell.command import NODE_PATH, make_command
-from metashell.shell.deeds import elect_deeds
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
-
-
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_elect(ctx: Context, args: SimpleNamespace) -> None:
     """Elect leaders of what the paths name."""
     act(ctx, args, lambda subjects: elect_deeds(subjects, is_unclean=args.unclean))
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+ELECT_COMMAND = make_command(
+    run_elect,
+    ELECT_HELP,
     options=(flag("--unclean", help="of partitions without a leader, also a replica that is not in sync"), *VERB_OPTIONS),
     arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="topics and partitions"),),
 )

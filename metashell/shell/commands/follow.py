@@ -1,4 +1,19 @@
-"""follow - print every change as it is committed
+"""The command `follow`: print every change as it is committed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.shell.command import make_command
+from metashell.shell.following import print_changes
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+FOLLOW_HELP: Final = """follow - print every change as it is committed
 
 SYNOPSIS
     follow
@@ -12,22 +27,10 @@ EXAMPLES
     follow: demo: this source does not change; open the directory of a running node, or a quorum with -C
 """
 
-from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from metashell.shell.command import make_command
-from metashell.shell.following import print_changes
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
-
-
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_follow(ctx: Context, args: SimpleNamespace) -> None:
     """Print all changes until Ctrl-C."""
     print_changes(ctx, [])
 
 
-COMMAND = make_command(run, __doc__, is_live=True)
+FOLLOW_COMMAND = make_command(run_follow, FOLLOW_HELP, is_live=True)

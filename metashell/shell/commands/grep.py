@@ -1,4 +1,32 @@
-"""grep - print the lines of leaves that match an expression
+"""The command `grep`: print the lines of leaves that match an expression."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from metashell.colors import KEY, UNUSUAL
+from metashell.forms import OBJECT_FORMS
+from metashell.nodes import Leaf
+from metashell.options import Argument
+from metashell.options.spec import flag
+from metashell.shell.command import NODE_PATH, make_command
+from metashell.shell.context import IS_DIRECTORY, STATUS_FAILED
+from metashell.shell.output import kafka_leaf_text, node_object, value_lines, write_answer, write_objects
+from metashell.shell.paths import HERE
+from metashell.shell.search.grepping import PartitionGrep, compile_search, entered_topics
+from metashell.shell.search.walk import descend
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable, Iterator
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+    Matches = Callable[[str], bool]
+
+
+GREP_HELP: Final = """grep - print the lines of leaves that match an expression
 
 SYNOPSIS
     grep [-i] [-v] [-r] [-l] [-c] [-n] [-E] EXPRESSION [PATH...]
@@ -29,36 +57,12 @@ EXAMPLES
     /image/cluster/brokers/6:1
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-from metashell.colors import KEY, UNUSUAL
-from metashell.forms import OBJECT_FORMS
-from metashell.nodes import Leaf
-from metashell.options import Argument
-from metashell.options.spec import flag
-from metashell.shell.command import NODE_PATH, make_command
-from metashell.shell.context import IS_DIRECTORY, STATUS_FAILED
-from metashell.shell.output import kafka_leaf_text, node_object, value_lines, write_answer, write_objects
-from metashell.shell.paths import HERE
-from metashell.shell.search.grepping import PartitionGrep, compile_search, entered_topics
-from metashell.shell.search.walk import descend
-
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable, Iterator
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
-
-    Matches = Callable[[str], bool]
 
 Hit = tuple[str, Leaf, int, str]
 """A line that matches: the path, the leaf, the number of the line from 1 on, and the line."""
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_grep(ctx: Context, args: SimpleNamespace) -> None:
     """Print the lines that match, or with -l the paths of leaves that have one, with -c how many."""
     pattern = compile_search(args.pattern, is_extended=args.extended, ignores_case=args.ignore_case)
     matches = _unmatched(pattern) if args.invert_match else _matched(pattern)
@@ -160,9 +164,9 @@ def _object(ctx: Context, args: SimpleNamespace, hit: Hit) -> dict[str, Any]:
     return node_object(ctx, path, leaf, **({} if args.files else {"line": number, "text": line}))
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+GREP_COMMAND = make_command(
+    run_grep,
+    GREP_HELP,
     options=(
         flag("-i", "--ignore-case", help="capitals and small letters are alike"),
         flag("-v", "--invert-match", help="the lines that do not match"),

@@ -1,33 +1,4 @@
-"""health - show what is broken in the cluster, and what is unusual
-
-SYNOPSIS
-    health [--limit N] [--min-isr N] [--allow KIND[=N]]... [--stuck-after TIME] [--lag-after TIME] [KIND...]
-
-DESCRIPTION
-    Counts what is wrong with partitions, replicas, brokers, voters, features and the metadata itself, and names the first of each,
-    with the time since which it is so where the log says it. The status is 1 if anything is bad, 0 if things are at most unusual.
-    With KIND it shows only those.
-
-    min.insync.replicas is that of the topic, else of the broker that leads, else of all brokers, else --min-isr (1): what
-    server.properties says is not in the metadata. No partition needs more replicas in sync than it has.
-
-    With --stuck-after reassignments that were going on for so long when the newest record was written are bad; without it only
-    those to a broker that is not there. Of a live quorum it also shows brokers and voters that have lagged for --lag-after (10s).
-
-EXAMPLES
-    >> health one_replica no_rack reassigning
-    unusual  one_replica  2  topics with one replica, though there are brokers for more
-             grp-streams-KSTREAM-AGGREGATE-STATE-STORE-0000000001-changelog  last-topic
-             endangers: when its broker is down nobody can read or write, and its disk is the only copy
-             next: more replicas: metashell reassign apply with a plan that names them
-    unusual  no_rack      1  brokers without a rack, though others have one: replicas are then not spread over racks
-             /image/cluster/brokers/6
-             endangers: a rack that fails takes all replicas of some partitions with it
-             next: set broker.rack of these brokers, and restart them
-    unusual  reassigning  1  partitions that are being reassigned
-             /image/topics/byName/reassigned-1/0 (since 2026-11-21T00:23:06.299Z)
-    as of offset 521, epoch 2, 2026-11-21T00:25:57.050Z, certain to 329
-"""
+"""The command `health`: show what is broken in the cluster, and what is unusual."""
 
 from __future__ import annotations
 
@@ -66,12 +37,45 @@ if TYPE_CHECKING:
     from metashell.checks import Facts, Found, Verdict
     from metashell.shell.context import Context
 
+
+HEALTH_HELP: Final = """health - show what is broken in the cluster, and what is unusual
+
+SYNOPSIS
+    health [--limit N] [--min-isr N] [--allow KIND[=N]]... [--stuck-after TIME] [--lag-after TIME] [KIND...]
+
+DESCRIPTION
+    Counts what is wrong with partitions, replicas, brokers, voters, features and the metadata itself, and names the first of each,
+    with the time since which it is so where the log says it. The status is 1 if anything is bad, 0 if things are at most unusual.
+    With KIND it shows only those.
+
+    min.insync.replicas is that of the topic, else of the broker that leads, else of all brokers, else --min-isr (1): what
+    server.properties says is not in the metadata. No partition needs more replicas in sync than it has.
+
+    With --stuck-after reassignments that were going on for so long when the newest record was written are bad; without it only
+    those to a broker that is not there. Of a live quorum it also shows brokers and voters that have lagged for --lag-after (10s).
+
+EXAMPLES
+    >> health one_replica no_rack reassigning
+    unusual  one_replica  2  topics with one replica, though there are brokers for more
+             grp-streams-KSTREAM-AGGREGATE-STATE-STORE-0000000001-changelog  last-topic
+             endangers: when its broker is down nobody can read or write, and its disk is the only copy
+             next: more replicas: metashell reassign apply with a plan that names them
+    unusual  no_rack      1  brokers without a rack, though others have one: replicas are then not spread over racks
+             /image/cluster/brokers/6
+             endangers: a rack that fails takes all replicas of some partitions with it
+             next: set broker.rack of these brokers, and restart them
+    unusual  reassigning  1  partitions that are being reassigned
+             /image/topics/byName/reassigned-1/0 (since 2026-11-21T00:23:06.299Z)
+    as of offset 521, epoch 2, 2026-11-21T00:25:57.050Z, certain to 329
+"""
+
+
 _LIMIT: Final = 5
 _LAG_MS: Final = 10_000
 _WIDTH: Final = 120
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_health(ctx: Context, args: SimpleNamespace) -> None:
     """Print the findings, causes first."""
     allowed = _allowed(args.allow)
     for kind in args.kind:
@@ -217,9 +221,9 @@ def _names() -> tuple[str, ...]:
     return tuple(sorted(one.id for one in all_checks()))
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+HEALTH_COMMAND = make_command(
+    run_health,
+    HEALTH_HELP,
     options=(
         Option(names=("--limit", "-n"), metavar="N", type="int", help=f"name the first N of each kind, by default {_LIMIT}"),
         Option(names=("--min-isr",), metavar="N", type="int", help="min.insync.replicas in server.properties, by default 1"),

@@ -1,4 +1,38 @@
-"""ls - list directories
+"""The command `ls`: list directories."""
+
+from __future__ import annotations
+
+from itertools import repeat
+from operator import itemgetter, mod
+from typing import TYPE_CHECKING, Final
+
+from metashell.colors import DIRECTORY
+from metashell.errors import UsageError
+from metashell.forms import JSON_FORMS, OBJECT_FORMS, padded, text_width
+from metashell.nodes import Directory
+from metashell.options import Argument, Option
+from metashell.shell.command import LISTED_FIELD, NODE_PATH, WHERES, make_command
+from metashell.shell.layout import column_lines, column_widths
+from metashell.shell.output import node_object, write_objects
+from metashell.shell.paths import HERE, ROOT, child_path
+from metashell.shell.search.walk import descend, entering
+from metashell.shell.summary import listed_field, summarize, summary_text, unknown_field, value_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from types import SimpleNamespace
+
+    from metashell.nodes import Node
+    from metashell.nodes.topics import TopicNode
+    from metashell.shell.context import Context
+    from metashell.shell.output import Object
+    from metashell.shell.search.globs import Match
+
+    Row = tuple[str, bool, str]
+    """What a line of -l says of a name: its type, whether it is a directory, its details."""
+
+
+LS_HELP: Final = """ls - list directories
 
 SYNOPSIS
     ls [-l] [-R] [-1] [-d] [--sort FIELD] [--reverse] [--where EXPRESSION] [PATH...]
@@ -28,42 +62,12 @@ EXAMPLES
     4
 """
 
-from __future__ import annotations
-
-from itertools import repeat
-from operator import itemgetter, mod
-from typing import TYPE_CHECKING
-
-from metashell.colors import DIRECTORY
-from metashell.errors import UsageError
-from metashell.forms import JSON_FORMS, OBJECT_FORMS, padded, text_width
-from metashell.nodes import Directory
-from metashell.options import Argument, Option
-from metashell.shell.command import LISTED_FIELD, NODE_PATH, WHERES, make_command
-from metashell.shell.layout import column_lines, column_widths
-from metashell.shell.output import node_object, write_objects
-from metashell.shell.paths import HERE, ROOT, child_path
-from metashell.shell.search.walk import descend, entering
-from metashell.shell.summary import listed_field, summarize, summary_text, unknown_field, value_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from types import SimpleNamespace
-
-    from metashell.nodes import Node
-    from metashell.nodes.topics import TopicNode
-    from metashell.shell.context import Context
-    from metashell.shell.output import Object
-    from metashell.shell.search.globs import Match
-
-    Row = tuple[str, bool, str]
-    """What a line of -l says of a name: its type, whether it is a directory, its details."""
 
 _TYPE_WIDTH = len("controller")
 _LACKS = 2
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_ls(ctx: Context, args: SimpleNamespace) -> None:
     """List the nodes that the paths name."""
     targets = [target for target in args.path if target] or [HERE]
     where = getattr(args, "where", ())
@@ -277,9 +281,9 @@ def _entry(ctx: Context, path: str, node: Node, args: SimpleNamespace) -> Object
     return node_object(ctx, path, node, name=node.name, **details)
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+LS_COMMAND = make_command(
+    run_ls,
+    LS_HELP,
     options=(
         Option(names=("-l", "--long"), type="flag", help="one line for each name, with its type and what matters about it"),
         Option(names=("-R", "--recursive"), type="flag", help="the directories below too"),

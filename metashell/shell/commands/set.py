@@ -1,4 +1,21 @@
-"""set - change settings, quotas, passwords and feature levels
+"""The command `set`: change settings, quotas, passwords and feature levels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.options import Argument
+from metashell.shell.acting import VERB_OPTIONS, act
+from metashell.shell.command import NODE_PATH, SETTING, make_command
+from metashell.shell.deeds import set_deeds
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+SET_HELP: Final = """set - change settings, quotas, passwords and feature levels
 
 SYNOPSIS
     set PATH [KEY=VALUE...]
@@ -19,30 +36,16 @@ EXAMPLES
     set: demo: a file or directory cannot be changed here: attach to its quorum with -C and --allow-changes
 """
 
-from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from metashell.options import Argument
-from metashell.shell.acting import VERB_OPTIONS, act
-from metashell.shell.command import NODE_PATH, SETTING, make_command
-from metashell.shell.deeds import set_deeds
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
-
-
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_set(ctx: Context, args: SimpleNamespace) -> None:
     """Set the keys of what the path names."""
     args.path = (args.path,)
     act(ctx, args, lambda subjects: set_deeds(subjects, args.setting, ctx.image))
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+SET_COMMAND = make_command(
+    run_set,
+    SET_HELP,
     options=VERB_OPTIONS,
     arguments=(
         Argument(name="path", kind=NODE_PATH, help="what to change"),

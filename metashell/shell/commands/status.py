@@ -1,4 +1,30 @@
-"""status - show what was read, how far it is certain, and what is wrong
+"""The command `status`: show what was read, how far it is certain, and what is wrong."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from metashell.amounts import moment_text
+from metashell.checks import judge
+from metashell.colors import BAD, UNUSUAL
+from metashell.forms import aligned, counted, write_rows
+from metashell.image.newer import lacks_some, newer_line, newer_parts, newer_values
+from metashell.nodes.provenance import fault_value
+from metashell.shell.command import make_command
+from metashell.shell.output import write_answer
+from metashell.shell.verdict_text import evidence_text, short_verdict
+from metashell.shell.voters import NOTE, leader_of, voters_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import SimpleNamespace
+
+    from metashell.image import MetadataImage
+    from metashell.shell.context import Context
+
+
+STATUS_HELP: Final = """status - show what was read, how far it is certain, and what is wrong
 
 SYNOPSIS
     status
@@ -32,28 +58,6 @@ EXAMPLES
     faults            0
 """
 
-from __future__ import annotations
-
-from functools import cache
-from typing import TYPE_CHECKING, Any
-
-from metashell.amounts import moment_text
-from metashell.checks import judge
-from metashell.colors import BAD, UNUSUAL
-from metashell.forms import aligned, counted, write_rows
-from metashell.image.newer import lacks_some, newer_line, newer_parts, newer_values
-from metashell.nodes.provenance import fault_value
-from metashell.shell.command import make_command
-from metashell.shell.output import write_answer
-from metashell.shell.verdict_text import evidence_text, short_verdict
-from metashell.shell.voters import NOTE, leader_of, voters_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import SimpleNamespace
-
-    from metashell.image import MetadataImage
-    from metashell.shell.context import Context
 
 _FAULTS_SHOWN = 5
 _FOUND_SHOWN = 3
@@ -61,7 +65,7 @@ _TOLD = frozenset({"throttles", "voters"})
 """The subjects whose findings are printed in full though they are only unusual: what is there is fine, until somebody waits for it."""
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_status(ctx: Context, args: SimpleNamespace) -> None:
     """Print the state of the image as a whole."""
     status = describe(ctx)
     if ctx.output == "table":
@@ -232,4 +236,4 @@ def _certainty_words(ctx: Context, status: dict[str, Any]) -> str:
     return ctx.display.paint(UNUSUAL, "none of it certain" if certain_to is None else f"certain to {certain_to}")
 
 
-COMMAND = make_command(run, __doc__)
+STATUS_COMMAND = make_command(run_status, STATUS_HELP)

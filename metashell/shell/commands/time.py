@@ -1,4 +1,20 @@
-"""time - run a command and show how long it took
+"""The command `time`: run a command and show how long it took."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.errors import UsageError
+from metashell.options import Argument
+from metashell.shell.command import COMMAND_NAME, make_command
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+TIME_HELP: Final = """time - run a command and show how long it took
 
 SYNOPSIS
     time COMMAND...
@@ -12,25 +28,12 @@ EXAMPLES
     time: missing COMMAND
 """
 
-from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from metashell.errors import UsageError
-from metashell.options import Argument
-from metashell.shell.command import COMMAND_NAME, make_command
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
-
-
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_time(ctx: Context, args: SimpleNamespace) -> None:
     """What the word stands for is done where steps are run; here it comes only without a command."""
     raise UsageError("name a command after it", args.command[0])
 
 
-COMMAND = make_command(
-    run, __doc__, arguments=(Argument(name="command", nargs="+", kind=COMMAND_NAME, help="the command, with its words"),)
+TIME_COMMAND = make_command(
+    run_time, TIME_HELP, arguments=(Argument(name="command", nargs="+", kind=COMMAND_NAME, help="the command, with its words"),)
 )

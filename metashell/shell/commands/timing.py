@@ -1,4 +1,20 @@
-"""timing - show how long each command takes
+"""The command `timing`: show how long each command takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.options import Argument
+from metashell.shell.command import make_command
+from metashell.shell.output import write_answer
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+TIMING_HELP: Final = """timing - show how long each command takes
 
 SYNOPSIS
     timing [on|off]
@@ -12,23 +28,11 @@ EXAMPLES
     timing is off
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from metashell.options import Argument
-from metashell.shell.command import make_command
-from metashell.shell.output import write_answer
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
 
 _ON, _OFF = "on", "off"
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_timing(ctx: Context, args: SimpleNamespace) -> None:
     """Switch it, or say how it stands."""
     if args.state is None:
         state = _ON if ctx.is_timing else _OFF
@@ -37,8 +41,8 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
         ctx.timing = args.state == _ON
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+TIMING_COMMAND = make_command(
+    run_timing,
+    TIMING_HELP,
     arguments=(Argument(name="state", nargs="?", type="choice", choices=(_ON, _OFF), metavar="on|off", help="switch it on or off"),),
 )

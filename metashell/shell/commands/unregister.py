@@ -1,4 +1,22 @@
-"""unregister - let the cluster forget brokers and controllers that are gone for good
+"""The command `unregister`: let the cluster forget brokers and controllers that are gone for good."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.options import Argument
+from metashell.options.spec import flag
+from metashell.shell.acting import VERB_OPTIONS, act
+from metashell.shell.command import NODE_PATH, make_command
+from metashell.shell.deeds import unregister_deeds
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+UNREGISTER_HELP: Final = """unregister - let the cluster forget brokers and controllers that are gone for good
 
 SYNOPSIS
     unregister [--force] PATH...
@@ -13,30 +31,15 @@ EXAMPLES
     unregister: demo: a file or directory cannot be changed here: attach to its quorum with -C and --allow-changes
 """
 
-from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from metashell.options import Argument
-from metashell.options.spec import flag
-from metashell.shell.acting import VERB_OPTIONS, act
-from metashell.shell.command import NODE_PATH, make_command
-from metashell.shell.deeds import unregister_deeds
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
-
-
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_unregister(ctx: Context, args: SimpleNamespace) -> None:
     """Unregister the brokers and controllers that the paths name."""
     act(ctx, args, lambda subjects: unregister_deeds(subjects, is_forced=args.force))
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+UNREGISTER_COMMAND = make_command(
+    run_unregister,
+    UNREGISTER_HELP,
     options=(flag("--force", help="also a broker that is not fenced, and a controller that votes or runs"), *VERB_OPTIONS),
     arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="brokers and controllers"),),
 )

@@ -1,4 +1,21 @@
-"""unset - remove settings and quotas
+"""The command `unset`: remove settings and quotas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.options import Argument
+from metashell.shell.acting import VERB_OPTIONS, act
+from metashell.shell.command import NODE_PATH, SET_KEY, make_command
+from metashell.shell.deeds import unset_deeds
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+UNSET_HELP: Final = """unset - remove settings and quotas
 
 SYNOPSIS
     unset PATH [KEY...]
@@ -15,30 +32,16 @@ EXAMPLES
     unset: demo: a file or directory cannot be changed here: attach to its quorum with -C and --allow-changes
 """
 
-from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from metashell.options import Argument
-from metashell.shell.acting import VERB_OPTIONS, act
-from metashell.shell.command import NODE_PATH, SET_KEY, make_command
-from metashell.shell.deeds import unset_deeds
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
-
-
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_unset(ctx: Context, args: SimpleNamespace) -> None:
     """Remove the keys of what the path names."""
     args.path = (args.path,)
     act(ctx, args, lambda subjects: unset_deeds(subjects, args.key))
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+UNSET_COMMAND = make_command(
+    run_unset,
+    UNSET_HELP,
     options=VERB_OPTIONS,
     arguments=(
         Argument(name="path", kind=NODE_PATH, help="what to change"),

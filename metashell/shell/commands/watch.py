@@ -1,4 +1,22 @@
-"""watch - print the changes below paths as they are committed
+"""The command `watch`: print the changes below paths as they are committed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.options import Argument
+from metashell.shell.command import NODE_PATH, make_command
+from metashell.shell.following import print_changes, print_health
+from metashell.shell.paths import absolute_components
+from metashell.shell.search.patterns import refuse_deep
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+WATCH_HELP: Final = """watch - print the changes below paths as they are committed
 
 SYNOPSIS
     watch PATH...
@@ -21,26 +39,11 @@ EXAMPLES
     watch: demo: this source does not change; open the directory of a running node, or a quorum with -C
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from metashell.options import Argument
-from metashell.shell.command import NODE_PATH, make_command
-from metashell.shell.following import print_changes, print_health
-from metashell.shell.paths import absolute_components
-from metashell.shell.search.patterns import refuse_deep
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
-
 
 _HEALTH = "health"
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_watch(ctx: Context, args: SimpleNamespace) -> None:
     """Print changes below the paths until Ctrl-C."""
     if list(args.path) == [_HEALTH]:
         print_health(ctx)
@@ -50,4 +53,6 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     print_changes(ctx, [absolute_components(path, ctx.cwd) for path in args.path])
 
 
-COMMAND = make_command(run, __doc__, is_live=True, arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="what to look at"),))
+WATCH_COMMAND = make_command(
+    run_watch, WATCH_HELP, is_live=True, arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="what to look at"),)
+)

@@ -92,8 +92,8 @@ def _prepared(ctx: Context, command: Command, words: Sequence[str]) -> tuple[Wor
         # `-2h` is a time ago, as `2h` is.
         words = [word[1:] if word[:1] == "-" and word[1:2].isdigit() else word for word in words]
     taken = None
-    if command.take is not None:
-        words, taken = command.take(list(words))
+    if command.split_words is not None:
+        words, taken = command.split_words(list(words))
     try:
         args = parse(command.spec, words)
     except HelpRequested:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 from metashell.errors import UsageError
 from metashell.nodes import Directory
 from metashell.shell.paths import ROOT, child_path
-from metashell.shell.search import globs
-from metashell.shell.search.globs import Match, translate
+from metashell.shell.search.globs import Match, compile_kafka_component, translate
 from metashell.shell.search.walk import descend, directories
 
 if TYPE_CHECKING:
@@ -56,14 +55,14 @@ def quote_glob(name: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", name) if "\\" in name or has_wildcards(name) else name
 
 
-def expand(root: Node, components: Sequence[str]) -> Iterator[Match]:
+def expand_path(root: Node, components: Sequence[str]) -> Iterator[Match]:
     """Every node that the components name, each once, in the order of the tree; nothing if there is none."""
     parts = [part for index, part in enumerate(components) if not (part == DEEP and components[index - 1 : index] == [DEEP])]
     found = _expand(root, parts, 0, "/", "/")
     return found if parts.count(DEEP) < 2 else _once(found)
 
 
-def starts(matches: Iterator[Match]) -> Iterator[Match]:
+def outermost(matches: Iterator[Match]) -> Iterator[Match]:
     """The matches that lie below none before them: whoever walks down from each sees each node once."""
     seen: set[str] = set()
     for match in matches:
@@ -110,7 +109,7 @@ def _expand_deep(node: Directory, components: Sequence[str], index: int, path: s
 
 def _named_children(node: Directory, component: str) -> Iterator[tuple[str, Node]]:
     spelled = _ESCAPE.sub(r"\1", component)
-    kafkas, own = globs.compile_component(component), compile_component(component)
+    kafkas, own = compile_kafka_component(component), compile_component(component)
     if kafkas is None:
         # A name that is there wins over a pattern of ours.
         named = list(_first_named(node, (spelled, component)))

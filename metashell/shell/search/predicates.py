@@ -256,4 +256,4 @@ _KINDS: Final = (
 )
 TESTS: Final = {name: kind for kind in _KINDS for name in kind.option.names}
 """The tests by each of their names."""
-OPTIONS: Final = tuple(kind.option for kind in _KINDS)
+TEST_OPTIONS: Final = tuple(kind.option for kind in _KINDS)
