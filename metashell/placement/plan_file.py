@@ -33,7 +33,7 @@ class Assignment(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a file says, in its order; each partition once. `directories` counts the replicas for which it names a directory."""
+    """The content of a plan file, in its order; each partition once. `directories` counts the replicas for which it names a directory."""
 
     assignments: tuple[Assignment, ...]
     directories: int = 0

@@ -65,7 +65,7 @@ class Wishes(NamedTuple):
 
 
 def cluster_of(situation: Situation, wishes: Wishes, sizes: Mapping[tuple[str, int], int]) -> tuple[Cluster, list[str]]:
-    """What `make_plan` takes, with remarks on what a person may not expect.
+    """The input of `make_plan`, with notes on what the user may not expect.
 
     Errors: PlacementError for brokers that are not registered or cannot take replicas, and topics that are not there.
     """

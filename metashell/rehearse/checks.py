@@ -39,7 +39,7 @@ def check_steps(image: MetadataImage, steps: Sequence[Step], assumptions: Assump
 
 
 class _Checks:
-    """What is there after the steps so far, as far as that is certain."""
+    """The state after the steps so far, as far as it is certain."""
 
     def __init__(self, image: MetadataImage, assumptions: Assumptions) -> None:
         self._image = image
@@ -168,7 +168,7 @@ class _Checks:
             raise self._error(f"with a throttle of {step.throttle_bytes} bytes a second nothing ever moves", "throttle_bytes")
 
     def _check_settings(self, step: ConfigSet) -> None:
-        """What is wrong with other settings, and with values, the controller says."""
+        """Refuse unknown keys of a topic; the controller checks other settings, and values."""
         if step.resource_type != TOPIC_RESOURCE:
             return
         self._check_topic(step.resource_name, "resource_name")

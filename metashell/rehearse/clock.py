@@ -9,7 +9,7 @@ Action = Callable[[], None]
 
 
 class Clock:
-    """What happens when. Actions of the same time run in the order in which they were put in.
+    """A heap of actions by time. Actions of the same time run in the order in which they were added.
 
     Shape: `busy` counts what is still to happen, without deadlines: these only matter where something else does not come.
     """

@@ -240,7 +240,7 @@ class Rehearsal:
         self._replication.look(key, topic, partition)
 
     def _on_rule(self, resource_type: int, resource_name: str) -> None:
-        """What is asked of partitions changed."""
+        """A setting that partitions depend on changed."""
         if resource_type != TOPIC_RESOURCE:
             self._watch.look_at_all()
         elif (topic := self._last_image.topics.by_name.get(resource_name)) is not None:

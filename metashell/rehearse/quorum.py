@@ -99,7 +99,7 @@ class Quorum:
         return self.controller.next_due_ms() if self.is_active else None
 
     def changes(self) -> Changes:
-        """What looks up partitions by their brokers, as of now."""
+        """The lookup of partitions by their brokers, as of now."""
         return Changes(self.controller.state)
 
     def run_due(self, before_sweep: Callable[[], bool]) -> None:

@@ -43,7 +43,7 @@ class Journal:
 def broker_loads(
     registered: Mapping[int, BrokerRegistration], later: Mapping[int, BrokerRegistration], before: Counts, after: Counts, sizes_known: bool
 ) -> Iterator[BrokerLoads]:
-    """What each broker that is registered, or holds replicas, bears before and after."""
+    """The load of each broker that is registered or holds replicas, before and after."""
     for id in sorted({*registered, *later, *before.replicas, *after.replicas}):
         registration = later.get(id) or registered.get(id)
         yield BrokerLoads(
@@ -152,7 +152,7 @@ def notes_of(
     voters_named: bool,
     copied_unknown: bool,
 ) -> Iterator[str]:
-    """What the image does not say, or says of a past moment, and what was made of it."""
+    """Notes on what the image does not say, or says of a past moment, and what the rehearsal assumed about it."""
     provenance = image.provenance
     if image.faults:
         yield f"{len(image.faults)} records of the metadata could not be applied"

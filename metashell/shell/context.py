@@ -118,7 +118,7 @@ class Context:
     _misses: int = field(init=False, default=0)
     _election_trouble: str = field(init=False, default="")
     fenced_times: tuple[ClusterImage, dict[int, str]] | None = field(init=False, default=None)
-    """What `lifespan.fenced_times` found for the brokers of an image."""
+    """The answer of `fenced_times` for the brokers of an image."""
 
     def __post_init__(self) -> None:
         self._show_on(self.display)
@@ -152,7 +152,7 @@ class Context:
 
     @property
     def health(self) -> Health:
-        """What is wrong in the image that commands see now; it keeps what was worked out."""
+        """The health of the image that commands see now; it keeps what was computed."""
         if self._health is None or self._health.image is not self.image:
             from metashell.checks import Health
 
@@ -205,7 +205,7 @@ class Context:
 
     @property
     def settings(self) -> Settings:
-        """What the person has chosen for all runs, else the defaults."""
+        """The settings from the user's file, else the defaults."""
         if self.chosen is None:
             from metashell.settings import DEFAULTS
 

@@ -85,7 +85,7 @@ def _say_newer(ctx: Context, step: Step) -> None:
 
 
 def _feed(ctx: Context) -> Feed | None:
-    """What changes; None where nothing does, which is reported. Errors: UsageError for a form that changes do not have."""
+    """The feed of changes; None where nothing changes, which is reported. Errors: UsageError for a form that changes do not have."""
     if ctx.feed is None:
         ctx.fail(ctx.source_label, "this source does not change; open the directory of a running node, or a quorum with -C")
         return None

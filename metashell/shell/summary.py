@@ -58,7 +58,7 @@ def listed_field(fields: Fields, name: str) -> Any:
 
 
 def unknown_field(ctx: Context, option: str, field: str, nodes: Iterable[Node], more: Iterable[str] = ()) -> UsageError:
-    """What is said of a field that none of the nodes has, with those that the first of them have, and `more`."""
+    """The message about a field that none of the nodes has, with the fields of the first of them, and `more`."""
     from metashell.options.values import did_you_mean
 
     known = dict.fromkeys(more)

@@ -22,7 +22,7 @@ BROKERS_MAX: Final = 24
 _INDENT: Final = "  "
 _LINE_WIDTH: Final = 96
 _UNSAID: Final = ("seed", "voters")
-"""What goes without saying where it is as usual."""
+"""Assumptions that are shown only if they differ from the default."""
 _PLACES_MAX: Final = {
     Trouble.OFFLINE: 12,
     Trouble.UNCLEAN: 12,
@@ -38,7 +38,7 @@ MEANINGS: Final = {
     Trouble.FAILOVER: "failing over (the leader is dead, the next one not yet elected)",
     Trouble.STALLED: "stalled (writes with acks=all wait for a dead replica)",
 }
-"""What each trouble means for clients, the worst first."""
+"""The meaning of each trouble for clients, the worst first."""
 
 
 def verdict_line(outcome: Outcome) -> str:
@@ -69,7 +69,7 @@ def _toll(outcome: Outcome, trouble: Trouble) -> Toll:
 
 
 def _grave(outcome: Outcome) -> Iterator[str]:
-    """What makes the status 1, the worst first."""
+    """Reasons for status 1, the worst first."""
     offline, unclean = _toll(outcome, Trouble.OFFLINE), _toll(outcome, Trouble.UNCLEAN)
     if offline.partitions:
         stays = offline.longest_ms is None and offline.at_end == offline.partitions
@@ -90,7 +90,7 @@ def _grave(outcome: Outcome) -> Iterator[str]:
 
 
 def _bearable(outcome: Outcome) -> Iterator[str]:
-    """What clients notice although nothing goes offline."""
+    """Effects that clients notice although nothing goes offline."""
     failover, under = _toll(outcome, Trouble.FAILOVER), _toll(outcome, Trouble.UNDER_MIN_ISR)
     if failover.partitions:
         yield f"{_go(failover.partitions, 'fails', 'fail')} over{_how_long(failover)}"
@@ -258,7 +258,7 @@ def _size(load: Load) -> str:
 
 
 def change_lines(outcome: Outcome) -> Iterator[str]:
-    """What the controller writes, what differs in the end, and what is copied."""
+    """Records that the controller writes, differences at the end, and bytes copied."""
     kinds = Counter(type(record).__name__ for batch in outcome.batches for record, _ in batch.records)
     if kinds:
         named = ", ".join(f"{count} {name}" for name, count in kinds.most_common())
@@ -302,7 +302,7 @@ def _range_text(value: int | None, *, is_time: bool) -> str:
 
 
 def finding_lines(outcome: Outcome) -> Iterator[str]:
-    """What `metashell health` finds after the steps and not before, and the reverse."""
+    """Findings of `metashell health` after the steps and not before, and the reverse."""
     rows = []
     for one in finding_changes(outcome):
         for verb, count, names in (("begins", one.begun, one.names_begun), ("ends", one.ended, one.names_ended)):
@@ -325,7 +325,7 @@ def _copied_lines(outcome: Outcome) -> Iterator[str]:
 
 
 def assumption_lines(outcome: Outcome, label: str) -> Iterator[str]:
-    """What the answer rests on: the state, what was assumed, and remarks."""
+    """The basis of the answer: the state, the assumptions, and notes."""
     if label:
         yield label
     found = assumed(outcome.assumptions)
@@ -338,7 +338,7 @@ def assumption_lines(outcome: Outcome, label: str) -> Iterator[str]:
 
 
 def read_lines(assumptions: Assumptions) -> Iterator[str]:
-    """What was read of servers, and where."""
+    """Values read from servers, and where."""
     found = assumed(assumptions)
     for where in dict.fromkeys(one.where for one in found if one.where):
         yield from _filled(f"read from {where}: ", [f"{one.name} {one.value}" for one in found if one.where == where])

@@ -104,7 +104,7 @@ def _with_field(assumptions: Assumptions, field: str, value: object) -> Assumpti
 
 
 def _read_without(assumptions: Assumptions, name: str) -> tuple[tuple[str, str], ...]:
-    """What was read but for one thing: what is asked for counts more."""
+    """The values read from servers, without one: an explicit assumption wins."""
     return tuple(one for one in assumptions.read if one[0] != name)
 
 

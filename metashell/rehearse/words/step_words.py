@@ -144,7 +144,7 @@ class _Words:
         return default if word is None else self.checked(field, lambda: whole_number(word))
 
     def checked(self, field: str, make: Callable[[], Made]) -> Made:
-        """What `make` gives; a UsageError of it points at the word of the field."""
+        """The result of `make`; a UsageError from it points at the word of the field."""
         try:
             return make()
         except UsageError as error:

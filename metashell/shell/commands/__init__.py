@@ -53,7 +53,7 @@ NAMES: Final = tuple(_MODULES)
 
 
 ALIASES = {"quit": "exit", "q": "exit", ":q": "exit", "?": "help", "rm": "delete"}
-"""What people type out of habit; `\\q` comes here as `q`."""
+"""Names that people type out of habit; `\\q` comes here as `q`."""
 
 
 def find_command(name: str) -> Command | None:

@@ -168,7 +168,7 @@ def _topics(ctx: Context, matches: Sequence[Match]) -> tuple[dict[bytes, TopicIm
 
 
 def _values(ctx: Context, leaf: Leaf, by: str) -> Iterator[Any]:
-    """What a leaf counts for: the value of a field, each item of a list; nothing if it has no such field."""
+    """The values under which a leaf is counted: a field's value, each item of a list; none if it has no such field."""
     value = leaf.value(ctx.redact)
     if not isinstance(value, dict):
         return

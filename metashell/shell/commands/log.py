@@ -144,7 +144,7 @@ class _Account:
         return deque(self.changes(past, since), count)
 
     def _known(self, story: Story) -> Iterator[Change]:
-        """What was there at the beginning of the log, where that is not the beginning of everything."""
+        """The state at the beginning of the log, if that is not offset 0."""
         self.start = story.start
         if not story.start or len(self._path) < 3:
             return
@@ -173,7 +173,7 @@ class _Account:
 
 
 def _target(path: Sequence[str]) -> Target:
-    """What to look for: the part of the path before its first wildcard says it."""
+    """The target in the log: the part of the path before its first wildcard."""
     plain: list[str] = []
     for component in path:
         if compile_component(component) is not None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from metashell.shell.search.globs import Match
 
     Row = tuple[str, bool, str]
-    """What a line of -l says of a name: its type, whether it is a directory, its details."""
+    """The content of a line of -l: a name's type, whether it is a directory, its details."""
 
 
 LS_HELP: Final = """ls - list directories

@@ -76,7 +76,7 @@ def run_status(ctx: Context, args: SimpleNamespace) -> None:
 
 
 def _health_lines(ctx: Context) -> Iterator[tuple[str, str]]:
-    """What `health` finds, in a line, and the first of each cause that is bad: nothing else here says whether any of it is wrong."""
+    """The findings of `health` in a line, and the first of each bad cause: nothing else in `status` says whether anything is wrong."""
     facts = ctx.facts()
     verdict = judge(facts)
     is_bad = bool(verdict.bad or facts.holes)
@@ -221,7 +221,7 @@ def _source_words(source: str | None) -> str:
 
 
 def _live_lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
-    """What only a live source knows."""
+    """Lines that only a live source can give."""
     if "lag" not in status:
         return []
     lag = "lag unknown" if status["lag"] is None else f"lag {status['lag']}"

@@ -30,7 +30,7 @@ EXAMPLES
 
 
 def run_time(ctx: Context, args: SimpleNamespace) -> None:
-    """What the word stands for is done where steps are run; here it comes only without a command."""
+    """Refuse `time` without a command; the runner of steps handles it with one."""
     raise UsageError("name a command after it", args.command[0])
 
 

@@ -81,7 +81,7 @@ EXAMPLES
 
 _LAST: Final = 20
 _TOLD: Final = (FENCED, SHUTDOWN, UNREGISTERED, REGISTERED, UNFENCED)
-"""What says how a broker has been since."""
+"""Events of a broker that say what has become of it since."""
 _PARTITION_KEYS: Final = ("min.insync.replicas", "unclean.leader.election.enable")
 """Settings of a topic that decide what becomes of a partition."""
 _NODES: Final = {"broker": "brokers", "controller": "controllers", "voter": "controllers"}
@@ -107,7 +107,7 @@ class _Told(NamedTuple):
 
 
 class _Subject:
-    """What is asked about: its path, the places that its changes touch, and what to look for in the log."""
+    """The subject of the question: its path, the places that its changes touch, and what to look for in the log."""
 
     def __init__(self, ctx: Context, words: Sequence[str]) -> None:
         self.voter: int | None = None
@@ -233,7 +233,7 @@ class _Telling:
         return f"{event.place[2]}: " if event.place[0] == "partition" and self._subject.number is None else ""
 
     def _state(self) -> list[str]:
-        """What it is now: a line for the thing itself, and of a partition one for each replica."""
+        """The present state: a line for the thing itself, and for a partition one for each replica."""
         image, subject = newest(self._ctx) if self._ctx.at is None else self._ctx.image, self._subject
         if subject.topic is not None:
             return self._topic_state(image)

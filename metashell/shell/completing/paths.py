@@ -76,7 +76,7 @@ def pattern_matches(ctx: Context, typed: str, limit: int) -> list[str]:
 
 
 def _matches(ctx: Context, typed: str, limit: int) -> list[Match]:
-    """What a pattern names, or where that is nothing, what begins with it."""
+    """The paths that a pattern names, else those that begin with it."""
     if DEEP in typed.split("/"):
         return []
     for pattern in (typed,) if typed.endswith("*") else (typed, f"{typed}*"):
@@ -89,7 +89,7 @@ def _matches(ctx: Context, typed: str, limit: int) -> list[Match]:
 
 
 def _children_that_fit(ctx: Context, typed: str, limit: int) -> list[Match] | None:
-    """What `expand_path` gives for a pattern in the last component only, where a directory is so large that it would take too long."""
+    """`expand_path` for a pattern in the last component only, for directories so large that it would take too long."""
     head, slash, word = typed.rpartition("/")
     components = absolute_components(head + slash or ".", ctx.cwd)
     pattern, kafkas = compile_component(word), compile_kafka_component(word)
@@ -117,7 +117,7 @@ def _path_of(ctx: Context, match: Match, typed: str) -> Path:
 
 
 def _about(ctx: Context, components: Sequence[str], node: Node) -> str:
-    """What a node is, in a few words that cost no more than the node."""
+    """A few words about a node, which cost no more than reading the node."""
     if node.type == "topic" and (count := node.envelope_info.get("partition_count")) is not None:
         return f"topic, {counted(count, 'partition')}"
     if components == _BROKERS and node.name.isdigit() and (broker := ctx.image.cluster.brokers.get(int(node.name))) is not None:

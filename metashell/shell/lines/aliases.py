@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _KEPT: Final = frozenset(("alter", "at", "create", "delete", "elect", "exit", "quit", "rm", "set", "unregister", "unset"))
-"""What these do must not depend on a file: they change the cluster, the time that is shown, or end the shell."""
+"""A settings file must not redefine these: they change the cluster or the time that is shown, or end the shell."""
 
 _TIME: Final = "time"
 

@@ -19,7 +19,7 @@ from metashell.shell.lines.words import Word
 __all__ = ["Line", "LineError", "Redirect", "Step", "parse_line"]
 
 WORDS, FILE, PIPE, COMMENT = "words", "file", "pipe", "comment"
-"""What is being typed at the end of a line."""
+"""The word being typed at the end of a line."""
 AND: Final = "&&"
 THEN: Final = ";"
 _SPECIAL: Final = ";&|<>"
@@ -82,7 +82,7 @@ def parse_line(line: str) -> Line:
 
 
 def unfinished(line: str) -> Unfinished:
-    """What is being typed at the end of a line; whatever is wrong before it is ignored."""
+    """The word being typed at the end of a line; errors before it are ignored."""
     parser = _Parser(line, is_finished=False)
     place = COMMENT
     try:

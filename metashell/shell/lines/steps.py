@@ -85,7 +85,7 @@ def _complain(ctx: Context, error: MetashellError) -> None:
 
 
 def _prepared(ctx: Context, command: Command, words: Sequence[str]) -> tuple[Work, list[str]]:
-    """What the words ask for: to run the command, or to print its page; and which other source it reads. Errors: UsageError."""
+    """The work that the words request: run the command, or print its page; and the other sources that it reads. Errors: UsageError."""
     from metashell.options.parser import HelpRequested, parse
 
     if any(argument.kind == MOMENT for argument in command.spec.arguments):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import ast
 
 Value = Any
-"""What JSON holds: text, numbers, bool, null, lists and objects of those."""
+"""A JSON value: text, number, bool, null, or a list or object of those."""
 Lookup = Callable[[str], Value]
 """Gives the value of a name, None for null and for what is not there."""
 Evaluate = Callable[[Lookup], Value]
@@ -79,7 +79,7 @@ def _refuse_odd_text(text: str) -> None:
 
 
 def _parsed(text: str, shift: int) -> ast.expr:
-    """What Python's parser makes of the text from `shift` on. It is only read: never compiled, never evaluated."""
+    """The syntax tree of the text from `shift` on. It is only read: never compiled, never evaluated."""
     import ast
     import warnings
 

@@ -64,7 +64,7 @@ Words = list[str]
 
 
 def holds(tree: Tree[Leaf], decide: Callable[[Leaf], bool | None]) -> bool | None:
-    """What a tree comes to; None where it depends on leaves for which `decide` gives None."""
+    """The value of a tree; None where it depends on leaves for which `decide` returns None."""
     if isinstance(tree, Not):
         found = holds(tree.part, decide)
         return None if found is None else not found

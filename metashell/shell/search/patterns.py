@@ -98,7 +98,7 @@ def _expand(node: Node, components: Sequence[str], index: int, path: str, name: 
 
 
 def _expand_deep(node: Directory, components: Sequence[str], index: int, path: str, name: str) -> Iterator[Match]:
-    """What the components from `index` on name at any depth."""
+    """All nodes at any depth that the components from `index` on name."""
     if index == len(components):
         for below, found, _ in descend(path, node, each_once=True):
             yield Match(below, name if below == path else found.name, found)

@@ -84,7 +84,7 @@ def run_prompt(ctx: Context, *, input: Input | None = None, output: Output | Non
 
 
 def greeting(ctx: Context) -> list[str]:
-    """What is said before the first prompt: how to go on, and which offsets the prompt's `certain to` warns about."""
+    """The text before the first prompt: how to go on, and which offsets the prompt's `certain to` warns about."""
     provenance = ctx.image.provenance
     words = "help lists the commands, Tab completes, Ctrl-R searches back, Ctrl-D leaves"
     if provenance.certain_to is None:
