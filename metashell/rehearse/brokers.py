@@ -1,7 +1,8 @@
 """Modelled brokers: they register, send heartbeats, shut down in a controlled way, and die.
 
-A broker with which nothing can happen sends no request: that it was heard of is noted in bulk, right before the controller looks (`sync`).
-Source: kafka.server.BrokerLifecycleManager; controller.md 11 to 13, 36.
+A broker to which nothing can happen sends no request: its heartbeats are noted in bulk, right before the controller looks (`sync`).
+So the cost of a rehearsal depends on what changes, not on the number of brokers.
+Source: KIP-631; kafka.server.BrokerLifecycleManager, org.apache.kafka.controller.BrokerHeartbeatManager.
 """
 
 from __future__ import annotations

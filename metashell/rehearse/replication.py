@@ -1,6 +1,6 @@
 """Replicas that follow: they catch up in their time, and their leaders ask the controller to take them into the ISR.
 
-Source: kafka.cluster.Partition (maybeExpandIsr), kafka.server.AlterPartitionManager; controller.md 20, 36.
+Source: kafka.cluster.Partition (maybeExpandIsr), kafka.server.AlterPartitionManager; KIP-497, KIP-966.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from metashell.log.source import open_source
 from metashell.nodes import LocalInfo, build_root
 from metashell.shell import Context, run_line
 
-AS_OF = "as of offset 521, epoch 2, 2026-11-21T00:25:57.050Z, certain to 329"
+AS_OF = "as of offset 521, epoch 2, 2026-11-21T00:25:57.050Z, committed to 329"
 
 
 BAD = str(Path(__file__).parents[1] / "golden" / "cases" / "01-stale-registrations" / "node-1")
@@ -113,7 +113,7 @@ def test_what_cannot_be_known_is_no_good_news():
 
 def test_health_says_how_old_it_is_to_a_person_only():
     assert run("health")[1].splitlines()[-1] == AS_OF
-    assert " ago), certain to 329" in run("health", is_terminal=True)[1].splitlines()[-1]
+    assert " ago), committed to 329" in run("health", is_terminal=True)[1].splitlines()[-1]
 
 
 def test_health_gives_paths_to_paste():

@@ -21,10 +21,10 @@ SYNOPSIS
     alter PATH... --partitions N
 
 DESCRIPTION
-    Lets topics have N partitions in all. They cannot be taken away again, and records with a key go to another partition than
-    before. Settings are changed by `set`.
+    Raises the number of partitions of topics to N. Partitions cannot be removed again, and records with a key go to another
+    partition than before. `set` changes settings.
 
-    It does what `metashell topics alter` does. It asks; where nobody can be asked, it needs --yes. The shell must have been
+    It does what `metashell topics alter` does. It asks first; without a terminal it needs --yes. The shell must have been
     started with --allow-changes.
 
 EXAMPLES

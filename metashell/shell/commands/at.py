@@ -26,11 +26,11 @@ SYNOPSIS
 DESCRIPTION
     From now on all commands answer as of MOMENT: an offset, a time such as 2026-11-20T03:00 (UTC where no zone is given), a time ago
     such as -2h, or `end`, which goes back to the newest state. An offset is the state before the record of that offset, as the name of a
-    checkpoint says it; a time is the state before the first batch that was written later. Without MOMENT it says where you are.
+    checkpoint gives it; a time is the state before the first batch that was written later. Without MOMENT it prints the present moment.
 
-    Older checkpoints in the directory are used as far back as they reach. Where the clocks of controllers differ, times in the log may
-    run backwards: then it is the first later batch behind the newest checkpoint that is not later. Groups are not shown: their logs
-    have other offsets.
+    Older checkpoints in the directory are used as far back as they reach. If the clocks of controllers differ, times in the log may
+    run backwards: then a time means the first later batch after the newest checkpoint that is not later. Groups are not shown: their
+    logs have other offsets.
 
 EXAMPLES
     >> at 300

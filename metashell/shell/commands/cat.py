@@ -25,7 +25,7 @@ SYNOPSIS
 
 DESCRIPTION
     Prints a number or text as it is, and a record as indented JSON with Kafka's own field names. Secrets are hidden unless the
-    shell was started with --show-secrets. A directory, or a path that names nothing, is reported, and the next one is still
+    shell was started with --show-secrets. A directory, or a path that names nothing, is an error; the paths after it are still
     printed.
 
     With -o json the answer is one object for one path, and an array for several paths or a pattern. With -o kafka it is the

@@ -1,4 +1,4 @@
-"""The command `count`: count partitions, or what else is below a path, by what they have."""
+"""The command `count`: count partitions or other nodes below a path, by a field."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from metashell.shell.search.globs import Match
 
 
-COUNT_HELP: Final = """count - count partitions, or what else is below a path, by what they have
+COUNT_HELP: Final = """count - count partitions or other nodes below a path, by a field
 
 SYNOPSIS
     count [--by FIELD] [-n N] [--where EXPRESSION] [PATH...]
@@ -36,11 +36,11 @@ DESCRIPTION
     Without --by, counts the nodes at and below each PATH (by default the working directory) by type. With --by, counts by a field:
     partitions where PATH has topics at or below it, otherwise the leaves that have the field.
 
-    Partitions are counted by leader, broker and rack (there every replica counts), state (the worst that is wrong with each, as
-    `health` names it), topic, or a field that `cat` shows. Brokers have a state too. The heading says what was counted; what lies
-    below two of the paths counts once.
+    Partitions are counted by leader, by broker and rack (these count every replica), by state (the worst fault of each, as `health`
+    names it), by topic, or by a field that `cat` shows. Brokers have a state too. The heading says what was counted; a node below
+    two of the paths counts once.
 
-    --where counts only what passes; `help find` says what it takes.
+    --where counts only nodes for which the expression holds; `help find` describes expressions.
 
 EXAMPLES
     >> count --by leader

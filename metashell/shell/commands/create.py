@@ -1,4 +1,4 @@
-"""The command `create`: make a topic."""
+"""The command `create`: create a topic."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 
-CREATE_HELP: Final = """create - make a topic
+CREATE_HELP: Final = """create - create a topic
 
 SYNOPSIS
     create PATH [KEY=VALUE...] [--partitions N] [--replication-factor N]
 
 DESCRIPTION
-    Makes the topic that PATH would be, /image/topics/byName/NAME, with these settings. Partitions and replication factor are the
-    cluster's defaults unless they are given.
+    Creates the topic of PATH, /image/topics/byName/NAME, with these settings. Partitions and replication factor are the cluster's
+    defaults unless they are given.
 
     It does what `metashell topics create` does, and asks first on a terminal. The shell must have been started with
     --allow-changes.

@@ -21,13 +21,13 @@ SYNOPSIS
     delete PATH...
 
 DESCRIPTION
-    Deletes topics with all their records, access control entries, and credentials of users; of a resource in /image/configs or an
-    entity in /image/clientQuotas it removes everything that is set, of a key in it that key. A feature is switched off. Paths may
-    be patterns.
+    Deletes topics with all their records, access control entries, and credentials of users. For a resource in /image/configs or an
+    entity in /image/clientQuotas it removes all settings, for a key in it that key. A feature is switched off. Paths may be
+    patterns.
 
     It does what `metashell topics delete`, `acls remove`, `scram delete`, `configs unset` and `quotas unset` do. It shows what
-    would be lost and asks; where nobody can be asked, topics, entries and credentials need --yes. The shell must have been
-    started with --allow-changes.
+    would be lost and asks; without a terminal topics, entries and credentials need --yes. The shell must have been started
+    with --allow-changes.
 
 EXAMPLES
     >> delete /image/topics/byName/orders

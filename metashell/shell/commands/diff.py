@@ -37,14 +37,14 @@ DESCRIPTION
     Prints every path whose value differs, with both values, grouped and counted. A moment is an offset, a time such as
     2026-11-20T03:00, a time ago such as -2h, or `end`; the second is by default the state that is shown.
 
-    With -s or -C the other source is compared with this one, at the highest offset that is certain and that both have: a copy that is
-    merely behind does not differ. One moment is that of both, of two the second is that of the other source.
+    With -s or -C the other source is compared with this one, at the highest committed offset that both have: a copy that is merely
+    behind does not differ. A single moment applies to both sources; of two, the second applies to the other source.
 
-    The status is 0 where nothing differs and 1 where something does. Offsets, times and who leads are no differences. `may not be
-    committed` marks an offset behind the newest checkpoint: another leader may replace what lies there.
+    The status is 0 if nothing differs and 1 if something does. Offsets, times and the leader of the quorum are ignored. `may not be
+    committed` marks an offset after the newest checkpoint: another leader may replace the records there.
 
-    With -o jsonl each difference is one object: path, type, kind (created, changed, removed), before and after, and the offsets where both
-    images end, and up to where each is certain.
+    With -o jsonl each difference is one object: path, type, kind (created, changed, removed), before and after, and for both images
+    the offset where it ends and the offset up to which it is committed.
 
 EXAMPLES
     >> diff --stat 300 310

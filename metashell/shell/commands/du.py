@@ -27,9 +27,9 @@ SYNOPSIS
     du [--by kind|topic] [-n N] [PATH...]
 
 DESCRIPTION
-    Counts the bytes of all records in the segments that are there and in the newest checkpoint, by kind of record or by topic, the
-    largest first. Bytes are those of the values; what frames them in batches is a row of its own. A topic's bytes are those of its
-    own record, its partitions and their changes; one that was deleted is shown by its id.
+    Counts the bytes of all records in the present segments and in the newest checkpoint, by kind of record or by topic, the largest
+    first. It counts the values of records; the framing of batches is a row of its own. A topic's bytes are those of its own record,
+    its partitions and their changes; a deleted topic is shown by its id.
     With PATHs, which are topics or directories of them, it counts only these, by topic.
 
 EXAMPLES

@@ -1,4 +1,4 @@
-"""The command `elect`: let partitions have another leader."""
+"""The command `elect`: elect another leader of partitions."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 
-ELECT_HELP: Final = """elect - let partitions have another leader
+ELECT_HELP: Final = """elect - elect another leader of partitions
 
 SYNOPSIS
     elect [--unclean] PATH...
 
 DESCRIPTION
-    Lets the first replica of a partition lead it, if it is in sync; of a topic, of all its partitions. With --unclean it lets
-    partitions that have no leader be led by a replica that is not in sync, which loses the records that this one lacks.
+    Makes the first replica of a partition its leader, if it is in sync; for a topic, of all its partitions. With --unclean a
+    partition without a leader gets one that is not in sync: the records that this replica lacks are lost.
 
-    It does what `metashell elect preferred` and `elect unclean` do, and asks first on a terminal; --unclean needs --yes where
-    nobody can be asked. The shell must have been started with --allow-changes.
+    It does what `metashell elect preferred` and `elect unclean` do, and asks first on a terminal; without a terminal --unclean
+    needs --yes. The shell must have been started with --allow-changes.
 
 EXAMPLES
     >> elect /image/topics/byName/orders/0

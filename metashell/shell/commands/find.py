@@ -37,18 +37,18 @@ DESCRIPTION
     that stand side by side must all hold; -or, -not (or `!`) and parentheses join them otherwise, with spaces around each. A path that
     begins with ( or ! is written ./( or ./!.
 
-    A test that a node cannot pass is false for it: no topic is under-replicated, only partitions are. -not turns that round, so
-    `-type partition` belongs before `-not -under-replicated`. Tests such as -under-replicated have the names of `health`.
+    A test that does not apply to a node is false for it: no topic is under-replicated, only partitions are. -not reverses that, so
+    put `-type partition` before `-not -under-replicated`. Tests such as -under-replicated have the names of `health`.
 
     --where takes an expression over the fields that `ls -l` and `cat` show: ==, !=, <, <=, >, >=, in, not in, and, or, not, len(NAME),
     lists, true, false and null. A topic also has racks, brokers, leaders, configs, and the count of its partitions in each state that
     `health` names; a partition has racks, topic, partition and each of those states; a broker has configs. A field that a node lacks is
-    null; nothing is greater or less than null, so `not (x > 5)` holds for it. A number is never compared with text; where
-    a field was only ever of the other kind, that is an error. Settings are text: `"retention.ms" in configs`.
+    null; nothing is greater or less than null, so `not (x > 5)` holds for it. A number never equals text; an expression that
+    compares a field only with the wrong kind is an error. Settings are text: `"retention.ms" in configs`.
 
-    In -path a * also matches slashes; -regex is a Python expression for the whole path. A topic is found by name; by id only where
-    PATH asks for it, or a later topic took its name. A search from / leaves out the names of Kafka 2.8 to 3.2, which show the same nodes
-    again.
+    In -path a * also matches slashes; -regex is a Python expression for the whole path. A topic is found by name; by id only if
+    PATH is below byId, or if a later topic took its name. A search from / leaves out the names of Kafka 2.8 to 3.2, which show the same
+    nodes again.
 
 EXAMPLES
     >> find /image/topics/byName/orders -name {id,name}

@@ -20,7 +20,7 @@ SYNOPSIS
 
 DESCRIPTION
     Like `watch /image`: waits for changes of the metadata and prints each with its offset until Ctrl-C, which ends the command
-    with status 0. Records that change nothing, such as the two that a controller writes every second, are left out.
+    with status 0. Records that change nothing, such as the two that a controller writes every second, are omitted.
 
 EXAMPLES
     >> follow

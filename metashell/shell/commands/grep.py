@@ -35,11 +35,11 @@ DESCRIPTION
     Searches the text that `cat` prints of each leaf, with its secrets hidden, line by line. Directories are searched with -r; without PATH
     the working directory is. A topic is searched under its name. The path stands before each line unless PATH is one leaf.
 
-    EXPRESSION is a basic one of POSIX: . * [ ] ^ and $ are special, + ? | ( ) { } only behind a backslash. With -E it is one of Python.
-    At the prompt a backslash quotes too, so it is written twice there.
+    EXPRESSION is a POSIX basic regular expression: . * [ ] ^ and $ are special, + ? | ( ) { } only after a backslash. With -E it is a
+    Python expression. At the prompt a backslash quotes too, so type it twice there.
 
-    -v prints the lines that do not match instead. -l prints the paths of the leaves with a line to print, -c how many such lines each of
-    them has; for a PATH that is one leaf also if that is none.
+    -v prints the lines that do not match instead. -l prints the paths of the leaves that have a line to print, -c how many such lines
+    each of them has; for a PATH that is one leaf also 0.
 
     The status is 0 if a line was found, 1 if none was, and 2 for an expression that cannot be read.
 

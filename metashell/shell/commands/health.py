@@ -44,15 +44,15 @@ SYNOPSIS
     health [--limit N] [--min-isr N] [--allow KIND[=N]]... [--stuck-after TIME] [--lag-after TIME] [KIND...]
 
 DESCRIPTION
-    Counts what is wrong with partitions, replicas, brokers, voters, features and the metadata itself, and names the first of each,
-    with the time since which it is so where the log says it. The status is 1 if anything is bad, 0 if things are at most unusual.
-    With KIND it shows only those.
+    Counts faults of partitions, replicas, brokers, voters, features and the metadata itself, and names the first of each kind, with
+    the time of its beginning if the log has it. The status is 1 if anything is bad, 0 if things are at most unusual.
+    With KIND it shows only these kinds.
 
-    min.insync.replicas is that of the topic, else of the broker that leads, else of all brokers, else --min-isr (1): what
-    server.properties says is not in the metadata. No partition needs more replicas in sync than it has.
+    min.insync.replicas is that of the topic, else of the leading broker, else of all brokers, else --min-isr (1): settings in
+    server.properties are not in the metadata. No partition needs more replicas in sync than it has.
 
-    With --stuck-after reassignments that were going on for so long when the newest record was written are bad; without it only
-    those to a broker that is not there. Of a live quorum it also shows brokers and voters that have lagged for --lag-after (10s).
+    With --stuck-after a reassignment is bad that had been running for this time when the newest record was written; without it only
+    one to an unregistered broker. For a live quorum it also shows brokers and voters that have lagged for --lag-after (10s).
 
 EXAMPLES
     >> health one_replica no_rack reassigning
@@ -66,7 +66,7 @@ EXAMPLES
              next: set broker.rack of these brokers, and restart them
     unusual  reassigning  1  partitions that are being reassigned
              /image/topics/byName/reassigned-1/0 (since 2026-11-21T00:23:06.299Z)
-    as of offset 521, epoch 2, 2026-11-21T00:25:57.050Z, certain to 329
+    as of offset 521, epoch 2, 2026-11-21T00:25:57.050Z, committed to 329
 """
 
 
@@ -211,8 +211,8 @@ def _as_of(ctx: Context) -> str:
     # Only for people: what a program reads or a page shows must not change by itself.
     ago = f" ({duration_text(age_ms)} ago)" if ctx.display.is_terminal and provenance.timestamp_ms >= 0 and age_ms >= 0 else ""
     certain_to = provenance.certain_to
-    certainty = "none of it certain" if certain_to is None else f"certain to {certain_to}"
-    certainty = "all of it certain" if certain_to is not None and certain_to >= provenance.end_offset else certainty
+    certainty = "may not be committed" if certain_to is None else f"committed to {certain_to}"
+    certainty = "all of it committed" if certain_to is not None and certain_to >= provenance.end_offset else certainty
     return f"as of {place_words(ctx.image)}{ago}, {certainty}"
 
 

@@ -34,12 +34,12 @@ EXAMPLES
     cat         print the contents of metadata leaves
     cd          set the current working directory
     clear       clear the screen
-    count       count partitions, or what else is below a path, by what they have
-    create      make a topic
+    count       count partitions or other nodes below a path, by a field
+    create      create a topic
     delete      delete topics, settings, quotas, access control entries and credentials
     diff        print what differs between two moments or two sources
     du          show how many bytes records take in the log and in the snapshot
-    elect       let partitions have another leader
+    elect       elect another leader of partitions
     exit        leave the shell
     find        search for nodes below directories
     follow      print every change as it is committed
@@ -53,11 +53,11 @@ EXAMPLES
     pwd         print the current working directory
     set         change settings, quotas, passwords and feature levels
     stat        show what a node is, and which records made and last changed it
-    status      show what was read, how far it is certain, and what is wrong
+    status      show what was read, how far it is committed, and what is wrong
     time        run a command and show how long it took
     timing      show how long each command takes
     tree        show directories and the leaves in them
-    unregister  let the cluster forget brokers and controllers that are gone for good
+    unregister  remove brokers and controllers that are gone for good
     unset       remove settings and quotas
     watch       print the changes below paths as they are committed
     why         what led to the state of a partition, topic, broker, controller or voter

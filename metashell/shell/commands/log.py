@@ -38,13 +38,13 @@ SYNOPSIS
 
 DESCRIPTION
     Prints each record of the log that touched PATH or anything below it, the newest last: its offset, its time, the epoch of the leader
-    that wrote it, its type, and what it changed. A topic may be named by name or id; by name, what was deleted and created again
-    is there too. Without PATH it is the whole history. `same` is a record that wrote what was there already.
+    that wrote it, its type, and what it changed. A topic may be named by name or id; a name includes earlier topics of that name.
+    Without PATH it prints the whole history. `same` marks a record that wrote the values that were there already.
 
-    Records before the oldest checkpoint may be gone: then the first line says what the state was where the log begins.
-    Kafka records no principal, so who made a change is not in the log.
+    Records before the oldest checkpoint may be gone: then the first line shows the state where the log begins.
+    Kafka records no principal, so the log does not say who made a change.
 
-    -p gives the whole values that a line cuts short. With -o jsonl each change is one object: path, type, kind (created, changed,
+    -p prints values in full that a line cuts short. With -o jsonl each change is one object: path, type, kind (created, changed,
     removed, same, and known for that first line), offset, epoch, timestamp, record, before and after.
 
 EXAMPLES

@@ -41,13 +41,13 @@ DESCRIPTION
     Lists the names in each PATH (by default the working directory), or the PATH itself if it is a leaf. Several directories
     have a heading each; an empty one is only a heading. On a terminal the names are in columns.
 
-    With -l each name has a line with its type and what matters most about it: partitions without a leader or without all
-    their replicas in sync, fenced brokers, values of leaves.
+    With -l each name has a line with its type and its most important fields: partitions without a leader or without all their
+    replicas in sync, fenced brokers, values of leaves.
 
-    --sort orders each directory by a field that -l shows, or by type: numbers from the largest down, then text, then what lacks
-    the field; equal ones stay ordered by name. --reverse turns that round.
+    --sort orders each directory by a field that -l shows, or by type: numbers from the largest down, then text, then nodes without
+    the field; equal ones stay ordered by name. --reverse reverses the order.
 
-    --where lists only what passes; `help find` says what it takes.
+    --where lists only nodes for which the expression holds; `help find` describes expressions.
 
 EXAMPLES
     >> ls /image/cluster

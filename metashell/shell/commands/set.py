@@ -22,9 +22,9 @@ SYNOPSIS
 
 DESCRIPTION
     Sets each KEY of a resource in /image/configs, of a topic, of a broker, or of an entity in /image/clientQuotas; other keys
-    stay. The resource need not be there yet. KEY+=VALUE and KEY-=VALUE add to a list and take from it. Of a path that names a
-    key, VALUE alone is enough, and of a feature in /image/features its level, or a release for metadataVersion. Of a user in
-    /image/scram the password is asked for.
+    stay. The resource need not exist yet. KEY+=VALUE and KEY-=VALUE add to a list and remove from it. For a path that names a
+    key, VALUE alone is enough; for a feature in /image/features its level, or a release for metadataVersion. For a user in
+    /image/scram it asks for the password.
 
     It does what `metashell configs set`, `quotas set`, `scram set` and `features upgrade` or `downgrade` do, and asks first on a
     terminal. The shell must have been started with --allow-changes.

@@ -30,8 +30,8 @@ SYNOPSIS
 
 DESCRIPTION
     Shows the type of each node, the record that made it and the last one that touched it or anything below it, with offset, epoch
-    and time, and how many there were since it was made. What a checkpoint has swallowed is not known: then it says from which
-    offset on the log is there. A leaf of a topic or resource (such as `name`) has no records of its own. `log PATH` shows them all.
+    and time, and how many there were since it was made. Records before the checkpoint may be gone: then it prints the offset at
+    which the log begins. A leaf of a topic or resource (such as `name`) has no records of its own. `log PATH` shows them all.
 
 EXAMPLES
     >> stat /image/cluster/brokers/4

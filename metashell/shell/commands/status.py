@@ -1,4 +1,4 @@
-"""The command `status`: show what was read, how far it is certain, and what is wrong."""
+"""The command `status`: show what was read, how far it is committed, and what is wrong."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 
-STATUS_HELP: Final = """status - show what was read, how far it is certain, and what is wrong
+STATUS_HELP: Final = """status - show what was read, how far it is committed, and what is wrong
 
 SYNOPSIS
     status
 
 DESCRIPTION
-    Shows in a line what `health` finds, and below it the causes of what is bad, where the metadata ends (`end_offset` is the next
-    offset to be written), the leader and the voters (where quorum-state knows a newer epoch than the log, or the log was compacted,
-    they come from there, and the answer says so), the offset up to which the quorum has certainly committed it (in a directory: the
-    newest complete checkpoint), the counts of everything, the records that could not be applied, and what is newer than the newest
-    release known here. For a live quorum it also shows the high watermark and how far this image is behind. With -o json it is one
-    object, in which `complete` says whether all records were applied and read.
+    Shows the findings of `health` in a line, then the causes of the bad ones, the end of the metadata (`end_offset` is the next
+    offset to be written), the leader and the voters (from quorum-state if it has a newer epoch than the log or the log was
+    compacted, which is noted), the offset up to which the quorum has committed the metadata (in a directory: the newest complete
+    checkpoint), counts of topics, brokers and other things, records that could not be applied, and anything newer than the newest
+    release known here. For a live quorum it also shows the high watermark and the lag of this image. With -o json it is one object,
+    in which `complete` is true if all records were read and applied.
 
 EXAMPLES
     >> status
     health            unusual: min_isr_at_factor 8, one_replica 2, few_state_replicas 3, no_rack 1, reassigning 1
     source            demo (directory)
     offset            520, epoch 2, 2026-11-21T00:25:57.050Z
-    end offset        521, certain to 329
+    end offset        521, committed to 329
     leader            2, epoch 2
     voters            1, 2, 3
     metadata.version  4.3-IV0
@@ -232,8 +232,8 @@ def _live_lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
 def _certainty_words(ctx: Context, status: dict[str, Any]) -> str:
     certain_to, end_offset = status["certain_to"], status["end_offset"]
     if certain_to is not None and certain_to >= end_offset:
-        return "all of it certain"
-    return ctx.display.paint(UNUSUAL, "none of it certain" if certain_to is None else f"certain to {certain_to}")
+        return "all of it committed"
+    return ctx.display.paint(UNUSUAL, "may not be committed" if certain_to is None else f"committed to {certain_to}")
 
 
 STATUS_COMMAND = make_command(run_status, STATUS_HELP)

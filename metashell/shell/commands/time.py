@@ -20,8 +20,8 @@ SYNOPSIS
     time COMMAND...
 
 DESCRIPTION
-    Runs the rest of the step, its pipe too, and says on stderr how long it took: by the clock, and how much of this process's
-    time. `timing on` does the same for every command.
+    Runs the rest of the step, including its pipe, and prints on stderr how long it took: wall-clock time, and CPU time of this
+    process. `timing on` does the same for every command.
 
 EXAMPLES
     >> time

@@ -20,8 +20,8 @@ SYNOPSIS
     timing [on|off]
 
 DESCRIPTION
-    After `timing on` each command is followed by a line on stderr that says how long it took, as `time COMMAND` does for one. Alone it
-    says whether this is on.
+    After `timing on` a line on stderr after each command says how long it took, as `time COMMAND` does for one. Without an argument
+    it prints whether this is on.
 
 EXAMPLES
     >> timing

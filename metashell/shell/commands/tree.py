@@ -31,7 +31,7 @@ SYNOPSIS
     tree [PATH...]
 
 DESCRIPTION
-    Shows what lies below each PATH, by default the working directory. Each directory is a heading with its contents below, each
+    Shows everything below each PATH (by default the working directory). Each directory is a heading with its contents below, each
     leaf a line with its value; records are JSON on one line. With -o json each path is one object whose `children` are nested;
     with -o jsonl, csv and table each leaf and each empty directory is a row.
 

@@ -1,4 +1,4 @@
-"""The command `unregister`: let the cluster forget brokers and controllers that are gone for good."""
+"""The command `unregister`: remove brokers and controllers that are gone for good."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 
-UNREGISTER_HELP: Final = """unregister - let the cluster forget brokers and controllers that are gone for good
+UNREGISTER_HELP: Final = """unregister - remove brokers and controllers that are gone for good
 
 SYNOPSIS
     unregister [--force] PATH...
@@ -24,7 +24,7 @@ SYNOPSIS
 DESCRIPTION
     For nodes that will not come back under their ids. It does what `metashell brokers unregister` and `metashell quorum
     unregister-controller` do: it refuses a broker that runs and a controller that votes or runs, unless --force is given, and
-    asks; where nobody can be asked, it needs --yes. The shell must have been started with --allow-changes.
+    asks; without a terminal it needs --yes. The shell must have been started with --allow-changes.
 
 EXAMPLES
     >> unregister /image/cluster/brokers/4

@@ -22,7 +22,7 @@ SYNOPSIS
 
 DESCRIPTION
     Removes each KEY of a resource in /image/configs, of a topic, of a broker, or of an entity in /image/clientQuotas, so that its
-    default counts again. A path may name the key itself.
+    default applies again. A path may name the key itself.
 
     It does what `metashell configs unset` and `quotas unset` do, and asks first on a terminal. The shell must have been started
     with --allow-changes.

@@ -25,11 +25,11 @@ SYNOPSIS
 DESCRIPTION
     Waits for changes at or below the paths and prints each with its offset until Ctrl-C, which ends the command with status 0. A
     path may be a pattern, or name something that does not exist yet, which is reported on stderr. A change concerns one leaf, or a
-    topic that was created or removed as a whole. Of a quorum only committed changes are shown; of a directory all that its node
+    topic that was created or removed as a whole. A quorum shows only committed changes; a directory shows all that its node
     writes.
 
-    `watch health` prints what is wrong, and then what begins and ceases to be: the kinds that `health` has, with how many there were
-    and are. (A path of that name is ./health.)
+    `watch health` prints the present findings, then each that begins or ends: its kind, as in `health`, with the count before and
+    after. (A path of that name is ./health.)
 
     With -o jsonl each change is one object: path, type, kind (created, changed, removed), offset, epoch, timestamp, record (the type
     of the record that made the change, null for a snapshot), before and after.

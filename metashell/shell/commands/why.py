@@ -55,15 +55,14 @@ SYNOPSIS
 
 DESCRIPTION
     Prints the changes that led to the present state, the newest last: time, offset, what changed, and the cause with the record that caused
-    it. Then the state, and of a partition what each of its replicas is doing now and since when.
+    it. Then it prints the state, and for a partition the state of each replica and since when.
 
     The cause of a partition's change is a broker that was fenced, began a controlled shutdown, was unregistered, lost a log directory or
-    came back, where the controller decided it for that reason; otherwise the leader of the partition (who is in the ISR) or somebody who
-    asked for it (an election, a reassignment). Kafka records no principal. Which directory a replica lies in is not told; `log` has
-    all records.
+    came back, if the controller decided it for that reason; otherwise the leader of the partition (which decides the ISR) or a request
+    (an election, a reassignment). Kafka records no principal. Directories of replicas are not shown; `log` has all records.
 
     Only the last 20 changes are printed; -n N prints the last N. Records before the oldest checkpoint may be gone: then the
-    first line says from where on the log is known.
+    first line gives the offset where the log begins.
 
     With -o jsonl each change is one object: path, type, kind (`change`), offset, epoch, timestamp, what, cause, cause_offset; the last has
     kind `state` and what it is now.
