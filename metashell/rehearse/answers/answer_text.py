@@ -76,17 +76,17 @@ def _grave(outcome: Outcome) -> Iterator[str]:
         yield f"{_go(offline.partitions, 'goes', 'go')} offline{_stay(offline.partitions) if stays else _how_long(offline)}"
     # Of those that are led from an empty disk, more is known.
     if (perhaps := unclean.partitions - len(outcome.emptied)) > 0:
-        yield f"{_go(perhaps, 'loses', 'lose')} records, perhaps (unclean election)"
+        yield f"{_go(perhaps, 'may lose', 'may lose')} records (unclean election)"
     yield from data_losses(outcome)
     yield from (f"no active controller any more: {gap.why}" for gap in outcome.quorum_gaps if gap.to_ms is None)
     if refused := [refusal for report in outcome.steps for refusal in report.refusals]:
         yield f"{counted(len(refused), 'request is', 'requests are')} refused ({refused[0].thing}: {error_text(refused[0].code)})"
     if left := [one for report in outcome.steps for one in report.unfinished]:
-        yield f"{counted(len(left), 'thing')} never {'comes' if len(left) == 1 else 'come'} to an end ({left[0].thing}: {left[0].message})"
+        yield f"{counted(len(left), 'change')} never {'finishes' if len(left) == 1 else 'finish'} ({left[0].thing}: {left[0].message})"
     if not outcome.settled:
-        yield f"still changing after {duration_text(outcome.ended_ms)}, and not seen to its end"
+        yield f"still changing after {duration_text(outcome.ended_ms)}, when the rehearsal stopped"
     if outcome.before.faults:
-        yield f"{counted(len(outcome.before.faults), 'record')} of the metadata could not be applied, so the copy is not the cluster"
+        yield f"{counted(len(outcome.before.faults), 'record')} of the metadata could not be applied, so the copy differs from the cluster"
 
 
 def _bearable(outcome: Outcome) -> Iterator[str]:
