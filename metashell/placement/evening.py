@@ -71,7 +71,7 @@ def allowed(ground: Ground, thing: int, source: int) -> int:
 def _move_directly(ground: Ground) -> None:
     """Moves from brokers that have much to brokers that have at least two fewer, the greatest differences first.
 
-    At first nobody gives more than what is above the mean: it would be given back by others.
+    In the first passes no broker gives more than it has above the mean: others would only give it back.
     """
     counts = ground.counts
     everyone = list(bits(ground.everyone))

@@ -20,7 +20,7 @@ def make_plan(cluster: Cluster, goals: Goals = ALL_GOALS) -> list[tuple[Partitio
     """
     # The steps come in the order of the rules, and none may spoil an earlier one: `working.options` only gives brokers that keep a
     # partition's racks, and the step over all topics exchanges counts within a topic (`TopicRule`). One goal with weights for all rules
-    # would be shorter, but then a rack could be traded for evenness, and nobody could say why a plan looks as it does.
+    # would be shorter, but then a rack could be traded for evenness, and no rule would explain why a plan looks as it does.
     working = Working(cluster, goals)
     _leave(working)
     _mend_racks(working)

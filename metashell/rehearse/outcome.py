@@ -243,7 +243,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Everything that a rehearsal tells.
+    """The whole result of a rehearsal.
 
     Shape: `batches` has the first records; `records_left_out` were written after these and are only counted, by type, in `record_counts`.
     `intervals_left_out` counts those that are not listed (never OFFLINE or UNCLEAN ones); the verdict's tolls count all. `sizes_known`

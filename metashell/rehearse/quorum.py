@@ -139,7 +139,7 @@ class Quorum:
             controller.state.set_quorum(self.image.voters, decision.kraft_version)
 
     def kill(self, controller: int, why: str) -> None:
-        """A voter dies. Where it was the active one, or no majority is left, nobody leads for a time."""
+        """A voter dies. If it was the active one, or no majority is left, there is no active controller for a time."""
         if controller not in self.living:
             return
         self._dead.add(controller)
@@ -178,7 +178,7 @@ class Quorum:
         return []
 
     def revive(self, controller: int) -> None:
-        """A voter is back; with a majority again, somebody leads soon."""
+        """A voter is back; with a majority there is soon an active controller again."""
         if controller in self._dead:
             had_majority = self._has_majority()
             self._dead.discard(controller)
@@ -211,7 +211,7 @@ class Quorum:
 
     @property
     def is_lost(self) -> bool:
-        """Whether nobody will lead unless a controller comes back."""
+        """Whether there will be no active controller until a voter comes back."""
         return not self.is_active and not self._has_majority()
 
     def _has_majority(self) -> bool:
@@ -254,6 +254,6 @@ def known_voters(image: MetadataImage) -> tuple[int, ...]:
 
 
 def dead_voters(image: MetadataImage, voters: Iterable[int]) -> frozenset[int]:
-    """The controllers that are taken for dead: those of nodes whose broker is fenced, for that is taken for dead too."""
+    """The controllers that count as dead: those of nodes whose broker is fenced, since the broker counts as dead too."""
     brokers = image.cluster.brokers
     return frozenset(id for id in voters if id in brokers and brokers[id].fenced)

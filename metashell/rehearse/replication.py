@@ -82,7 +82,7 @@ class Replication:
 
     @property
     def behind_count(self) -> int:
-        """How many replicas wait for data or for somebody to follow."""
+        """How many replicas wait for data or for a leader."""
         return sum(map(len, self._behind.values()))
 
     def forget(self, broker: int) -> None:
@@ -225,7 +225,7 @@ class Replication:
         """Replicas have what their leaders have: these ask for a larger ISR."""
         keys = self._due.pop((broker, ready_ms), [])
         if not self._quorum.is_active:
-            # Leaders ask again until somebody answers.
+            # Leaders repeat the request until a controller answers.
             self._due[broker, ready_ms] = keys
             self._quorum.when_active(lambda: self._catch_up(broker, ready_ms))
             return
@@ -299,5 +299,5 @@ class Replication:
 
 
 def _is_forlorn(broker: int, partition: PartitionRegistration) -> bool:
-    """Whether a replica has nobody to follow; a new one keeps what it has copied, and waits."""
+    """Whether a replica has no leader to follow; a new one keeps the data that it has copied, and waits."""
     return partition.leader == NO_LEADER and broker not in partition.adding_replicas

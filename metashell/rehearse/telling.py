@@ -91,7 +91,7 @@ def verdict_of(
     settled: bool,
     image: MetadataImage,
 ) -> Verdict:
-    """The verdict: status 1 for whatever must not be taken for fine."""
+    """The verdict; status 1 for anything that makes the steps unsafe."""
     grave = [*_grave(tolls, gaps, reports, settled=settled, image=image)]
     told = [*grave]
     if not tolls[Trouble.OFFLINE].partitions:

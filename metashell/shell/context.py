@@ -161,7 +161,7 @@ class Context:
         return self._health
 
     def use_health(self, health: Health) -> None:
-        """Take what was worked out already, by whoever gathered facts of this image."""
+        """Use a health that was computed already, by the code that gathered facts of this image."""
         self._health = health
 
     def facts(self, health: Health | None = None, lag_after_ms: int = 10_000) -> Facts:

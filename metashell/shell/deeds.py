@@ -122,7 +122,7 @@ def _level(name: str, text: str, image: MetadataImage) -> Deed:
 
 
 def _is_whole(subject: Subject) -> bool:
-    """Whether it is a resource with settings, or is taken for one, and not a key of it."""
+    """Whether the subject is a resource with settings as a whole, not one of its keys."""
     return subject[0] not in ("quota", "scram", "feature") and not (subject[0] == "config" and subject[-1] is not None)
 
 

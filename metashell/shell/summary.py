@@ -103,7 +103,7 @@ def value_texts(one: Any, other: Any) -> tuple[str, str]:
 
 
 def _apart(one: Any, other: Any) -> tuple[Any, Any]:
-    """Of two lists of objects what tells them apart: their first fields, which are ids or names, else the objects that differ."""
+    """The difference between two lists of objects: their first fields, which are ids or names, else the objects that differ."""
     lists = [value for value in (one, other) if value is not None]
     if not lists or not all(isinstance(value, list) and all(isinstance(item, dict) and item for item in value) for value in lists):
         return one, other

@@ -60,7 +60,7 @@ def evidence_text(evidence: Evidence) -> str:
 
 
 def in_order(verdict: Verdict) -> Iterator[tuple[Finding, str]]:
-    """The findings as they are told: each cause, then what follows from it, with the cause's id."""
+    """The findings in order: each cause, then its consequences, with the cause's id."""
     for root, followers in verdict.causes():
         yield root, ""
         for follower in followers:
@@ -68,7 +68,7 @@ def in_order(verdict: Verdict) -> Iterator[tuple[Finding, str]]:
 
 
 def shown_of(verdict: Verdict, limit: int = 5) -> list[Shown]:
-    """The findings with the first things of each, where nobody knows of a tree or of the past."""
+    """The findings with the first things of each, for callers without a tree or a history."""
     return [Shown(finding, finding.first(limit), {}, {}, cause) for finding, cause in in_order(verdict)]
 
 

@@ -55,7 +55,7 @@ def verdict_line(outcome: Outcome) -> str:
 
 
 def is_safe(outcome: Outcome) -> bool:
-    """Whether the first line says that it is safe: not where the status is 0 and something is wrong all the same."""
+    """Whether the first line says SAFE; with status 0 it does not if something is wrong all the same."""
     return not (status_of(outcome) or outcome.verdict.offline_before or _toll(outcome, Trouble.UNDER_MIN_ISR).at_end)
 
 

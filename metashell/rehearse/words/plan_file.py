@@ -182,7 +182,7 @@ class _Reader:
         return found
 
     def _flatten(self, path: Path, table: Mapping[str, Any], found: dict[str, str]) -> None:
-        """Names with dots are nested tables where nobody quoted them."""
+        """Unquoted names with dots are nested tables."""
         for key, value in table.items():
             if isinstance(value, dict):
                 self._flatten((*path, key), value, found)

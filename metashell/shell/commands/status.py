@@ -62,7 +62,7 @@ EXAMPLES
 _FAULTS_SHOWN = 5
 _FOUND_SHOWN = 3
 _TOLD = frozenset({"throttles", "voters"})
-"""The subjects whose findings are printed in full though they are only unusual: what is there is fine, until somebody waits for it."""
+"""Subjects whose findings are printed in full though they are only unusual."""
 
 
 def run_status(ctx: Context, args: SimpleNamespace) -> None:

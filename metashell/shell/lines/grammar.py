@@ -215,7 +215,7 @@ class _Parser:
         return at + (2 if append else 1)
 
     def _cuts_expression(self) -> bool:
-        """Whether the > belongs to an expression of --where that nobody quoted."""
+        """Whether the > belongs to an unquoted expression of --where."""
         words, starts, ends = self.step.words, self.step.starts, self.step.ends
         word = self.line[starts[-1] : ends[-1]] if words else ""
         value = word if words[-2:-1] == [_WHERE] else word.removeprefix(f"{_WHERE}=")

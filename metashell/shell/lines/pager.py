@@ -33,7 +33,7 @@ _NO_FAILURE: Final = (0, 130, 141)
 _COLORS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _KNOWS_COLORS: Final = frozenset(("less", "most"))
 _READ_FOR_SURE: Final = 1 << 17
-"""More than a pipe holds: once so much is written, somebody has read."""
+"""More than a pipe holds: once so much is written, the pager has read some of it."""
 
 
 def pager_command(chosen: str | None) -> str:

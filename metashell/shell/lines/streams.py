@@ -121,7 +121,7 @@ def start_shell(text: str, environ: dict[str, str] | None = None) -> Popen[bytes
 
 
 def wait_for(child: Popen[bytes]) -> int:
-    """The exit status of a child, as a shell tells it. Meanwhile Ctrl-C is for the child alone."""
+    """The exit status of a child, as a shell reports it. Until it ends, Ctrl-C goes to the child alone."""
     with _interrupts_ignored():
         status = child.wait()
     return _STATUS_OF_SIGNALS - status if status < 0 else status

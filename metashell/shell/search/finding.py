@@ -181,7 +181,7 @@ class Search:
         return found
 
     def _asked(self, survey: PartitionSurvey[int], topic: TopicImage) -> Iterable[tuple[int, int]]:
-        """The answers of the partitions of a topic by their numbers, but not of records whose shape tells that the tree cannot hold."""
+        """The answers of a topic's partitions by number, without records whose shape shows that the tree cannot hold."""
         runs = survey.runs(topic)
         if runs is None:
             return survey.by_id(topic).items()

@@ -45,7 +45,7 @@ def has_wildcards(path: str) -> bool:
 
 
 def refuse_deep(path: str) -> None:
-    """Errors: UsageError for a path with `**`, where one place or few are meant, and not whatever has the name at any depth."""
+    """Refuse `**` for commands about one place or a few. Errors: UsageError."""
     if DEEP in path.split("/"):
         raise UsageError(f"{path}: {DEEP} is for commands that list or print", path)
 
@@ -63,7 +63,7 @@ def expand_path(root: Node, components: Sequence[str]) -> Iterator[Match]:
 
 
 def outermost(matches: Iterator[Match]) -> Iterator[Match]:
-    """The matches that lie below none before them: whoever walks down from each sees each node once."""
+    """The matches that are not below an earlier one: walks down from each of them visit each node once."""
     seen: set[str] = set()
     for match in matches:
         if not any(above in seen for above in _with_those_above(match.path)):

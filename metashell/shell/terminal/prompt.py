@@ -153,7 +153,7 @@ class _Prompt:
         """The next line. Errors: KeyboardInterrupt; EOFError."""
         if self._search is not None:
             self._search.is_on = False
-        # The handler of prompt_toolkit would ask for ENTER with a prompt of its own, for ever where nobody types.
+        # The handler of prompt_toolkit would ask for ENTER with a prompt of its own, and wait for ever if nobody types.
         return self.session.prompt(set_exception_handler=False, handle_sigint=False)
 
     def _message(self) -> ANSI:
