@@ -34,7 +34,7 @@ def print_changes(ctx: Context, patterns: Sequence[Sequence[str]]) -> None:
     for pattern in patterns:
         # The path may be created later, or it may be misspelt, and the user would wait for ever.
         if next(expand_path(ctx.root, pattern), None) is None:
-            ctx.complain(f"{ctx.command}: /{'/'.join(pattern)}: nothing there yet, waiting", 0)
+            ctx.complain(f"{ctx.command}: /{'/'.join(pattern)}: does not exist yet, waiting", 0)
     end()  # to wait is not to work
     watch = Watch(patterns)
 
@@ -90,7 +90,7 @@ def _feed(ctx: Context) -> Feed | None:
         ctx.fail(ctx.source_label, "this source does not change; open the directory of a running node, or a quorum with -C")
         return None
     if ctx.at is not None:
-        ctx.fail(f"at offset {ctx.at}", "changes follow on the newest state only; `at end` goes there")
+        ctx.fail(f"at offset {ctx.at}", "changes are followed on the newest state only; `at end` goes there")
         return None
     if ctx.output not in FORMS:
         raise UsageError(f"-o {ctx.output}: changes have the forms {', '.join(FORMS)}", ctx.output)

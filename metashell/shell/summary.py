@@ -68,7 +68,7 @@ def unknown_field(ctx: Context, option: str, field: str, nodes: Iterable[Node], 
         known.update(dict.fromkeys(value if isinstance(value, dict) and more else ()))
     names = ", ".join(list(known)[:_NAMED_MAX]) + (", ..." if len(known) > _NAMED_MAX else "")
     hint = did_you_mean(field, list(known)) or (f"; there is {names}" if known else "")
-    return UsageError(f"{option}: nothing here has a field {field!r}{hint}", field)
+    return UsageError(f"{option}: no node here has a field {field!r}{hint}", field)
 
 
 def _with_since(ctx: Context, id: str, fields: Fields) -> Fields:

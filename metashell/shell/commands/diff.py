@@ -159,7 +159,7 @@ def _of_two_sources(ctx: Context, args: SimpleNamespace) -> _Sides:
     reaches = (mine.reach(), other.reach())
     common = common_offset(reaches)
     if common is None:
-        ctx.complain(f"{ctx.command}: there is no offset of which both have an image: their ends are compared", 0)
+        ctx.complain(f"{ctx.command}: no offset is in both: their ends are compared", 0)
         return _Sides(_Side(mine.newest(), names[0]), _Side(other.newest(), names[1]))
     longer = [f"{name} goes on to {reach.end}" for name, reach in zip(names, reaches, strict=True) if reach.end > common.offset]
     note = f"{', '.join(longer)}; with `end` the ends are compared" if longer else ""

@@ -77,7 +77,7 @@ def _topics(ctx: Context, targets: Sequence[str]) -> set[str] | None:
         elif match.node.type == TOPIC:
             ids.add(match.node.envelope_info["topic_id"])
         else:
-            raise UsageError(f"{match.path}: no topic; without a path everything is counted by kind", match.path)
+            raise UsageError(f"{match.path}: not a topic; without a path everything is counted by kind", match.path)
     return ids
 
 

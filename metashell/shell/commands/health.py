@@ -80,7 +80,7 @@ def run_health(ctx: Context, args: SimpleNamespace) -> None:
     allowed = _allowed(args.allow)
     for kind in args.kind:
         if kind not in _names():
-            raise UsageError(f"{kind!r} is no kind of trouble{did_you_mean(kind, _names())}", kind)
+            raise UsageError(f"{kind!r} is not a kind of trouble{did_you_mean(kind, _names())}", kind)
     facts = _facts(ctx, args)
     verdict = judge(facts, set(args.kind) or None)
     show(ctx, facts, verdict, _LIMIT if args.limit is None else args.limit, wanted=args.kind)
@@ -113,7 +113,7 @@ def _allowed(words: list[str]) -> dict[str, float]:
     for word in words:
         kind, has_count, count = word.partition("=")
         if kind not in _names():
-            raise UsageError(f"--allow: {kind!r} is no kind of trouble{did_you_mean(kind, _names())}", word)
+            raise UsageError(f"--allow: {kind!r} is not a kind of trouble{did_you_mean(kind, _names())}", word)
         if has_count and not (count.isascii() and count.isdigit()):
             raise UsageError(f"--allow: {count!r} is not a number of {kind}", word)
         allowed[kind] = int(count[:18]) if has_count else float("inf")
@@ -123,7 +123,7 @@ def _allowed(words: list[str]) -> dict[str, float]:
 def _facts(ctx: Context, args: SimpleNamespace) -> Facts:
     """The facts under the thresholds that were given. Errors: UsageError for one that Kafka does not take."""
     if args.min_isr is not None and not 1 <= args.min_isr < 1 << 31:
-        raise UsageError(f"--min-isr: {args.min_isr} is no min.insync.replicas: a number from 1 to 2147483647", str(args.min_isr))
+        raise UsageError(f"--min-isr: {args.min_isr} is not a min.insync.replicas: give a number from 1 to 2147483647", str(args.min_isr))
     health = ctx.health if args.min_isr is None else Health(ctx.image, static_min_isr=args.min_isr, voter_ids=ctx.voter_ids)
     health = health if args.stuck_after is None else _with_slow(ctx, health, args.stuck_after)
     return ctx.facts(health, _LAG_MS if args.lag_after is None else args.lag_after)

@@ -92,7 +92,7 @@ def run_why(ctx: Context, args: SimpleNamespace) -> None:
     story = _Telling(ctx, subject)
     events = story.last(_LAST if args.number is None else args.number)
     if not story.is_known:
-        raise MetashellError(f"{' '.join(args.path)}: nothing of it is in the log, and it is not there")
+        raise MetashellError(f"{' '.join(args.path)}: it does not exist, and the log has no records of it")
     write_answer(ctx, (*map(story.event_object, events), *story.state_objects()), story.lines(events))
     for fault in story.faults:
         ctx.complain(f"{ctx.command}: {fault}", 1)
@@ -126,7 +126,7 @@ class _Subject:
         elif self.path[1:] == ["voters"]:
             parts = [Target(frozenset(), [], has_controls=True, has_leaders=True)]
         else:
-            raise UsageError(f"{' '.join(words)!r} is no partition, topic, broker, controller or voter; `log` tells of all else", words[0])
+            raise UsageError(f"{' '.join(words)!r} is not a partition, topic, broker, controller or voter; `log` shows all else", words[0])
         self.target = WithBrokers(parts)
 
     def _path(self, ctx: Context, words: list[str]) -> list[str]:

@@ -170,7 +170,7 @@ class _Parser:
             return
         append, sign_at = self._file
         if self.step.redirect is not None:
-            raise LineError("the answer goes to one file", self.line, sign_at)
+            raise LineError("an answer can go to one file only", self.line, sign_at)
         path = word.text
         if self.line.startswith("~/", self.word_start):
             from os.path import expanduser
@@ -191,14 +191,14 @@ class _Parser:
         if char == ">":
             return self._to_file(at)
         if line.startswith("||", at):
-            raise LineError("there is no ||; && and ; are there", line, at)
+            raise LineError("|| is not supported; && and ; are", line, at)
         if line.startswith("|&", at):
             raise LineError(_OUR_ERRORS, line, at)
         if char == "|":
             return self._to_pipe(at)
         connector = AND if line.startswith(AND, at) else char
         if connector == "&":
-            raise LineError(_OUR_ERRORS if line.startswith("&>", at) else "nothing goes on in the background here", line, at)
+            raise LineError(_OUR_ERRORS if line.startswith("&>", at) else "commands cannot run in the background here", line, at)
         self._end_step(at, connector)
         return at + len(connector)
 
@@ -224,7 +224,7 @@ class _Parser:
     def _check_file(self) -> None:
         """Errors: LineError where the name of a file is still to come."""
         if self._file is not None and self.is_finished:
-            raise LineError(f"the name of a file is missing after {'>>' if self._file[0] else '>'}", self.line, self._file[1])
+            raise LineError(f"a file name is missing after {'>>' if self._file[0] else '>'}", self.line, self._file[1])
         self._file = None
 
     def _to_pipe(self, at: int) -> int:

@@ -113,7 +113,7 @@ def _written(ctx: Context, command: Command, step: Step | None, also_read: Seque
         from metashell.shell.lines.streams import to_command, to_file
 
         if command.changes_cluster:
-            raise UsageError("what it asks and answers belongs on the terminal: no pipe, no file")
+            raise UsageError("its questions and answers need the terminal: no pipe, no file")
         if step.redirect is not None:
             return to_file(ctx, step.redirect, also_read)
         assert step.pipe is not None

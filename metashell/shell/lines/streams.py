@@ -71,7 +71,7 @@ class Sink:
 def to_file(ctx: Context, redirect: Redirect, also_read: Sequence[str]) -> Iterator[None]:
     """Inside, the answer goes to a file, as it would if the system's shell had opened it. Errors: MetashellError."""
     if ctx.open_output is None:
-        raise MetashellError(f"{redirect.path}: no files are written from here")
+        raise MetashellError(f"{redirect.path}: files cannot be written here")
     sink = Sink(ctx.open_output(redirect.path, redirect.append, also_read), redirect.path)
     try:
         with ctx.writing_to(Display(sink)):

@@ -72,7 +72,7 @@ def _refuse_odd_text(text: str) -> None:
         raise CaretError(f"the expression has more than {LENGTH_MAX} characters", text, LENGTH_MAX)
     unsafe = _UNSAFE.search(text)
     if unsafe is not None:
-        raise CaretError("a character that no expression holds", text, unsafe.start())
+        raise CaretError("a character that no expression may contain", text, unsafe.start())
     brackets = [match.start() for match in re.finditer(r"[(\[{]", text)]
     if len(brackets) > _BRACKETS_MAX:
         raise CaretError(f"more than {_BRACKETS_MAX} brackets", text, brackets[_BRACKETS_MAX])
