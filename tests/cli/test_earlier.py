@@ -204,8 +204,8 @@ def test_log_stops_where_at_stands_and_at_end_leads_back(demo, tmp_path: Path):
             0,
             "/image/topics/byName/orders: no record from offset 520 on touched it",
         ),
-        (("log", "/image/topics/byName/ordres"), 1, "it never existed in what is here (did you mean /image/topics/byName/orders?)"),
-        (("log", "--since", "2026-11-22T00:00", "/image/topics/byName/nope"), 1, "it never existed in what is here"),
+        (("log", "/image/topics/byName/ordres"), 1, "it never existed in this source (did you mean /image/topics/byName/orders?)"),
+        (("log", "--since", "2026-11-22T00:00", "/image/topics/byName/nope"), 1, "it never existed in this source"),
         (("log", "/nope/x"), 1, "/nope/x: No such file or directory"),
     ],
 )

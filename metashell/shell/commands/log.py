@@ -95,7 +95,7 @@ def run_log(ctx: Context, args: SimpleNamespace) -> None:
     if not account.found:
         near = nearest_path(account.root(newest(ctx)), path)
         guess = "" if near is None else f" (did you mean {near}?)"
-        ctx.fail(args.path, f"no record from offset {account.start} on touched it: it never existed in this log{guess}")
+        ctx.fail(args.path, f"no record from offset {account.start} on touched it: it never existed in this source{guess}")
     elif not account.count and moment is not None:
         words = f"from offset {since} on" if moment.time_ms is None else f"since {moment_text(moment.time_ms)}"
         end = f"the newest of all is of {moment_text(newest(ctx).provenance.timestamp_ms)}"
