@@ -18,7 +18,7 @@ from metashell.rehearse.steps import Assumptions
 
 CLUSTER_ID: Final = "rehearsal"
 NO_IDLE_RECORDS: Final = "metadata.max.idle.interval.ms"
-"""A controller that writes nothing else writes a record twice a second, which says nothing: left out here."""
+"""An idle controller writes a NoOpRecord twice a second; a rehearsal omits them."""
 NOBODY: Final = -1
 _SWEEP: Final = "maybeFenceStaleBroker"
 _QUIET_MS: Final = 3_600_000
@@ -27,8 +27,8 @@ _QUIET_MS: Final = 3_600_000
 class Quorum:
     """The active controller and the voters behind it.
 
-    Shape: `voters` is empty where nobody knows them; `active` is NOBODY in a gap. What is written is committed at once. `on_written` is
-    called after each batch, when the controller's state has it.
+    Shape: `voters` is empty if they are unknown; `active` is NOBODY in a gap. Records are committed as soon as they are written.
+    `on_written` is called after each batch, when the controller's state has it.
     """
 
     def __init__(self, image: MetadataImage, assumptions: Assumptions, clock: Clock, on_written: Callable[[Batch], None]) -> None:
