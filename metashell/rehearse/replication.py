@@ -43,7 +43,7 @@ class _Copy(NamedTuple):
 
 
 class Replication:
-    """Which replicas are behind, and until when. While a partition has no leader none of its replicas is: the next leader decides what they lack.
+    """Which replicas are behind, and until when; none while a partition has no leader, since the next one decides what they lack.
 
     Shape: `_behind` has for each broker its replicas that will get in sync: the time at which they have caught up, or _READY for those that
     only wait for a leader. `stuck` are replicas that were not in sync at the beginning, and stay so. `held` are new replicas that a
