@@ -13,11 +13,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from stat import S_ISREG, S_IWOTH
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from metashell.colors import ROLES
 from metashell.errors import UsageError
 from metashell.options.values import did_you_mean
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SOURCE_SIGN: Final = "@"
 """What stands before the name of a source: `kafka-shell @prod`."""
@@ -54,6 +57,15 @@ class Settings:
 
 
 DEFAULTS: Final = Settings()
+
+
+def state_folder(environ: Mapping[str, str]) -> Path:
+    """Where a user's state is kept between runs: `metashell` under $XDG_STATE_HOME, by default ~/.local/state."""
+    from pathlib import Path
+
+    state = environ.get("XDG_STATE_HOME", "")
+    folder = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
+    return folder / "metashell"
 
 
 def read_settings(path: str, check_alias: Callable[[str, str], None] = lambda name, text: None) -> Settings:

@@ -21,7 +21,8 @@ from metashell.options.storage_tools import STORAGE
 from metashell.options.verify_tools import VERIFY
 from metashell.shell.command import FORMS
 from metashell.shell.commands import COMMANDS
-from metashell.shell.search import logic, predicates
+from metashell.shell.search.logic import OPERATOR_OPTIONS
+from metashell.shell.search.predicates import TEST_OPTIONS
 from tests.running import Outcome, run_main
 from tests.secret_logs import SECRETS, found_in, found_in_files
 
@@ -107,7 +108,7 @@ ELSEWHERE = {
     "log",
     "format",
     "on_error",
-    *(option.dest for option in (*predicates.OPTIONS, *logic.OPTIONS) if option.is_flag),
+    *(option.dest for option in (*TEST_OPTIONS, *OPERATOR_OPTIONS) if option.is_flag),
 }
 """Options that every command line here has anyway, that have a test of their own, that read no log, or that leave paths out of `find`."""
 

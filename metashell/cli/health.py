@@ -20,7 +20,7 @@ NAME = "metashell health"
 
 def _health(values: SimpleNamespace) -> int:
     from metashell.progress import shown_while
-    from metashell.shell.commands.health import run
+    from metashell.shell.commands.health import run_health
 
     if values.list:
         return _list(values)
@@ -29,7 +29,7 @@ def _health(values: SimpleNamespace) -> int:
     with shown_while("gathering facts"):
         facts = gather_facts(values)
     context = _context(values, facts)
-    run(context, values)
+    run_health(context, values)
     context.out.flush()
     return context.status
 

@@ -65,7 +65,7 @@ def _run_command(command: CommandSpec, words: list[str]) -> int:
 
 def _registry() -> Registry:
     from metashell.embedded.background import Registry
-    from metashell.shell.terminal.history import state_folder
+    from metashell.settings import state_folder
 
     return Registry(str(state_folder(os.environ) / "quorum"))
 

@@ -32,7 +32,7 @@ class Partition(NamedTuple):
 
 
 class Goals(NamedTuple):
-    """What to even out. Racks are respected if every broker that takes replicas names one; `racks` False ignores them."""
+    """The goals of a plan. Racks are respected if every broker that takes replicas names one; `racks` False ignores them."""
 
     topics: bool = True
     replicas: bool = True

@@ -24,7 +24,7 @@ _LONG_STEPS_MAX = 1_000_000
 
 
 class Budget:
-    """What is left of a number of steps; it bounds the time that is spent on the largest clusters."""
+    """The steps that are left to a search; they bound the time that is spent on the largest clusters."""
 
     def __init__(self, steps: int) -> None:
         self.left = steps
@@ -38,7 +38,7 @@ class TopicRule(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """What is evened out.
+    """The counts to balance, and the moves that change them.
 
     Shape: `counts` are kept up to date by `move`; `second` decides between equal ones. `options(thing, source)` is the set of brokers to
     which a thing may go from `source`; `things(source)` lists what lies there, what costs least to move first.
@@ -71,7 +71,7 @@ def allowed(ground: Ground, thing: int, source: int) -> int:
 def _move_directly(ground: Ground) -> None:
     """Moves from brokers that have much to brokers that have at least two fewer, the greatest differences first.
 
-    At first nobody gives more than what is above the mean: it would be given back by others.
+    In the first passes no broker gives more than it has above the mean: others would only give it back.
     """
     counts = ground.counts
     everyone = list(bits(ground.everyone))
@@ -194,7 +194,7 @@ def _find_long_chain(ground: Ground, source: int, wanted: int, closed: int, step
 
 
 def _of_topic(ground: Ground, by_topic: dict[int, dict[int, list[int]]], here: int, topic: int) -> list[int]:
-    """What lies on a broker of one topic; all that lies there is sorted once."""
+    """The things of one topic on a broker; the things of a broker are sorted by topic once."""
     assert ground.rule is not None
     found = by_topic.get(here)
     if found is None:

@@ -37,7 +37,7 @@ def parse_json(text: str, source: str, first_line: int = 1) -> Any:
     Errors: JsonTextError; UsageError for no text, and for a key that an object has twice.
     """
     if not text.strip():
-        raise UsageError(f"{source}: there is nothing in it", source)
+        raise UsageError(f"{source}: empty", source)
     try:
         return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:

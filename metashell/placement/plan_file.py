@@ -33,7 +33,7 @@ class Assignment(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a file says, in its order; each partition once. `directories` counts the replicas for which it names a directory."""
+    """The content of a plan file, in its order; each partition once. `directories` counts the replicas for which it names a directory."""
 
     assignments: tuple[Assignment, ...]
     directories: int = 0
@@ -54,11 +54,11 @@ def read_plan(text: str, source: str) -> Plan:
         assignment = _assignment(entry, f"partitions[{number}]", source)
         key = assignment.topic, assignment.partition
         if key in found:
-            raise UsageError(f"{source}: partitions[{number}]: {assignment.place} is there twice", source)
+            raise UsageError(f"{source}: partitions[{number}]: {assignment.place} appears twice", source)
         found[key] = assignment
         directories += _count_directories(entry, len(assignment.replicas), f"partitions[{number}] ({assignment.place})", source)
     if not found:
-        raise UsageError(f"{source}: partitions is empty: there is nothing to do", source)
+        raise UsageError(f"{source}: partitions is empty", source)
     return Plan(tuple(found.values()), directories)
 
 
@@ -84,7 +84,7 @@ def _replicas(entry: Any, key: str, place: str, source: str) -> tuple[int, ...]:
         if not isinstance(broker, int) or isinstance(broker, bool) or not 0 <= broker <= _INT32_MAX:
             raise UsageError(f"{source}: {place}.{key}[{number}] is {broker!r}, not the id of a broker", source)
         if broker in found[:number]:
-            raise UsageError(f"{source}: {place}.{key}: broker {broker} is there twice", source)
+            raise UsageError(f"{source}: {place}.{key}: broker {broker} appears twice", source)
     return tuple(found)
 
 

@@ -18,6 +18,9 @@ def make_plan(cluster: Cluster, goals: Goals = ALL_GOALS) -> list[tuple[Partitio
     Replicas leave the brokers that are left, every partition gets its racks, then each topic's replicas become even, then all replicas as
     far as topics stay even, then leaders in the same way. Errors: PlacementError where a partition finds too few brokers.
     """
+    # The steps come in the order of the rules, and none may spoil an earlier one: `working.options` only gives brokers that keep a
+    # partition's racks, and the step over all topics exchanges counts within a topic (`TopicRule`). One goal with weights for all rules
+    # would be shorter, but then a rack could be traded for evenness, and no rule would explain why a plan looks as it does.
     working = Working(cluster, goals)
     _leave(working)
     _mend_racks(working)
@@ -77,6 +80,7 @@ def _mend_racks(working: Working) -> None:
                     working.move(number, source, lightest(targets, working.counts, working.sizes))
                     break
             else:
+                # No replica that shares a rack may move, or no broker of another rack may take one.
                 break
 
 
@@ -123,6 +127,7 @@ def _even_all(working: Working, *, keeps_topics: bool) -> None:
     even_out(ground)
 
     def may_end(source: int, target: int) -> bool:
+        # A chain may end at a broker with one less: the two exchange their counts, so the counts as a whole stay as even as they were.
         return source == target or counts[target] == counts[source] - 1
 
     save_moves(working, numbers, Exchange(lambda number, source: allowed(ground, number, source), move, may_end), Budget(STEPS_MAX))

@@ -44,6 +44,8 @@ class Racks:
                 if not others & mine:
                     spanned += 1
                 others |= mine
+        # Worked case, three replicas and racks a and b, on a1, a2 and b1: the one on a1 may go anywhere, since the others span both
+        # racks already. The one on b1 may go only to rack b: the others are both in a, and nothing else makes up for it.
         if spanned >= min(len(replicas), self.count):
             return self._takers & ~mask
         return self._takers & ~(others | mask)

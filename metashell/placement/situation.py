@@ -65,7 +65,7 @@ class Wishes(NamedTuple):
 
 
 def cluster_of(situation: Situation, wishes: Wishes, sizes: Mapping[tuple[str, int], int]) -> tuple[Cluster, list[str]]:
-    """What `make_plan` takes, with remarks on what a person may not expect.
+    """The input of `make_plan`, with notes on what the user may not expect.
 
     Errors: PlacementError for brokers that are not registered or cannot take replicas, and topics that are not there.
     """
@@ -81,7 +81,7 @@ def cluster_of(situation: Situation, wishes: Wishes, sizes: Mapping[tuple[str, i
         is_chosen = broker.id in wishes.only if wishes.only is not None else True
         is_left = broker.id in left or not is_chosen
         if broker.trouble and not is_left and wishes.only is None:
-            notes.append(f"broker {broker.id} {broker.trouble}: it keeps what it has and gets nothing (--off {broker.id} empties it)")
+            notes.append(f"broker {broker.id} {broker.trouble}: it keeps its replicas and gets none (--off {broker.id} empties it)")
         brokers.append(Broker(broker.id, broker.rack, not is_left and not broker.trouble, is_left))
     brokers += [Broker(id, None, False, True) for id in gone]
     partitions, moving, unsized = [], 0, 0
@@ -94,9 +94,9 @@ def cluster_of(situation: Situation, wishes: Wishes, sizes: Mapping[tuple[str, i
         unsized += size is None
         partitions.append(Partition(found.topic, found.partition, found.goal, size or 0, is_fixed))
     if moving:
-        notes.append(f"partitions that are being moved already stay as that leaves them: {moving}")
+        notes.append(f"partitions that are already being moved keep the replicas of that move: {moving}")
     if sizes and unsized:
-        notes.append(f"no size is given of {unsized} of {len(partitions)} partitions: they count as 0 bytes")
+        notes.append(f"{unsized} of {len(partitions)} partitions have no size: they count as 0 bytes")
     takers = [broker for broker in brokers if broker.takes]
     named = sum(broker.rack is not None for broker in takers)
     if 0 < named < len(takers):
@@ -112,7 +112,7 @@ def _check_brokers(wishes: Wishes, registered: Mapping[int, BrokerState], gone: 
             raise PlacementError(f"broker {id} is not registered and has no replica: {known}")
     for id in wishes.only or ():
         if id in wishes.off:
-            raise PlacementError(f"broker {id} is to be left and to take replicas")
+            raise PlacementError(f"broker {id} is both to be emptied and to take replicas")
         if id not in registered:
             raise PlacementError(f"broker {id} is not registered: {known}")
         if registered[id].trouble:

@@ -23,7 +23,7 @@ class Working:
         self.takers = sum(1 << index for index, broker in enumerate(self.brokers) if broker.takes)
         self.left = sum(1 << index for index, broker in enumerate(self.brokers) if broker.is_left)
         if not self.takers:
-            raise PlacementError("no broker is left that could take replicas")
+            raise PlacementError("no broker can take replicas")
         self.racks = Racks(self.brokers, self.takers, is_wanted=goals.racks)
         self.counts = [0] * len(self.brokers)
         self.sizes = [0] * len(self.brokers)

@@ -20,19 +20,9 @@ partitions, with the answers that rehearsals would give.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from metashell.image import MetadataImage
 from metashell.rehearse.checks import check_steps
-from metashell.rehearse.cluster import Rehearsal
+from metashell.rehearse.cluster import Rehearsal, rehearse_change
 from metashell.rehearse.outcome import Outcome, Trouble, Verdict
 from metashell.rehearse.steps import Assumptions, Step, StepError
 
 __all__ = ["Assumptions", "Outcome", "Rehearsal", "Step", "StepError", "Trouble", "Verdict", "check_steps", "rehearse_change"]
-
-
-def rehearse_change(
-    image: MetadataImage, steps: Sequence[Step], assumptions: Assumptions | None = None, sizes: Mapping[tuple[str, int], int] | None = None
-) -> Outcome:
-    """What comes of some steps, in one call. Errors: StepError."""
-    return Rehearsal(image, assumptions, sizes).run(steps)

@@ -1,7 +1,8 @@
 """Modelled brokers: they register, send heartbeats, shut down in a controlled way, and die.
 
-A broker with which nothing can happen sends no request: that it was heard of is noted in bulk, right before the controller looks (`sync`).
-Source: kafka.server.BrokerLifecycleManager; controller.md 11 to 13, 36.
+A broker to which nothing can happen sends no request: its heartbeats are noted in bulk, right before the controller looks (`sync`).
+So the cost of a rehearsal depends on what changes, not on the number of brokers.
+Source: KIP-631; kafka.server.BrokerLifecycleManager, org.apache.kafka.controller.BrokerHeartbeatManager.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class Fleet:
             self.brokers[id] = self._found(registration)
 
     def _found(self, registration: BrokerRegistration) -> ModelBroker:
-        """A broker as the image has it: one that is fenced is taken for dead."""
+        """A broker of the image; a fenced one counts as dead."""
         id = registration.id
         phase_ms = self._chance.randrange(self.interval_ms)
         leaving = registration.in_controlled_shutdown
@@ -115,7 +116,7 @@ class Fleet:
             broker.state, broker.since_ms = state, now_ms
 
     def sync_if_any_is_silent(self) -> bool:
-        """`sync`, where somebody's session runs out; whether it does."""
+        """Run `sync` if a broker's session runs out; whether one did."""
         if self.silent:
             self.sync()
         return bool(self.silent)
@@ -189,7 +190,7 @@ class Fleet:
         broker.epoch = _UNCLEAN
         self.tell(f"broker {id} is unregistered", id)
         if broker.has_process:
-            # Its heartbeats are refused from now on, until somebody restarts it.
+            # Its heartbeats are refused from now on, until it is restarted.
             self._enter(broker, BrokerState.FENCED)
             broker.away_ms = self._clock.now_ms
         self.on_death(id, False)

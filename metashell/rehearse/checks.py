@@ -39,7 +39,7 @@ def check_steps(image: MetadataImage, steps: Sequence[Step], assumptions: Assump
 
 
 class _Checks:
-    """What is there after the steps so far, as far as that is certain."""
+    """The state after the steps so far, as far as it is certain."""
 
     def __init__(self, image: MetadataImage, assumptions: Assumptions) -> None:
         self._image = image
@@ -57,7 +57,7 @@ class _Checks:
             self._index = index
             if step.at_ms is not None:
                 if step.at_ms < self._at_ms:
-                    raise self._error(f"the step is to begin at {step.at_ms} ms, before the step that comes before it", "at_ms")
+                    raise self._error(f"the step begins at {step.at_ms} ms, before the previous one", "at_ms")
                 self._at_ms = step.at_ms
             self._check(step)
 
@@ -143,7 +143,7 @@ class _Checks:
         if step.broker in self._brokers:
             raise self._error(f"broker {step.broker} is registered already", "broker")
         if not self._image.cluster.brokers:
-            raise self._error("no broker is registered that a new one could be like", "broker")
+            raise self._error("no broker is registered as a model for a new one", "broker")
         self._brokers.add(step.broker)
         self._racks.add(step.rack)
 
@@ -165,10 +165,10 @@ class _Checks:
             for broker in move.replicas or ():
                 self._check_broker(broker, "moves")
         if step.throttle_bytes is not None and step.throttle_bytes < 1:
-            raise self._error(f"with a throttle of {step.throttle_bytes} bytes a second nothing ever moves", "throttle_bytes")
+            raise self._error(f"with a throttle of {step.throttle_bytes} bytes a second nothing would ever move", "throttle_bytes")
 
     def _check_settings(self, step: ConfigSet) -> None:
-        """What is wrong with other settings, and with values, the controller says."""
+        """Refuse unknown keys of a topic; the controller checks other settings, and values."""
         if step.resource_type != TOPIC_RESOURCE:
             return
         self._check_topic(step.resource_name, "resource_name")

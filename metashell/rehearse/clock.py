@@ -9,9 +9,10 @@ Action = Callable[[], None]
 
 
 class Clock:
-    """What happens when. Actions of the same time run in the order in which they were put in.
+    """A heap of actions by time. Actions of the same time run in the order in which they were added.
 
-    Shape: `busy` counts what is still to happen, without deadlines: these only matter where something else does not come.
+    Shape: `busy` counts the pending actions without deadlines. A deadline only matters if something else does not happen before it, so a
+    rehearsal that waits for deadlines alone is at rest.
     """
 
     def __init__(self, now_ms: int) -> None:
@@ -21,7 +22,7 @@ class Clock:
         self._count = 0
 
     def at(self, at_ms: int, action: Action, *, is_deadline: bool = False) -> None:
-        """Let something happen, at once where its time is over."""
+        """Schedule an action; if its time is over, it runs next."""
         self._count += 1
         self.busy += not is_deadline
         heappush(self._heap, (max(at_ms, self.now_ms), self._count, is_deadline, action))
@@ -31,11 +32,11 @@ class Clock:
 
     @property
     def next_ms(self) -> int | None:
-        """When something happens next, None for never."""
+        """The time of the next action, None without one."""
         return self._heap[0][0] if self._heap else None
 
     def run_next(self) -> None:
-        """Go on to what happens next, and let it."""
+        """Advance to the next action and run it."""
         self.now_ms, _, is_deadline, action = heappop(self._heap)
         self.busy -= not is_deadline
         action()

@@ -14,7 +14,7 @@ from metashell.codec.error_codes import NOT_CONTROLLER
 from metashell.controller.partitions.change import RECOVERING
 from metashell.controller.records import MIN_ISR, UNCLEAN_ELECTION
 from metashell.controller.state import partition_of
-from metashell.image import BrokerRegistration, MetadataImage, PartitionRegistration, TopicImage
+from metashell.image import MetadataImage, PartitionRegistration, TopicImage
 from metashell.rehearse.brokers import Fleet
 from metashell.rehearse.checks import check_steps
 from metashell.rehearse.clock import Clock
@@ -137,7 +137,7 @@ class Rehearsal:
             self._perform(step)
         settled = self._settle(self._is_quiet) and settled
         self._close_report(reports)
-        settled = self._settle(self._is_over) and settled
+        settled = self._settle(lambda: self._is_quiet() and self._quorum.is_idle) and settled
         return self._outcome(counts, reports, settled)
 
     def _add_sizes(self, counts: Counts) -> None:
@@ -192,9 +192,6 @@ class Rehearsal:
             return False
         return self._quorum.is_lost or (self._quorum.is_active and not self._fleet.silent)
 
-    def _is_over(self) -> bool:
-        return self._is_quiet() and self._quorum.is_idle
-
     # What records and deaths do
 
     def _on_written(self, batch: Batch) -> None:
@@ -240,7 +237,7 @@ class Rehearsal:
         self._replication.look(key, topic, partition)
 
     def _on_rule(self, resource_type: int, resource_name: str) -> None:
-        """What is asked of partitions changed."""
+        """A setting that partitions depend on changed."""
         if resource_type != TOPIC_RESOURCE:
             self._watch.look_at_all()
         elif (topic := self._last_image.topics.by_name.get(resource_name)) is not None:
@@ -308,8 +305,9 @@ class Rehearsal:
             case RemoveController():
                 self._quorum.when_active(partial(self._remove_controller, step))
             case AddBroker():
-                registered = self._quorum.image.cluster.brokers
-                self._fleet.add(step.broker, step.rack, registered[min(registered)] if registered else self._any_registration())
+                registered, fleet = self._quorum.image.cluster.brokers, self._fleet.brokers
+                model = registered[min(registered)] if registered else fleet[min(fleet)].registration
+                self._fleet.add(step.broker, step.rack, model)
             case LoseController():
                 self._lose_controller(step)
             case _:
@@ -317,9 +315,6 @@ class Rehearsal:
                     self._replication.throttle_bytes = step.throttle_bytes
                 self._asked = step
                 self._quorum.when_active(partial(self._ask, step))
-
-    def _any_registration(self) -> BrokerRegistration:
-        return self._fleet.brokers[min(self._fleet.brokers)].registration
 
     def _ask(self, step: Asked) -> None:
         self._asked = None
@@ -478,6 +473,13 @@ class Rehearsal:
                 tolls, offline_before=self._watch.offline_before, gaps=self._quorum.gaps, reports=reports, settled=settled, image=before
             ),
         )
+
+
+def rehearse_change(
+    image: MetadataImage, steps: Sequence[Step], assumptions: Assumptions | None = None, sizes: Mapping[tuple[str, int], int] | None = None
+) -> Outcome:
+    """Rehearse some steps in one call. Errors: StepError."""
+    return Rehearsal(image, assumptions, sizes).run(steps)
 
 
 def _is_unclean(before: MetadataImage, record: Any) -> bool:

@@ -35,7 +35,7 @@ def check_contradictions(image: MetadataImage, steps: Sequence[Step]) -> None:
 
 
 class _Course:
-    """What the steps so far have done; each map leads to the step that did it."""
+    """The effects of the steps so far; each map leads to the step that had the effect."""
 
     def __init__(self, image: MetadataImage) -> None:
         self._racks = {id: broker.rack for id, broker in image.cluster.brokers.items()}

@@ -14,7 +14,7 @@ _NOTHING: Mapping[str, str] = {}
 
 
 class Touched:
-    """What the records of a rehearsal named."""
+    """The topics, brokers and settings that the records of a rehearsal touched."""
 
     def __init__(self) -> None:
         self.partitions: dict[PartitionKey, None] = {}

@@ -16,7 +16,7 @@ from metashell.rehearse.steps import Assumptions, Step
 
 
 class Trouble(Enum):
-    """What can be wrong with a partition for a time.
+    """A fault that a partition can have for a time.
 
     OFFLINE: nobody leads it, or only a dead broker could: no broker is left that may. FAILOVER: the broker that leads it is dead, and the
     controller does not know yet; another takes over. UNDER_MIN_ISR: the ISR is smaller than min.insync.replicas, so that
@@ -72,7 +72,7 @@ class Event(NamedTuple):
 
 
 class BrokerState(Enum):
-    """What a broker is in the timeline."""
+    """The state of a broker in the timeline."""
 
     DEAD = "dead"
     STARTING = "starting"
@@ -99,7 +99,7 @@ class QuorumGap(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """What the controller refused: the thing, Kafka's error code, and its words."""
+    """A request that the controller refused: the thing, Kafka's error code, and its message."""
 
     thing: str
     code: int
@@ -107,7 +107,7 @@ class Refusal(NamedTuple):
 
 
 class Unfinished(NamedTuple):
-    """What a step began and nothing will end: the thing, and what it waits for."""
+    """An effect of a step that nothing will end: the thing, and what it waits for."""
 
     thing: str
     message: str
@@ -124,7 +124,7 @@ class StepReport(NamedTuple):
 
 
 class Load(NamedTuple):
-    """What a broker or rack bears; `size_bytes` is None where no sizes are known."""
+    """The load of a broker or rack; `size_bytes` is None where no sizes are known."""
 
     leaders: int
     replicas: int
@@ -243,7 +243,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Everything that a rehearsal tells.
+    """The whole result of a rehearsal.
 
     Shape: `batches` has the first records; `records_left_out` were written after these and are only counted, by type, in `record_counts`.
     `intervals_left_out` counts those that are not listed (never OFFLINE or UNCLEAN ones); the verdict's tolls count all. `sizes_known`
@@ -284,7 +284,7 @@ class Outcome:
         return sum(self.record_counts.values())
 
     def records(self) -> Iterator[Written]:
-        """What was written, in order, as far as it was kept."""
+        """The records written, in order, as far as they were kept."""
         for batch in self.batches:
             for offset, (record, version) in enumerate(batch.records, batch.base_offset):
                 yield Written(offset, batch.at_ms, record, version, batch.why)

@@ -18,7 +18,7 @@ from metashell.rehearse.steps import Assumptions
 
 CLUSTER_ID: Final = "rehearsal"
 NO_IDLE_RECORDS: Final = "metadata.max.idle.interval.ms"
-"""A controller that writes nothing else writes a record twice a second, which says nothing: left out here."""
+"""An idle controller writes a NoOpRecord twice a second; a rehearsal omits them."""
 NOBODY: Final = -1
 _SWEEP: Final = "maybeFenceStaleBroker"
 _QUIET_MS: Final = 3_600_000
@@ -27,8 +27,8 @@ _QUIET_MS: Final = 3_600_000
 class Quorum:
     """The active controller and the voters behind it.
 
-    Shape: `voters` is empty where nobody knows them; `active` is NOBODY in a gap. What is written is committed at once. `on_written` is
-    called after each batch, when the controller's state has it.
+    Shape: `voters` is empty if they are unknown; `active` is NOBODY in a gap. Records are committed as soon as they are written.
+    `on_written` is called after each batch, when the controller's state has it.
     """
 
     def __init__(self, image: MetadataImage, assumptions: Assumptions, clock: Clock, on_written: Callable[[Batch], None]) -> None:
@@ -99,7 +99,7 @@ class Quorum:
         return self.controller.next_due_ms() if self.is_active else None
 
     def changes(self) -> Changes:
-        """What looks up partitions by their brokers, as of now."""
+        """The lookup of partitions by their brokers, as of now."""
         return Changes(self.controller.state)
 
     def run_due(self, before_sweep: Callable[[], bool]) -> None:
@@ -139,7 +139,7 @@ class Quorum:
             controller.state.set_quorum(self.image.voters, decision.kraft_version)
 
     def kill(self, controller: int, why: str) -> None:
-        """A voter dies. Where it was the active one, or no majority is left, nobody leads for a time."""
+        """A voter dies. If it was the active one, or no majority is left, there is no active controller for a time."""
         if controller not in self.living:
             return
         self._dead.add(controller)
@@ -178,7 +178,7 @@ class Quorum:
         return []
 
     def revive(self, controller: int) -> None:
-        """A voter is back; with a majority again, somebody leads soon."""
+        """A voter is back; with a majority there is soon an active controller again."""
         if controller in self._dead:
             had_majority = self._has_majority()
             self._dead.discard(controller)
@@ -211,7 +211,7 @@ class Quorum:
 
     @property
     def is_lost(self) -> bool:
-        """Whether nobody will lead unless a controller comes back."""
+        """Whether there will be no active controller until a voter comes back."""
         return not self.is_active and not self._has_majority()
 
     def _has_majority(self) -> bool:
@@ -254,6 +254,6 @@ def known_voters(image: MetadataImage) -> tuple[int, ...]:
 
 
 def dead_voters(image: MetadataImage, voters: Iterable[int]) -> frozenset[int]:
-    """The controllers that are taken for dead: those of nodes whose broker is fenced, for that is taken for dead too."""
+    """The controllers that count as dead: those of nodes whose broker is fenced, since the broker counts as dead too."""
     brokers = image.cluster.brokers
     return frozenset(id for id in voters if id in brokers and brokers[id].fenced)

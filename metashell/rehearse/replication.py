@@ -1,6 +1,6 @@
 """Replicas that follow: they catch up in their time, and their leaders ask the controller to take them into the ISR.
 
-Source: kafka.cluster.Partition (maybeExpandIsr), kafka.server.AlterPartitionManager; controller.md 20, 36.
+Source: kafka.cluster.Partition (maybeExpandIsr), kafka.server.AlterPartitionManager; KIP-497, KIP-966.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class _Copy(NamedTuple):
 
 
 class Replication:
-    """Who is behind, and until when. Where nobody leads, nobody is behind: whoever leads again may be followed then.
+    """Which replicas are behind, and until when; none while a partition has no leader, since the next one decides what they lack.
 
-    Shape: `behind` has for each broker its replicas that are not in sync and will be: when they have caught up, or _READY for those
-    that only wait for somebody to follow. `stuck` are replicas that were not in sync at the beginning, and stay so. `held` are
-    new ones that a throttle lets copy next to nothing, with its bytes a second.
+    Shape: `_behind` has for each broker its replicas that will get in sync: the time at which they have caught up, or _READY for those that
+    only wait for a leader. `stuck` are replicas that were not in sync at the beginning, and stay so. `held` are new replicas that a
+    throttle all but stops, with its bytes a second.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Replication:
         return not self._behind.get(broker)
 
     def when_in_sync(self, broker: int, action: Action) -> None:
-        """Do something once all replicas of a serving broker are in sync that can be."""
+        """Run an action once all replicas of a serving broker that can get in sync are."""
         if self.is_in_sync(broker):
             action()
         else:
@@ -82,11 +82,11 @@ class Replication:
 
     @property
     def behind_count(self) -> int:
-        """How many replicas wait for data or for somebody to follow."""
+        """How many replicas wait for data or for a leader."""
         return sum(map(len, self._behind.values()))
 
     def forget(self, broker: int) -> None:
-        """A broker does not follow any more; what it has copied lies on its disk."""
+        """A broker no longer follows; the data that it has copied stays on its disk."""
         self._waiting.pop(broker, None)
         self._receiving_until_ms.pop(broker, None)
         now_ms = self._clock.now_ms
@@ -96,7 +96,7 @@ class Replication:
                 self._copies[broker, key] = _Copy(copy.bytes_at(now_ms), 0, now_ms, now_ms)
 
     def join(self, broker: int) -> None:
-        """A broker serves again: it fetches what it lacks."""
+        """A broker serves again and fetches the data that it lacks."""
         model = self._fleet.brokers[broker]
         assumed = self._assumptions
         away_ms = self._clock.now_ms - model.away_ms
@@ -225,7 +225,7 @@ class Replication:
         """Replicas have what their leaders have: these ask for a larger ISR."""
         keys = self._due.pop((broker, ready_ms), [])
         if not self._quorum.is_active:
-            # Leaders ask again until somebody answers.
+            # Leaders repeat the request until a controller answers.
             self._due[broker, ready_ms] = keys
             self._quorum.when_active(lambda: self._catch_up(broker, ready_ms))
             return
@@ -299,5 +299,5 @@ class Replication:
 
 
 def _is_forlorn(broker: int, partition: PartitionRegistration) -> bool:
-    """Whether a replica has nobody to follow; a new one keeps what it has copied, and waits."""
+    """Whether a replica has no leader to follow; a new one keeps the data that it has copied, and waits."""
     return partition.leader == NO_LEADER and broker not in partition.adding_replicas

@@ -77,7 +77,7 @@ def _unregister_controller(quorum: Quorum, step: UnregisterController) -> list[R
 
 
 def _registration(registered: ControllerRegistration) -> messages.ControllerRegistrationRequest:
-    """What a controller that is registered registers with again."""
+    """The request with which a registered controller registers again."""
     made = messages.ControllerRegistrationRequest
     return made(
         controller_id=registered.id,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 class Sizes:
-    """The bytes of a replica of each partition, by topic and number; empty where nobody gave sizes."""
+    """The bytes of a replica of each partition, by topic and number; empty if no sizes are known."""
 
     def __init__(self, by_partition: Mapping[tuple[str, int], int] | None = None) -> None:
         self.by_partition = {} if by_partition is None else by_partition

@@ -31,7 +31,7 @@ CONTROLLER: Final = "controller"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """What the cluster is without one thing, beyond what is wrong already.
+    """The damage to the cluster when one thing is lost, beyond the faults it has already.
 
     Shape: `kind` is broker, rack or controller. `offline`, `unclean` and `under_min_isr` count partitions that are fine now: nobody leads
     them then; one leads that was not in sync, so that records are lost; or too few are in sync for acks=all. Each counts once, for what is
@@ -75,7 +75,7 @@ class Standing:
 
     @property
     def fatal(self) -> tuple[Loss, ...]:
-        """What this cluster cannot lose."""
+        """The single things that this cluster cannot lose."""
         return tuple(loss for loss in self.losses if not loss.can_be_lost)
 
 
@@ -86,7 +86,7 @@ class _Group(NamedTuple):
 
 
 class _Tally:
-    """What is counted of one loss while the partitions pass."""
+    """The counts for one loss during the pass over the partitions."""
 
     __slots__ = ("examples", "leaders", "offline", "unclean", "under_min_isr")
 
@@ -186,7 +186,7 @@ class _Survey:
         return partition, is_unclean
 
     def _cap(self, topic: TopicImage) -> int:
-        """What the controller takes min.insync.replicas for: at most the replicas of the topic's first partition."""
+        """min.insync.replicas as the controller applies it: at most the replica count of the topic's first partition."""
         if self._capped is None:
             min_isr = self._capped = self.rules.min_isr(topic.name)
             if min_isr > 1 and 0 in (*topic.overlay, *(index := topic.scan())):
@@ -200,7 +200,7 @@ class _Survey:
 
 
 def _groups(image: MetadataImage, active: Collection[int]) -> list[_Group]:
-    """What can be lost at once: each active broker, and each rack that has one."""
+    """The things that can be lost: each active broker, and each rack that has one."""
     found = [_Group(BROKER, str(id), frozenset((id,))) for id in sorted(active)]
     racks: dict[str, set[int]] = {}
     for broker in image.cluster.brokers.values():
@@ -210,7 +210,7 @@ def _groups(image: MetadataImage, active: Collection[int]) -> list[_Group]:
 
 
 def standing_answers(image: MetadataImage, assumptions: Assumptions | None = None) -> Standing:
-    """What each single loss would do to this image."""
+    """The damage that each single loss would do to this image."""
     assumptions = assumptions or Assumptions()
     survey = _Survey(image, assumptions)
     survey.run()

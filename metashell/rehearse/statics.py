@@ -20,7 +20,7 @@ FIELDS: Final = {
 _FAILOVER: Final = ("controller.quorum.fetch.timeout.ms", "controller.quorum.election.timeout.ms")
 """A follower waits for the dead leader, then for votes: together the time without a leader. Source: org.apache.kafka.raft.QuorumConfig."""
 _OF_LEADERS: Final = ("broker.heartbeat.interval.ms", "replica.lag.time.max.ms", "min.insync.replicas")
-"""What brokers go by; everything else is the controller's."""
+"""Settings that brokers use; all others are the controller's."""
 _SETTINGS: Final = (
     "auto.leader.rebalance.enable",
     "default.replication.factor",
@@ -41,7 +41,7 @@ NAMES: Final = (*FIELDS, *_FAILOVER, *_SETTINGS)
 
 
 class Statics(NamedTuple):
-    """What one server was started with.
+    """The settings with which one server was started.
 
     Shape: `values` has what is set, the rest has Kafka's defaults. `where` says for people where it is from.
     """

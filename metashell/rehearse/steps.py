@@ -193,7 +193,7 @@ class StepError(UsageError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
-    """What a rehearsal takes for granted, since no image says it; the outcome tells them.
+    """The assumptions of a rehearsal, for what no image says; the outcome lists them.
 
     Units: `_ms` are milliseconds, `_bytes` bytes, `_rate` bytes a second.
     Shape: `settings` is the server.properties of the nodes, as text, as far as it matters (min.insync.replicas,

@@ -43,7 +43,7 @@ class Journal:
 def broker_loads(
     registered: Mapping[int, BrokerRegistration], later: Mapping[int, BrokerRegistration], before: Counts, after: Counts, sizes_known: bool
 ) -> Iterator[BrokerLoads]:
-    """What each broker that is registered, or holds replicas, bears before and after."""
+    """The load of each broker that is registered or holds replicas, before and after."""
     for id in sorted({*registered, *later, *before.replicas, *after.replicas}):
         registration = later.get(id) or registered.get(id)
         yield BrokerLoads(
@@ -91,7 +91,7 @@ def verdict_of(
     settled: bool,
     image: MetadataImage,
 ) -> Verdict:
-    """The verdict: status 1 for whatever must not be taken for fine."""
+    """The verdict; status 1 for anything that makes the steps unsafe."""
     grave = [*_grave(tolls, gaps, reports, settled=settled, image=image)]
     told = [*grave]
     if not tolls[Trouble.OFFLINE].partitions:
@@ -124,11 +124,11 @@ def _grave(
     if unfinished:
         first_left = unfinished[0]
         more = f", and {len(unfinished) - 1} more" if len(unfinished) > 1 else ""
-        yield f"not everything came to its end: {first_left.thing}: {first_left.message.rstrip('.')}{more}"
+        yield f"a change never finishes: {first_left.thing}: {first_left.message.rstrip('.')}{more}"
     if not settled:
-        yield "things still changed when the rehearsal gave up waiting: what comes after that was not seen"
+        yield "the cluster was still changing when the rehearsal stopped: later changes were not seen"
     if image.faults:
-        yield f"{len(image.faults)} records of the metadata could not be applied, so that the copy is not what the cluster has"
+        yield f"{len(image.faults)} records of the metadata could not be applied, so the copy differs from the cluster"
 
 
 def _sentence(trouble: Trouble, toll: Toll) -> str:
@@ -152,38 +152,38 @@ def notes_of(
     voters_named: bool,
     copied_unknown: bool,
 ) -> Iterator[str]:
-    """What the image does not say, or says of a past moment, and what was made of it."""
+    """Notes on what the image does not say, or says of a past moment, and what the rehearsal assumed about it."""
     provenance = image.provenance
     if image.faults:
         yield f"{len(image.faults)} records of the metadata could not be applied"
     if provenance.certain_to is None or provenance.certain_to < provenance.end_offset:
-        tail = "nothing of it" if provenance.certain_to is None else f"what lies before offset {provenance.certain_to}"
-        yield f"the metadata was read up to offset {provenance.end_offset}; {tail} is committed for certain"
+        tail = "it may not be committed" if provenance.certain_to is None else f"it is committed to offset {provenance.certain_to}"
+        yield f"the metadata was read up to offset {provenance.end_offset}; {tail}"
     dead = sorted(id for id, broker in image.cluster.brokers.items() if broker.fenced)
     if dead:
-        yield f"fenced brokers are taken for dead: {_ids(dead)}"
+        yield f"fenced brokers count as dead: {_ids(dead)}"
     leaving = sorted(id for id, broker in image.cluster.brokers.items() if broker.in_controlled_shutdown and not broker.fenced)
     if leaving:
-        yield f"brokers in the middle of a controlled shutdown go on with it: {_ids(leaving)}"
+        yield f"brokers in a controlled shutdown continue it: {_ids(leaving)}"
     if stuck:
-        yield f"not in sync at the beginning, on live brokers: {counted(stuck, 'replica')}; nothing says whether that ends, so it stays so"
+        yield f"not in sync at the beginning, on live brokers: {counted(stuck, 'replica')}; it is unknown whether that ends, so it stays so"
     for name, rate in islice(held.items(), _HELD_MAX):
-        yield f"a throttle of {rate} B/s holds back {name}: it does not get in sync as long as the rehearsal lasts"
+        yield f"a throttle of {rate} B/s holds back {name}: it does not get in sync during the rehearsal"
     if len(held) > _HELD_MAX:
         yield f"throttles hold back {counted(len(held) - _HELD_MAX, 'replica')} more"
     ids = sorted(voters)
     if not ids:
-        yield "nothing says who the controllers are: that the quorum keeps a majority was not checked"
+        yield "the controllers are unknown: whether the quorum keeps a majority was not checked"
     else:
         yield f"the controllers are {_ids(ids)}" + ("" if voters_named else ", which the metadata does not say")
         if dead_ones := sorted(dead_voters(image, ids)):
-            yield f"controllers of nodes whose broker is fenced are taken for dead too: {_ids(dead_ones)}"
+            yield f"controllers of nodes whose broker is fenced count as dead too: {_ids(dead_ones)}"
         if combined := sorted(set(ids).intersection(image.cluster.brokers)):
             yield f"nodes that are broker and controller at once, and die and restart as both: {_ids(combined)}"
     if copied_unknown:
         yield "for partitions whose size is not known, the assumed size was copied"
     if next_election_ms is not None:
-        yield f"when preferred leaders are elected next, nothing says: {_seconds(next_election_ms)} after the beginning"
+        yield f"the next election of preferred leaders is assumed {_seconds(next_election_ms)} after the beginning"
     yield "brokers are modelled, and so are the times of what they do; disks, networks, and clients are not"
 
 

@@ -21,9 +21,9 @@ def unfinished_restarts(rolls: Iterable[Roll], step: int) -> Iterator[Unfinished
 
 
 def given_up(quorum: Quorum, before: MetadataImage, step: Step) -> Iterator[Unfinished]:
-    """Partitions without a leader, now for good: their last replicas in sync were on a broker that is not registered any more.
+    """Partitions that can have no leader any more: their last replicas in sync were on an unregistered broker.
 
-    Those that went offline here are told as that.
+    Partitions that went offline in the rehearsal are reported as offline instead.
     """
     if not isinstance(step, Unregister):
         return

@@ -66,7 +66,7 @@ def how_to_allow(ctx: Context) -> str:
 
 
 def _subjects(ctx: Context, targets: Sequence[str]) -> list[Subject] | None:
-    """What the paths are about, each once; None if one of them is about nothing, which is reported: nothing is done by halves."""
+    """The subjects of the paths, each once; None if a path has no subject, which is reported: then nothing is changed at all."""
     found: dict[Subject, None] = {}
     for target in targets:
         refuse_deep(target)

@@ -13,7 +13,7 @@ from metashell.forms import text_width
 from metashell.image.steps import Origin, touched_places
 from metashell.nodes import Directory, Leaf
 from metashell.nodes.places import paths_of
-from metashell.shell.search.patterns import expand, fits
+from metashell.shell.search.patterns import expand_path, fits
 from metashell.shell.summary import full_text, summarize, summary_text, value_texts
 from metashell.values import directory_word
 
@@ -108,7 +108,7 @@ def _leaves(root: Node, pattern: Sequence[str]) -> set[tuple[str, ...]]:
     from metashell.shell.search.walk import descend
 
     found = set()
-    for match in expand(root, pattern):
+    for match in expand_path(root, pattern):
         for path, node, _ in descend(match.path, match.node, None):
             if not node.is_directory:
                 found.add(tuple(path.split("/")[1:]))
@@ -168,7 +168,7 @@ def change_line(ctx: Context, change: Change) -> str:
 
 
 def kind_word(ctx: Context, kind: str) -> str:
-    """What happened, in green for what is new and red for what is gone, as in patches everywhere."""
+    """The kind of a change, green for new and red for removed, as in patches."""
     return ctx.display.paint(_ROLES.get(kind, ""), kind)
 
 
@@ -206,7 +206,7 @@ def change_lines(ctx: Context, start: str, change: Change, indent: int) -> Itera
 
 
 def difference(ctx: Context, change: Change) -> str:
-    """What differs, in one line: fields with both values; of what is new, what `ls -l` says of it; nothing where it is gone."""
+    """The difference in one line: fields with both values; for a new node the details of `ls -l`; nothing for a removed one."""
     parts, between = _differences(ctx, change)
     return ctx.display.joined(parts, between) if parts else ""
 
@@ -224,7 +224,7 @@ def _differences(ctx: Context, change: Change) -> tuple[list[str], str]:
 
 
 def change_text(ctx: Context, change: Change) -> str:
-    """What `difference` says, without colours."""
+    """The text of `difference`, without colours."""
     text = difference(ctx, change)
     return getattr(text, "plain", text)
 

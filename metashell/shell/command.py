@@ -1,4 +1,4 @@
-"""How a command declares itself: its docstring is help, man page and, with the declared arguments, the source of completion."""
+"""How a command declares itself: its text is help, man page and, with the declared arguments, the source of completion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
     Run = Callable[[Context, SimpleNamespace], None]
-    Take = Callable[[list[str]], tuple[list[str], object]]
+    SplitWords = Callable[[list[str]], tuple[list[str], object]]
 
 FORMS = ("text", "json", "jsonl", "table", "csv", "kafka")
 NODE_PATH = "node"
@@ -52,14 +52,14 @@ WHERES = WHERE._replace(names=("--where",), help=f"only what passes, {WHERE.help
 class Command:
     """A command of the shell: what runs, its page, and its declared options and arguments.
 
-    `take` reads words whose order matters, before all others are parsed: it gives the others, and what becomes `args.taken`.
+    `split_words` reads words whose order matters, before all others are parsed: it gives the others, and what becomes `args.taken`.
     """
 
     name: str
     run: Run
     doc: str
     spec: CommandSpec
-    take: Take | None = None
+    split_words: SplitWords | None = None
     is_live: bool = False
     """Whether it writes as things happen, so that its answer has no end to wait for."""
 
@@ -71,15 +71,14 @@ class Command:
 
 def make_command(
     run: Run,
-    doc: str | None,
+    doc: str,
     *,
     options: tuple[Option, ...] = (),
     arguments: tuple[Argument, ...] = (),
-    take: Take | None = None,
+    split_words: SplitWords | None = None,
     is_live: bool = False,
 ) -> Command:
-    """A command declared by its docstring, whose first line is `name - summary`; every command takes `-o`."""
-    assert doc is not None
+    """Declare a command by its text, whose first line is `name - summary`; every command takes `-o`."""
     head, _, _ = doc.partition("\n")
     name, _, summary = head.rstrip(".").partition(" - ")
     spec = CommandSpec(
@@ -89,11 +88,11 @@ def make_command(
         options=(*options, OUTPUT),
         arguments=arguments,
     )
-    return Command(name, run, doc.strip("\n") + "\n", spec, take, is_live)
+    return Command(name, run, doc.strip("\n") + "\n", spec, split_words, is_live)
 
 
 def sections(doc: str) -> dict[str, str]:
-    """The sections of a docstring by heading, each without its indentation."""
+    """The sections of a page by heading, each without its indentation."""
     found: dict[str, list[str]] = {}
     current: list[str] = []
     for line in doc.split("\n")[1:]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, TextIO
 from metashell.errors import MetashellError
 from metashell.escape import terminal_line
 from metashell.shell.paths import ROOT, absolute_components
-from metashell.shell.search import globs, patterns
+from metashell.shell.search.globs import expand_kafka
+from metashell.shell.search.patterns import DEEP, expand_path, has_wildcards, outermost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -117,7 +118,7 @@ class Context:
     _misses: int = field(init=False, default=0)
     _election_trouble: str = field(init=False, default="")
     fenced_times: tuple[ClusterImage, dict[int, str]] | None = field(init=False, default=None)
-    """What `lifespan.fenced_times` found for the brokers of an image."""
+    """The answer of `fenced_times` for the brokers of an image."""
 
     def __post_init__(self) -> None:
         self._show_on(self.display)
@@ -151,7 +152,7 @@ class Context:
 
     @property
     def health(self) -> Health:
-        """What is wrong in the image that commands see now; it keeps what was worked out."""
+        """The health of the image that commands see now; it keeps what was computed."""
         if self._health is None or self._health.image is not self.image:
             from metashell.checks import Health
 
@@ -160,7 +161,7 @@ class Context:
         return self._health
 
     def use_health(self, health: Health) -> None:
-        """Take what was worked out already, by whoever gathered facts of this image."""
+        """Use a health that was computed already, by the code that gathered facts of this image."""
         self._health = health
 
     def facts(self, health: Health | None = None, lag_after_ms: int = 10_000) -> Facts:
@@ -204,7 +205,7 @@ class Context:
 
     @property
     def settings(self) -> Settings:
-        """What the person has chosen for all runs, else the defaults."""
+        """The settings from the user's file, else the defaults."""
         if self.chosen is None:
             from metashell.settings import DEFAULTS
 
@@ -234,8 +235,8 @@ class Context:
         """
         for target in targets:
             found = False
-            is_deep = as_starts and patterns.DEEP in target and not self.speaks_kafka
-            for match in patterns.starts(self.matches(target)) if is_deep else self.matches(target):
+            is_deep = as_starts and DEEP in target and not self.speaks_kafka
+            for match in outermost(self.matches(target)) if is_deep else self.matches(target):
                 found = True
                 yield match
             if not found:
@@ -243,12 +244,12 @@ class Context:
 
     def matches(self, target: str) -> Iterator[Match]:
         """Every node that one target names."""
-        expand = globs.expand if self.speaks_kafka else patterns.expand
+        expand = expand_kafka if self.speaks_kafka else expand_path
         return expand(self.root, absolute_components(target, self.cwd))
 
     def is_single(self, targets: Sequence[str]) -> bool:
         """Whether the targets can only name one node: one path without wildcards."""
-        return len(targets) == 1 and not patterns.has_wildcards("/".join(absolute_components(targets[0], self.cwd)))
+        return len(targets) == 1 and not has_wildcards("/".join(absolute_components(targets[0], self.cwd)))
 
     def fail(self, thing: str, problem: str) -> None:
         """Report a thing and what is wrong with it: one of the problems above, or any text."""

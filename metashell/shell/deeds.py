@@ -53,7 +53,7 @@ def set_deeds(subjects: Sequence[Subject], words: Sequence[str], image: Metadata
         match subject:
             case ("scram", _, _):
                 if words:
-                    raise UsageError("a password is no part of the line: it is asked for, or read with `metashell scram set`")
+                    raise UsageError("a password is not typed on the line: the command asks for it, or `metashell scram set` reads it")
             case ("config", _, _, str(key)) | ("quota", _, str(key)):
                 if len(words) != 1:
                     raise UsageError(f"{key}: name one value")
@@ -91,7 +91,7 @@ def unset_deeds(subjects: Sequence[Subject], keys: Sequence[str]) -> list[Deed]:
                     raise UsageError(f"{key}: the path names the key already")
             case _:
                 if not keys:
-                    raise UsageError("missing KEY; `delete` removes all that is set")
+                    raise UsageError("missing KEY; `delete` removes all settings")
     deeds = _together("unset", [subject for subject in subjects if _is_whole(subject)], keys)
     for subject in subjects:
         match subject:
@@ -122,7 +122,7 @@ def _level(name: str, text: str, image: MetadataImage) -> Deed:
 
 
 def _is_whole(subject: Subject) -> bool:
-    """Whether it is a resource with settings, or is taken for one, and not a key of it."""
+    """Whether the subject is a resource with settings as a whole, not one of its keys."""
     return subject[0] not in ("quota", "scram", "feature") and not (subject[0] == "config" and subject[-1] is not None)
 
 
@@ -166,7 +166,7 @@ def delete_deeds(subjects: Sequence[Subject], image: MetadataImage) -> list[Deed
             case ("feature", name):
                 deeds.append(Deed("features", "disable", ("--", name)))
             case ("broker" | "controller", _):
-                raise UsageError(f"a {subject[0]} is not deleted: `unregister` lets the cluster forget one that is gone for good")
+                raise UsageError(f"a {subject[0]} is not deleted: `unregister` removes one that is gone for good")
             case _:
                 raise UsageError("a partition cannot be deleted, only its topic")
     return deeds
@@ -182,7 +182,7 @@ def elect_deeds(subjects: Sequence[Subject], *, is_unclean: bool) -> list[Deed]:
             case ("partition", name, number):
                 words.append(f"{name}:{number}")
             case _:
-                raise UsageError("leaders are elected of topics and partitions")
+                raise UsageError("leaders are elected for topics and partitions")
     if is_unclean:
         return [Deed("elect", "unclean", ("--", *words))]
     return [Deed("elect", "preferred", ("--", *words), f"Elect the preferred leaders of {', '.join(words)}?")]

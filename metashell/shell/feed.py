@@ -28,7 +28,7 @@ class View(Protocol):
 
     @property
     def details(self) -> dict[str, object]:
-        """What `status` shows about the source, in snake_case; empty for a directory."""
+        """Facts about the source that `status` shows, in snake_case; empty for a directory."""
 
 
 class Subscription(Protocol):

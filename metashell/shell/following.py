@@ -12,7 +12,7 @@ from metashell.progress import end
 from metashell.shell.changes import Watch, change_fields, change_line
 from metashell.shell.context import STATUS_FAILED
 from metashell.shell.health_changes import HealthWatch, first_line, health_line, health_object
-from metashell.shell.search.patterns import expand
+from metashell.shell.search.patterns import expand_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -33,8 +33,8 @@ def print_changes(ctx: Context, patterns: Sequence[Sequence[str]]) -> None:
         return
     for pattern in patterns:
         # The path may be created later, or it may be misspelt, and the user would wait for ever.
-        if next(expand(ctx.root, pattern), None) is None:
-            ctx.complain(f"{ctx.command}: /{'/'.join(pattern)}: nothing there yet, waiting", 0)
+        if next(expand_path(ctx.root, pattern), None) is None:
+            ctx.complain(f"{ctx.command}: /{'/'.join(pattern)}: does not exist yet, waiting", 0)
     end()  # to wait is not to work
     watch = Watch(patterns)
 
@@ -85,12 +85,12 @@ def _say_newer(ctx: Context, step: Step) -> None:
 
 
 def _feed(ctx: Context) -> Feed | None:
-    """What changes; None where nothing does, which is reported. Errors: UsageError for a form that changes do not have."""
+    """The feed of changes; None where nothing changes, which is reported. Errors: UsageError for a form that changes do not have."""
     if ctx.feed is None:
         ctx.fail(ctx.source_label, "this source does not change; open the directory of a running node, or a quorum with -C")
         return None
     if ctx.at is not None:
-        ctx.fail(f"at offset {ctx.at}", "changes follow on the newest state only; `at end` goes there")
+        ctx.fail(f"at offset {ctx.at}", "changes are followed on the newest state only; `at end` goes there")
         return None
     if ctx.output not in FORMS:
         raise UsageError(f"-o {ctx.output}: changes have the forms {', '.join(FORMS)}", ctx.output)

@@ -35,7 +35,7 @@ class HealthWatch:
         self._counts: Counts = {}
 
     def changes(self, image: MetadataImage) -> list[HealthChange]:
-        """What changed since the last call; at the first, all that is wrong."""
+        """The changes since the last call; at the first call all findings."""
         known = self._image
         if known is not None and image.has_same_metadata(known) and (image.faults, image.unread) == (known.faults, known.unread):
             return []
@@ -51,7 +51,7 @@ class HealthWatch:
 
 
 def first_line(ctx: Context, image: MetadataImage) -> str:
-    """What is said of a sound cluster when the watch begins, so that one sees that there is one."""
+    """The line for a sound cluster when the watch begins, so that the user sees that it has begun."""
     facts = Facts(health=Health(image, voter_ids=ctx.voter_ids))
     return f"{summary_line(judge(facts), what=cluster_size(facts))}, as of {place_words(image)}"
 

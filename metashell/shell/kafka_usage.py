@@ -88,10 +88,10 @@ def _check_number(name: str, text: str) -> None:
 
 
 def shell_help() -> str:
-    """What `help` prints."""
+    """The text that `help` prints."""
     return f"{KAFKA_SHELL.summary}\n\n{usage_text(KAFKA_SHELL, has_help=False)}{positional_text(KAFKA_SHELL)}"
 
 
 def man_text(command: CommandSpec) -> str:
-    """What `man` prints about a command."""
+    """The text that `man` prints about a command."""
     return f"{command.name}: {command.summary}\n\n{usage_text(command, has_help=False)}{positional_text(command)}"

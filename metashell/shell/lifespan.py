@@ -34,7 +34,7 @@ _CHANGES_ONLY: Final = {
 
 
 class Life(NamedTuple):
-    """What the log says of a node: the records that made it and that touched it last, None where it holds none.
+    """The records that made a node and that touched it last, None where the log holds none.
 
     Shape: `start` is the offset before which only the state is known, and `was_there` says that the node was part of that.
     """
@@ -205,7 +205,7 @@ def fenced_times(ctx: Context) -> dict[int, str]:
 
 
 def _brokers(ids: Iterable[int]) -> Target:
-    """What touches any of these brokers."""
+    """The target of all records that touch any of these brokers."""
     targets = [target_of(["image", "cluster", "brokers", str(id)]) for id in ids]
     return Target(targets[0].types, [needle for target in targets for needle in target.needles or ()])
 

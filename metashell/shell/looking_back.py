@@ -28,7 +28,7 @@ _OTHER_NAMES: Final = {
 def past_of(ctx: Context) -> Past:
     """The history of the source. Errors: MetashellError where there is none."""
     if ctx.past is None:
-        raise MetashellError(f"{ctx.source_label}: this source has no past that can be read: open a file, a directory, or a quorum with -C")
+        raise MetashellError(f"{ctx.source_label}: this source has no history: open a file, a directory, or a quorum with -C")
     return ctx.past()
 
 

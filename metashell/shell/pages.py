@@ -14,7 +14,7 @@ _WIDTH_MAX = 100
 
 
 def command_page(command: Command, width: int | None = None) -> str:
-    """What `man` and `--help` print. Units: `width` in columns, 80 where there is no terminal."""
+    """The page that `man` and `--help` print. Units: `width` in columns, 80 where there is no terminal."""
     from metashell.options.help import argument_help, option_help, option_names, paragraphs, table
 
     width = min(width or _WIDTH, _WIDTH_MAX)

@@ -106,7 +106,7 @@ class PartitionTexts:
 
 @lru_cache(maxsize=256)
 def _picker(ids: tuple[int, ...]) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
-    """What puts columns into the order of the names; None where they are in it."""
+    """A function that puts columns into the order of the names; None if they are in that order."""
     names = list(map(str, ids))
     order = sorted(range(len(ids)), key=names.__getitem__)
     return None if order == list(range(len(ids))) else itemgetter(*order)

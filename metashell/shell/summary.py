@@ -58,7 +58,7 @@ def listed_field(fields: Fields, name: str) -> Any:
 
 
 def unknown_field(ctx: Context, option: str, field: str, nodes: Iterable[Node], more: Iterable[str] = ()) -> UsageError:
-    """What is said of a field that none of the nodes has, with those that the first of them have, and `more`."""
+    """The message about a field that none of the nodes has, with the fields of the first of them, and `more`."""
     from metashell.options.values import did_you_mean
 
     known = dict.fromkeys(more)
@@ -68,7 +68,7 @@ def unknown_field(ctx: Context, option: str, field: str, nodes: Iterable[Node], 
         known.update(dict.fromkeys(value if isinstance(value, dict) and more else ()))
     names = ", ".join(list(known)[:_NAMED_MAX]) + (", ..." if len(known) > _NAMED_MAX else "")
     hint = did_you_mean(field, list(known)) or (f"; there is {names}" if known else "")
-    return UsageError(f"{option}: nothing here has a field {field!r}{hint}", field)
+    return UsageError(f"{option}: no node here has a field {field!r}{hint}", field)
 
 
 def _with_since(ctx: Context, id: str, fields: Fields) -> Fields:
@@ -103,7 +103,7 @@ def value_texts(one: Any, other: Any) -> tuple[str, str]:
 
 
 def _apart(one: Any, other: Any) -> tuple[Any, Any]:
-    """Of two lists of objects what tells them apart: their first fields, which are ids or names, else the objects that differ."""
+    """The difference between two lists of objects: their first fields, which are ids or names, else the objects that differ."""
     lists = [value for value in (one, other) if value is not None]
     if not lists or not all(isinstance(value, list) and all(isinstance(item, dict) and item for item in value) for value in lists):
         return one, other

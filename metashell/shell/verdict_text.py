@@ -35,7 +35,7 @@ class Shown:
     cause: str = ""
 
     def words(self) -> Iterator[tuple[str, str]]:
-        """What the text names, each with what is known of it."""
+        """The things that the text names, each with its evidence."""
         for one in self.found:
             known = f"since {self.since[one.name]}" if one.name in self.since else ""
             # Where the thing itself is the place, its name is there already.
@@ -47,7 +47,7 @@ class Shown:
 
     @property
     def steps(self) -> list[str]:
-        """What to do, each once: that of the things themselves, else the rule's."""
+        """The next steps, each once: those of the things themselves, else the rule's."""
         own = dict.fromkeys(step for one in self.found for step in one.steps)
         return list(own) or ([self.finding.check.step] if self.finding.check.step else [])
 
@@ -60,7 +60,7 @@ def evidence_text(evidence: Evidence) -> str:
 
 
 def in_order(verdict: Verdict) -> Iterator[tuple[Finding, str]]:
-    """The findings as they are told: each cause, then what follows from it, with the cause's id."""
+    """The findings in order: each cause, then its consequences, with the cause's id."""
     for root, followers in verdict.causes():
         yield root, ""
         for follower in followers:
@@ -68,7 +68,7 @@ def in_order(verdict: Verdict) -> Iterator[tuple[Finding, str]]:
 
 
 def shown_of(verdict: Verdict, limit: int = 5) -> list[Shown]:
-    """The findings with the first things of each, where nobody knows of a tree or of the past."""
+    """The findings with the first things of each, for callers without a tree or a history."""
     return [Shown(finding, finding.first(limit), {}, {}, cause) for finding, cause in in_order(verdict)]
 
 
@@ -104,7 +104,7 @@ def summary_line(verdict: Verdict, *, holes: Sequence[str] = (), what: str) -> s
 
 
 def short_verdict(verdict: Verdict, *, holes: Sequence[str] = ()) -> str:
-    """What was found, in a line: `bad: fenced 1, leaderless 2; unusual: reassigning 1`; of nothing, how many checks found it."""
+    """The findings in a line: `bad: fenced 1, leaderless 2; unusual: reassigning 1`; without findings, how many checks passed."""
     by_severity: dict[str, list[str]] = {}
     for finding, _ in in_order(verdict):
         by_severity.setdefault(finding.check.severity, []).append(f"{finding.check.id} {finding.count}")

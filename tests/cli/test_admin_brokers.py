@@ -213,7 +213,7 @@ def test_a_disk_that_is_not_there_and_a_kind_that_is_none_are_one_line() -> None
     assert (done.status, done.stdout, done.stderr) == (1, b"", "metashell cluster: no/such: No such file or directory\n")
     done = run_main(health.main, ["--demo", "--kind", "leaderles"], cwd=Path(__file__).parent)
     assert (done.status, done.stdout) == (2, b"")
-    assert done.stderr == "metashell health: 'leaderles' is no kind of trouble (did you mean leaderless?)\n"
+    assert done.stderr == "metashell health: 'leaderles' is not a kind of trouble (did you mean leaderless?)\n"
 
 
 def test_a_disk_says_of_the_cluster_what_its_health_does() -> None:

@@ -164,7 +164,7 @@ def test_two_clusters_and_disks_without_a_common_offset_are_told(demo, on, short
     older, newer = sorted(folder.glob("*.checkpoint"))
     outcome = on("-s", str(older), "diff", "--stat", "-s", str(newer))
     assert outcome.status == 1
-    assert outcome.stderr == "diff: there is no offset of which both have an image: their ends are compared\n"
+    assert outcome.stderr == "diff: no offset is in both: their ends are compared\n"
     assert outcome.stdout.decode().startswith(f"offset 141 of {older} -> offset 329 of {newer}\n")
 
 
@@ -204,8 +204,8 @@ def test_log_stops_where_at_stands_and_at_end_leads_back(demo, tmp_path: Path):
             0,
             "/image/topics/byName/orders: no record from offset 520 on touched it",
         ),
-        (("log", "/image/topics/byName/ordres"), 1, "it never existed in what is here (did you mean /image/topics/byName/orders?)"),
-        (("log", "--since", "2026-11-22T00:00", "/image/topics/byName/nope"), 1, "it never existed in what is here"),
+        (("log", "/image/topics/byName/ordres"), 1, "it never existed in this source (did you mean /image/topics/byName/orders?)"),
+        (("log", "--since", "2026-11-22T00:00", "/image/topics/byName/nope"), 1, "it never existed in this source"),
         (("log", "/nope/x"), 1, "/nope/x: No such file or directory"),
     ],
 )

@@ -235,7 +235,7 @@ def test_the_page_of_a_large_answer_is_bounded(tmp_path: Path) -> None:
         (["--snapsot", "x", "kill-broker", "6"], 2, "unknown option --snapsot (did you mean --snapshot?)"),
         (["kill-broker", "6", "--show", "event"], 2, "option --show: 'event' is not one of steps"),
         (["kill-broker", "6", "--show", "events,brokers", "-o", "csv"], 2, "option --show: -o csv has room for one part"),
-        (["kill-broker", "6", "--assume", "boots=3s"], 2, "option --assume: boots: nothing that is assumed (did you mean boot?)"),
+        (["kill-broker", "6", "--assume", "boots=3s"], 2, "option --assume: boots: not an assumption (did you mean boot?)"),
         (["kill-broker", "6", "--assume", "boot"], 2, "option --assume: 'boot' is not NAME=VALUE"),
         (["--html", "page.html"], 2, "--html goes with a step or a plan"),
         (["-C", "127.0.0.1:1", "kill-broker", "6"], 2, "--bootstrap-controller and --demo exclude each other"),

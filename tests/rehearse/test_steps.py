@@ -258,7 +258,7 @@ def test_a_roll_that_is_stopped_says_where_it_stands() -> None:
         ("broker 3", "its turn never came"),
     ]
     assert outcome.verdict.status == 1
-    assert outcome.verdict.reasons[0] == "not everything came to its end: broker 1: it is dead, and 2 more"
+    assert outcome.verdict.reasons[0] == "a change never finishes: broker 1: it is dead, and 2 more"
 
 
 def test_the_next_step_does_not_wait_for_the_preferred_election() -> None:
@@ -444,5 +444,5 @@ def test_a_step_that_cannot_be_meant_is_refused_before_anything_runs(step: Step,
 
 
 def test_times_that_go_back_are_refused() -> None:
-    with pytest.raises(StepError, match="before the step that comes before it"):
+    with pytest.raises(StepError, match="before the previous one"):
         check_steps(cluster(), [KillBroker(1, at_ms=5_000), KillBroker(2, at_ms=1_000)])

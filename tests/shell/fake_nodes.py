@@ -62,7 +62,7 @@ class FakeLeaf(Leaf):
 
 
 def fake_image(**provenance: Any) -> Any:
-    """An image with nothing but a provenance: certain to 100 of 120."""
+    """An image with nothing but a provenance: committed to 100 of 120."""
     values = {"offset": 119, "epoch": 3, "certain_to": 100, "end_offset": 120, "timestamp_ms": 0, "source_kind": "directory"} | provenance
     return SimpleNamespace(provenance=SimpleNamespace(**values), faults=(), unread=(), features=FeaturesImage())
 

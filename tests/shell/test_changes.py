@@ -269,7 +269,7 @@ def test_a_quorum_that_is_lost_and_comes_back_is_told_once_each():
 def test_what_is_not_there_yet_is_told_before_it_is_waited_for():
     ctx = context(FakeFeed([topic(), partition()]))
     assert run_line(ctx, "watch /image/topics/byName/orders /image /image/topics/byName/o*/7") == 0
-    assert complaints(ctx) == "".join(f"watch: /image/topics/byName/{name}: nothing there yet, waiting\n" for name in ("orders", "o*/7"))
+    assert complaints(ctx) == "".join(f"watch: /image/topics/byName/{name}: does not exist yet, waiting\n" for name in ("orders", "o*/7"))
     assert printed(ctx).startswith("0 created /image/topics/byName/orders ")
 
 

@@ -16,7 +16,7 @@ from metashell.log.source import open_source
 from metashell.nodes import LocalInfo, build_root
 from metashell.shell import Context, run_line
 
-AS_OF = "as of offset 521, epoch 2, 2026-11-21T00:25:57.050Z, certain to 329"
+AS_OF = "as of offset 521, epoch 2, 2026-11-21T00:25:57.050Z, committed to 329"
 
 
 BAD = str(Path(__file__).parents[1] / "golden" / "cases" / "01-stale-registrations" / "node-1")
@@ -90,7 +90,7 @@ def test_a_path_that_names_nothing_has_no_count():
 def test_a_field_that_nothing_has_is_refused():
     status, text, error = run("count --by nope")
     assert (status, text) == (2, "")
-    assert error.startswith("count: --by: nothing here has a field 'nope'; there is broker, rack, state, topic, leader, ")
+    assert error.startswith("count: --by: no node here has a field 'nope'; there is broker, rack, state, topic, leader, ")
     assert run("count --by lead")[2].endswith("(did you mean leader?)\n")
 
 
@@ -113,7 +113,7 @@ def test_what_cannot_be_known_is_no_good_news():
 
 def test_health_says_how_old_it_is_to_a_person_only():
     assert run("health")[1].splitlines()[-1] == AS_OF
-    assert " ago), certain to 329" in run("health", is_terminal=True)[1].splitlines()[-1]
+    assert " ago), committed to 329" in run("health", is_terminal=True)[1].splitlines()[-1]
 
 
 def test_health_gives_paths_to_paste():
@@ -146,10 +146,10 @@ def test_health_names_as_many_as_it_is_told():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--allow nope", "--allow: 'nope' is no kind of trouble"),
+        ("--allow nope", "--allow: 'nope' is not a kind of trouble"),
         ("--allow unclean=x", "--allow: 'x' is not a number of unclean"),
-        ("--min-isr 0", "--min-isr: 0 is no min.insync.replicas"),
-        ("--min-isr 2147483648", "--min-isr: 2147483648 is no min.insync.replicas"),
+        ("--min-isr 0", "--min-isr: 0 is not a min.insync.replicas"),
+        ("--min-isr 2147483648", "--min-isr: 2147483648 is not a min.insync.replicas"),
         ("nope", "'nope' is not one of acl_range, "),
     ],
 )
@@ -186,6 +186,6 @@ def test_ls_sorts_text_upwards_and_what_lacks_the_field_last():
 def test_ls_refuses_a_field_that_nothing_has():
     status, text, error = run("ls --sort nope /image")
     assert (status, text) == (2, "")
-    assert error.startswith("ls: --sort: nothing here has a field 'nope'; there is type, entries")
+    assert error.startswith("ls: --sort: no node here has a field 'nope'; there is type, entries")
     assert run("ls --sort nope -R /image/features")[0] == 0
     assert run("ls -o kafka --sort type /image")[0] == 2

@@ -77,8 +77,8 @@ def test_a_person_sees_the_line_at_the_bottom_the_menu_and_the_search(tmp_path: 
     with Screen.shell("--demo", home=tmp_path, rows=24, columns=80) as screen:
         screen.run("cd /image/topics")
         assert screen.before_cursor == "demo /image/topics> "
-        screen.until(lambda: screen.lines[-1] == "demo  offset 520  certain to 329")
-        assert screen.color_of("certain to 329") == "brown"
+        screen.until(lambda: screen.lines[-1] == "demo  offset 520  committed to 329")
+        assert screen.color_of("committed to 329") == "brown"
         screen.type("ls byName/assigned")
         screen.until("reassigned-1/")
         assert any(line.split() == ["reassigned-1/", "topic,", "2", "partitions"] for line in screen.lines)
@@ -136,10 +136,10 @@ def test_the_keys_of_vi_are_there_if_they_were_chosen(tmp_path: Path) -> None:
 def test_twenty_columns_have_no_room_for_the_line_and_the_prompt_says_all(tmp_path: Path) -> None:
     with Screen.shell("--demo", home=tmp_path, rows=12, columns=20) as screen:
         screen.run("cd /image/topics")
-        assert screen.lines[-3:] == ["demo@520", "(certain to 329)", "/image/topics>"]
+        assert screen.lines[-3:] == ["demo@520", "(committed to 329)", "/image/topics>"]
         screen.resize(24, 80)
         screen.run("pwd")
-        screen.until(lambda: screen.lines[-1] == "demo  offset 520  certain to 329")
+        screen.until(lambda: screen.lines[-1] == "demo  offset 520  committed to 329")
         assert screen.leave() == 0
 
 
@@ -153,5 +153,5 @@ def test_a_wrong_file_of_settings_is_told_in_one_line_and_the_prompt_comes(tmp_p
         assert screen.leave() == 0
     with Screen.shell("--demo", home=tmp_path, rows=24, columns=200) as screen:
         screen.run("where")
-        assert screen.lines[-3:] == ["demo@520 (certain to 329) /> where", "/", "demo@520 (certain to 329) />"]
+        assert screen.lines[-3:] == ["demo@520 (committed to 329) /> where", "/", "demo@520 (committed to 329) />"]
         assert screen.leave() == 0

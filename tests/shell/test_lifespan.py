@@ -123,7 +123,7 @@ def test_without_a_past_the_age_of_reassignments_is_an_error(tmp_path):
     ctx = context(tmp_path, *REASSIGNING)
     ctx.past = None
     assert run_line(ctx, "health --stuck-after 2h") == 1
-    assert "has no past" in ctx.err.getvalue()
+    assert "has no history" in ctx.err.getvalue()
 
 
 def test_partitions_are_as_they_are_since_the_record_that_made_them_so(tmp_path):
@@ -167,7 +167,7 @@ def test_stat_without_a_past_is_an_error(tmp_path):
     ctx = context(tmp_path, *TOPICS)
     ctx.past = None
     assert run_line(ctx, "stat /image/topics/byName/orders") == 1
-    assert "has no past" in ctx.err.getvalue()
+    assert "has no history" in ctx.err.getvalue()
 
 
 def test_du_counts_every_byte_of_the_log_once(tmp_path):

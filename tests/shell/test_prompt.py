@@ -99,12 +99,12 @@ def test_kafkas_prompt_has_its_banner_and_no_file(typed: Typist, tmp_path: Path)
 
 
 def test_the_prompt_shows_source_offset_certainty_faults_and_place():
-    assert prompt_text(fake_context()) == "demo@119 (certain to 100) /> "
+    assert prompt_text(fake_context()) == "demo@119 (committed to 100) /> "
     assert prompt_text(fake_context(image=fake_image(certain_to=120), cwd="/image")) == "demo@119 /image> "
     image = fake_image(certain_to=None)
     image.faults = (Fault("a.log", 7, 0, "", "odd"),) * 2
-    assert prompt_text(fake_context(image=image)) == "demo@119 (uncertain) 2 faults /> "
-    assert prompt_text(fake_context(administrator=object())) == "demo@119 (certain to 100) changes on /> "
+    assert prompt_text(fake_context(image=image)) == "demo@119 (may not be committed) 2 faults /> "
+    assert prompt_text(fake_context(administrator=object())) == "demo@119 (committed to 100) changes on /> "
     assert prompt_text(fake_context(voice="kafka")) == ">> "
 
 
@@ -112,7 +112,7 @@ def test_on_a_terminal_one_line_says_how_to_go_on_and_what_may_not_be_committed(
     words = "help lists the commands, Tab completes, Ctrl-R searches back, Ctrl-D leaves\n"
     assert complaints(typed("\x04", terminal=True)) == f"{words}offsets from 100 on may not be committed\n"
     assert complaints(typed("\x04", terminal=True, image=fake_image(certain_to=120))) == words
-    assert complaints(typed("\x04", terminal=True, image=fake_image(certain_to=None))) == f"{words}none of this is certainly committed\n"
+    assert complaints(typed("\x04", terminal=True, image=fake_image(certain_to=None))) == f"{words}none of this is known to be committed\n"
     assert complaints(typed("\x04")) == ""
     assert complaints(typed("\x04", terminal=True, voice="kafka")) == ""
 

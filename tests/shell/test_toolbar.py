@@ -42,22 +42,23 @@ def line(*args: Any, width: int = 80, at: int | None = None, mode: str = "") -> 
 
 
 def test_it_says_source_offset_certainty_faults_and_lag() -> None:
-    assert line("demo", image()) == "demo  offset 251  certain"
-    assert line("demo", image(certain_to=100)) == "demo  offset 251  certain to 100"
-    assert line("demo", image(certain_to=None, faults=2)) == "demo  offset 251  uncertain  2 faults"
-    assert line("demo", image(faults=1, newer="record type 63")) == "demo  offset 251  certain  1 fault  newer than Kafka 4.4"
+    assert line("demo", image()) == "demo  offset 251  committed"
+    assert line("demo", image(certain_to=100)) == "demo  offset 251  committed to 100"
+    assert line("demo", image(certain_to=None, faults=2)) == "demo  offset 251  may not be committed  2 faults"
+    assert line("demo", image(faults=1, newer="record type 63")) == "demo  offset 251  committed  1 fault  newer than Kafka 4.4"
     assert line("demo", image(), at=252) == "demo  offset 251  at 252"
-    assert line("b1:9093", image(), view()) == "b1:9093  offset 251  certain  lag 0"
-    assert line("b1:9093", image(), view(lag=None)) == "b1:9093  offset 251  certain  lag ?"
+    assert line("b1:9093", image(), view()) == "b1:9093  offset 251  committed  lag 0"
+    assert line("b1:9093", image(), view(lag=None)) == "b1:9093  offset 251  committed  lag ?"
     assert (
-        line("b1:9093", image(faults=1), view(trouble="no leader for 14 s")) == "b1:9093  offset 251  certain  1 fault  no leader for 14 s"
+        line("b1:9093", image(faults=1), view(trouble="no leader for 14 s"))
+        == "b1:9093  offset 251  committed  1 fault  no leader for 14 s"
     )
-    assert line("demo", image(), mode="vi insert") == "demo  offset 251  certain  vi insert"
+    assert line("demo", image(), mode="vi insert") == "demo  offset 251  committed  vi insert"
 
 
 def test_what_is_bad_or_unusual_has_its_colour() -> None:
     parts = {text: role for role, text in toolbar_parts("demo", image(certain_to=100, faults=1), view(lag=7), None, 80)}
-    assert parts == {"demo": "heading", "offset 251": "dim", "certain to 100": "unusual", "1 fault": "bad", "lag 7": "unusual"}
+    assert parts == {"demo": "heading", "offset 251": "dim", "committed to 100": "unusual", "1 fault": "bad", "lag 7": "unusual"}
 
 
 @pytest.mark.parametrize("width", range(1, 90))
@@ -71,7 +72,7 @@ def test_it_fits_however_narrow_the_terminal_is(width: int) -> None:
 
 
 def test_the_end_of_a_long_source_is_what_tells_it_from_others() -> None:
-    assert line("/var/lib/kafka/a/__cluster_metadata-0", image(), width=40) == "…cluster_metadata-0  offset 251  certain"
+    assert line("/var/lib/kafka/a/__cluster_metadata-0", image(), width=42) == "…cluster_metadata-0  offset 251  committed"
 
 
 def test_hostile_text_is_escaped() -> None:
@@ -85,7 +86,7 @@ def test_with_the_line_the_prompt_keeps_what_one_must_know_while_typing() -> Non
 
 
 def test_without_room_for_it_the_prompt_says_all_and_begins_a_line() -> None:
-    assert prompt_text(fake_context(cwd="/image"), width=20) == "demo@119\n(certain to 100)\n/image> "
+    assert prompt_text(fake_context(cwd="/image"), width=20) == "demo@119\n(committed to 100)\n/image> "
     assert prompt_text(fake_context(source_label="x" * 50), width=20).split("\n")[0] == "..." + "x" * 15 + "…"
 
 

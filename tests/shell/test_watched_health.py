@@ -101,4 +101,4 @@ def test_what_is_wrong_at_first_is_printed_first(ctx: Context) -> None:
 
 def test_a_path_of_that_name_is_meant_with_a_dot(ctx: Context) -> None:
     assert run_line(ctx, "watch ./health") == 0
-    assert "/health: nothing there yet, waiting" in ctx.err.getvalue()
+    assert "/health: does not exist yet, waiting" in ctx.err.getvalue()

@@ -22,7 +22,7 @@ BROKERS_MAX: Final = 24
 _INDENT: Final = "  "
 _LINE_WIDTH: Final = 96
 _UNSAID: Final = ("seed", "voters")
-"""What goes without saying where it is as usual."""
+"""Assumptions that are shown only if they differ from the default."""
 _PLACES_MAX: Final = {
     Trouble.OFFLINE: 12,
     Trouble.UNCLEAN: 12,
@@ -38,7 +38,7 @@ MEANINGS: Final = {
     Trouble.FAILOVER: "failing over (the leader is dead, the next one not yet elected)",
     Trouble.STALLED: "stalled (writes with acks=all wait for a dead replica)",
 }
-"""What each trouble means for clients, the worst first."""
+"""The meaning of each trouble for clients, the worst first."""
 
 
 def verdict_line(outcome: Outcome) -> str:
@@ -55,7 +55,7 @@ def verdict_line(outcome: Outcome) -> str:
 
 
 def is_safe(outcome: Outcome) -> bool:
-    """Whether the first line says that it is safe: not where the status is 0 and something is wrong all the same."""
+    """Whether the first line says SAFE; with status 0 it does not if something is wrong all the same."""
     return not (status_of(outcome) or outcome.verdict.offline_before or _toll(outcome, Trouble.UNDER_MIN_ISR).at_end)
 
 
@@ -69,28 +69,28 @@ def _toll(outcome: Outcome, trouble: Trouble) -> Toll:
 
 
 def _grave(outcome: Outcome) -> Iterator[str]:
-    """What makes the status 1, the worst first."""
+    """Reasons for status 1, the worst first."""
     offline, unclean = _toll(outcome, Trouble.OFFLINE), _toll(outcome, Trouble.UNCLEAN)
     if offline.partitions:
         stays = offline.longest_ms is None and offline.at_end == offline.partitions
         yield f"{_go(offline.partitions, 'goes', 'go')} offline{_stay(offline.partitions) if stays else _how_long(offline)}"
     # Of those that are led from an empty disk, more is known.
     if (perhaps := unclean.partitions - len(outcome.emptied)) > 0:
-        yield f"{_go(perhaps, 'loses', 'lose')} records, perhaps (unclean election)"
+        yield f"{_go(perhaps, 'may lose', 'may lose')} records (unclean election)"
     yield from data_losses(outcome)
     yield from (f"no active controller any more: {gap.why}" for gap in outcome.quorum_gaps if gap.to_ms is None)
     if refused := [refusal for report in outcome.steps for refusal in report.refusals]:
         yield f"{counted(len(refused), 'request is', 'requests are')} refused ({refused[0].thing}: {error_text(refused[0].code)})"
     if left := [one for report in outcome.steps for one in report.unfinished]:
-        yield f"{counted(len(left), 'thing')} never {'comes' if len(left) == 1 else 'come'} to an end ({left[0].thing}: {left[0].message})"
+        yield f"{counted(len(left), 'change')} never {'finishes' if len(left) == 1 else 'finish'} ({left[0].thing}: {left[0].message})"
     if not outcome.settled:
-        yield f"still changing after {duration_text(outcome.ended_ms)}, and not seen to its end"
+        yield f"still changing after {duration_text(outcome.ended_ms)}, when the rehearsal stopped"
     if outcome.before.faults:
-        yield f"{counted(len(outcome.before.faults), 'record')} of the metadata could not be applied, so the copy is not the cluster"
+        yield f"{counted(len(outcome.before.faults), 'record')} of the metadata could not be applied, so the copy differs from the cluster"
 
 
 def _bearable(outcome: Outcome) -> Iterator[str]:
-    """What clients notice although nothing goes offline."""
+    """Effects that clients notice although nothing goes offline."""
     failover, under = _toll(outcome, Trouble.FAILOVER), _toll(outcome, Trouble.UNDER_MIN_ISR)
     if failover.partitions:
         yield f"{_go(failover.partitions, 'fails', 'fail')} over{_how_long(failover)}"
@@ -258,7 +258,7 @@ def _size(load: Load) -> str:
 
 
 def change_lines(outcome: Outcome) -> Iterator[str]:
-    """What the controller writes, what differs in the end, and what is copied."""
+    """Records that the controller writes, differences at the end, and bytes copied."""
     kinds = Counter(type(record).__name__ for batch in outcome.batches for record, _ in batch.records)
     if kinds:
         named = ", ".join(f"{count} {name}" for name, count in kinds.most_common())
@@ -302,7 +302,7 @@ def _range_text(value: int | None, *, is_time: bool) -> str:
 
 
 def finding_lines(outcome: Outcome) -> Iterator[str]:
-    """What `metashell health` finds after the steps and not before, and the reverse."""
+    """Findings of `metashell health` after the steps and not before, and the reverse."""
     rows = []
     for one in finding_changes(outcome):
         for verb, count, names in (("begins", one.begun, one.names_begun), ("ends", one.ended, one.names_ended)):
@@ -325,7 +325,7 @@ def _copied_lines(outcome: Outcome) -> Iterator[str]:
 
 
 def assumption_lines(outcome: Outcome, label: str) -> Iterator[str]:
-    """What the answer rests on: the state, what was assumed, and remarks."""
+    """The basis of the answer: the state, the assumptions, and notes."""
     if label:
         yield label
     found = assumed(outcome.assumptions)
@@ -338,7 +338,7 @@ def assumption_lines(outcome: Outcome, label: str) -> Iterator[str]:
 
 
 def read_lines(assumptions: Assumptions) -> Iterator[str]:
-    """What was read of servers, and where."""
+    """Values read from servers, and where."""
     found = assumed(assumptions)
     for where in dict.fromkeys(one.where for one in found if one.where):
         yield from _filled(f"read from {where}: ", [f"{one.name} {one.value}" for one in found if one.where == where])

@@ -236,7 +236,7 @@ SECTIONS: Final[Mapping[str, Callable[[Outcome], Iterable[Row]]]] = {
     "records": record_rows,
     "assumptions": assumption_rows,
 }
-"""What `--show` takes besides `steps`, in the order of the answer."""
+"""Values of `--show` besides `steps`, in the order of the answer."""
 
 
 def section_rows(outcome: Outcome, section: str, texts: Sequence[str]) -> Iterable[Row]:

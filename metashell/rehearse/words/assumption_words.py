@@ -48,7 +48,7 @@ def _time(text: str) -> int:
 def _some_time(text: str) -> int:
     time_ms = duration_ms(text)
     if time_ms == 0:
-        raise UsageError(f"{text!r} is no time at all", text)
+        raise UsageError(f"{text!r} is not a time", text)
     return time_ms
 
 
@@ -92,7 +92,7 @@ def assume(assumptions: Assumptions, name: str, value: str) -> Assumptions:
             return _with_setting(assumptions, name, value)
         if name not in WORDS:
             known = ", ".join(WORDS)
-            raise UsageError(f"nothing that is assumed{did_you_mean(name, list(WORDS)) or f' (known: {known})'}", name)
+            raise UsageError(f"not an assumption{did_you_mean(name, list(WORDS)) or f' (known: {known})'}", name)
         word = WORDS[name]
         return _with_field(assumptions, word.field, word.read(value))
     except UsageError as error:
@@ -104,14 +104,14 @@ def _with_field(assumptions: Assumptions, field: str, value: object) -> Assumpti
 
 
 def _read_without(assumptions: Assumptions, name: str) -> tuple[tuple[str, str], ...]:
-    """What was read but for one thing: what is asked for counts more."""
+    """The values read from servers, without one: an explicit assumption wins."""
     return tuple(one for one in assumptions.read if one[0] != name)
 
 
 def _with_setting(assumptions: Assumptions, name: str, value: str) -> Assumptions:
     known = config_keys("broker")
     if name not in known:
-        raise UsageError(f"no setting of a server{did_you_mean(name, list(known))}", name)
+        raise UsageError(f"not a setting of a server{did_you_mean(name, list(known))}", name)
     settings = {**dict(assumptions.settings), name: value}
     return replace(assumptions, settings=tuple(settings.items()), read=_read_without(assumptions, name))
 

@@ -123,7 +123,7 @@ class _Reader:
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             raise self._error(("step",), "step: a step is a table: write [[step]] above its lines")
         if not entries:
-            raise PlanError(self._name, self._text, 0, 'no step in it: write [[step]] and do = "kill-broker 3"')
+            raise PlanError(self._name, self._text, 0, 'no step: write [[step]] and do = "kill-broker 3"')
         steps: list[ParsedStep] = []
         for number, entry in enumerate(entries):
             steps.append(self._step(number, entry, self._time(number, entry)))
@@ -182,7 +182,7 @@ class _Reader:
         return found
 
     def _flatten(self, path: Path, table: Mapping[str, Any], found: dict[str, str]) -> None:
-        """Names with dots are nested tables where nobody quoted them."""
+        """Unquoted names with dots are nested tables."""
         for key, value in table.items():
             if isinstance(value, dict):
                 self._flatten((*path, key), value, found)

@@ -36,7 +36,7 @@ class StepTimes:
             raise UsageError(f"{word}: {error}", time) from None
         if word == AFTER:
             if self._last_ms is None:
-                raise UsageError(f"{AFTER}: the step before it has no time, so neither has this one", time)
+                raise UsageError(f"{AFTER}: the previous step has no time, so this one cannot have one either", time)
             return self._last_ms + moment
         if moment < self._newest_ms:
             raise UsageError(f"{AT} is before an earlier step, which begins at {duration_word(self._newest_ms)}", time)

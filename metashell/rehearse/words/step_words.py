@@ -144,7 +144,7 @@ class _Words:
         return default if word is None else self.checked(field, lambda: whole_number(word))
 
     def checked(self, field: str, make: Callable[[], Made]) -> Made:
-        """What `make` gives; a UsageError of it points at the word of the field."""
+        """The result of `make`; a UsageError from it points at the word of the field."""
         try:
             return make()
         except UsageError as error:
@@ -193,7 +193,7 @@ def _directory(word: str) -> str:
     try:
         return uuid_text(uuid_from_text(word))
     except ValueError:
-        raise UsageError(f"{word!r} is no id of a log directory: meta.properties and `brokers describe` show them", word) from None
+        raise UsageError(f"{word!r} is not the id of a log directory: meta.properties and `brokers describe` show them", word) from None
 
 
 def _roll(words: _Words) -> Step:
@@ -283,11 +283,11 @@ def _level(feature: str, word: str) -> int:
     if feature == METADATA_VERSION and not word.isdigit():
         names = {metadata_version_name(level): level for level in range(OLDEST_LEVEL, NEWEST_LEVEL + 1)}
         if word not in names:
-            raise UsageError(f"{word!r} is no metadata.version{did_you_mean(word, list(names))}", word)
+            raise UsageError(f"{word!r} is not a metadata.version{did_you_mean(word, list(names))}", word)
         return names[word]
     number = whole_number(word)
     if number >= 1 << 15:
-        raise UsageError(f"{word!r} is no level", word)
+        raise UsageError(f"{word!r} is not a level", word)
     return number
 
 

@@ -1,64 +1,67 @@
-"""The commands of the shell, one file each; a line in `NAMES` registers a command and names its module.
+"""The commands of the shell; a line in `_MODULES` registers a command and names its module.
 
-A module is imported when its command is first used, so that a one-shot `cat` does not import the others.
+The module defines `NAME_COMMAND`, and `NAME_HELP` is the page of the command. It is imported when the command is first used, so that a
+one-shot `cat` does not import the others.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from metashell.shell.command import Command
 
     COMMANDS: tuple[Command, ...]
 
-NAMES = (
-    "alter",
-    "at",
-    "cat",
-    "cd",
-    "clear",
-    "count",
-    "create",
-    "delete",
-    "diff",
-    "du",
-    "elect",
-    "exit",
-    "find",
-    "follow",
-    "grep",
-    "health",
-    "help",
-    "history",
-    "log",
-    "ls",
-    "man",
-    "pwd",
-    "set",
-    "stat",
-    "status",
-    "time",
-    "timing",
-    "tree",
-    "unregister",
-    "unset",
-    "watch",
-    "why",
-)
+_MODULES: Final = {
+    "alter": "alter",
+    "at": "at",
+    "cat": "cat",
+    "cd": "cd",
+    "clear": "clear",
+    "count": "count",
+    "create": "create",
+    "delete": "delete",
+    "diff": "diff",
+    "du": "du",
+    "elect": "elect",
+    "exit": "exit",
+    "find": "find",
+    "follow": "follow",
+    "grep": "grep",
+    "health": "health",
+    "help": "help",
+    "history": "history",
+    "log": "log",
+    "ls": "ls",
+    "man": "man",
+    "pwd": "pwd",
+    "set": "set",
+    "stat": "stat",
+    "status": "status",
+    "time": "time",
+    "timing": "timing",
+    "tree": "tree",
+    "unregister": "unregister",
+    "unset": "unset",
+    "watch": "watch",
+    "why": "why",
+}
+"""The module of each command."""
+NAMES: Final = tuple(_MODULES)
 
 
 ALIASES = {"quit": "exit", "q": "exit", ":q": "exit", "?": "help", "rm": "delete"}
-"""What people type out of habit; `\\q` comes here as `q`."""
+"""Names that people type out of habit; `\\q` comes here as `q`."""
 
 
 def find_command(name: str) -> Command | None:
     """The command of exactly this name or alias."""
     name = ALIASES.get(name, name)
-    if name not in NAMES:
+    if name not in _MODULES:
         return None
-    command: Command = import_module(f"{__name__}.{name}").COMMAND
+    command: Command = getattr(import_module(f"{__name__}.{_MODULES[name]}"), f"{name.upper()}_COMMAND")
     return command
 
 

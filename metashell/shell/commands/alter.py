@@ -1,23 +1,8 @@
-"""alter - add partitions to topics
-
-SYNOPSIS
-    alter PATH... --partitions N
-
-DESCRIPTION
-    Lets topics have N partitions in all. They cannot be taken away again, and records with a key go to another partition than
-    before. Settings are changed by `set`.
-
-    It does what `metashell topics alter` does. It asks; where nobody can be asked, it needs --yes. The shell must have been
-    started with --allow-changes.
-
-EXAMPLES
-    >> alter /image/topics/byName/orders --partitions 6
-    alter: demo: a file or directory cannot be changed here: attach to its quorum with -C and --allow-changes
-"""
+"""The command `alter`: add partitions to topics."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from metashell.options import Argument, Option
 from metashell.shell.acting import VERB_OPTIONS, act
@@ -30,14 +15,32 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+ALTER_HELP: Final = """alter - add partitions to topics
+
+SYNOPSIS
+    alter PATH... --partitions N
+
+DESCRIPTION
+    Raises the number of partitions of topics to N. Partitions cannot be removed again, and records with a key go to another
+    partition than before. `set` changes settings.
+
+    It does what `metashell topics alter` does. It asks first; without a terminal it needs --yes. The shell must have been
+    started with --allow-changes.
+
+EXAMPLES
+    >> alter /image/topics/byName/orders --partitions 6
+    alter: demo: a file or directory cannot be changed here: attach to its quorum with -C and --allow-changes
+"""
+
+
+def run_alter(ctx: Context, args: SimpleNamespace) -> None:
     """Add partitions to what the paths name."""
     act(ctx, args, lambda subjects: alter_deeds(subjects, args.partitions))
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+ALTER_COMMAND = make_command(
+    run_alter,
+    ALTER_HELP,
     options=(
         Option(names=("--partitions", "-p"), metavar="N", type="int", required=True, help="number of partitions in all"),
         *VERB_OPTIONS,

@@ -1,27 +1,8 @@
-"""cat - print the contents of metadata leaves
-
-SYNOPSIS
-    cat PATH...
-
-DESCRIPTION
-    Prints a number or text as it is, and a record as indented JSON with Kafka's own field names. Secrets are hidden unless the
-    shell was started with --show-secrets. A directory, or a path that names nothing, is reported, and the next one is still
-    printed.
-
-    With -o json the answer is one object for one path, and an array for several paths or a pattern. With -o kafka it is the
-    text that Kafka's own shell prints.
-
-EXAMPLES
-    >> cat /image/topics/byName/orders/name
-    orders
-    >> cat -o kafka /image/topics/byName/orders/{id,name}
-    G7AsmegkQqqHvcqFqSTRgA
-    orders
-"""
+"""The command `cat`: print the contents of metadata leaves."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from metashell.forms import OBJECT_FORMS
 from metashell.nodes import Leaf
@@ -37,7 +18,29 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+CAT_HELP: Final = """cat - print the contents of metadata leaves
+
+SYNOPSIS
+    cat PATH...
+
+DESCRIPTION
+    Prints a number or text as it is, and a record as indented JSON with Kafka's own field names. Secrets are hidden unless the
+    shell was started with --show-secrets. A directory, or a path that names nothing, is an error; the paths after it are still
+    printed.
+
+    With -o json the answer is one object for one path, and an array for several paths or a pattern. With -o kafka it is the
+    text that Kafka's own shell prints.
+
+EXAMPLES
+    >> cat /image/topics/byName/orders/name
+    orders
+    >> cat -o kafka /image/topics/byName/orders/{id,name}
+    G7AsmegkQqqHvcqFqSTRgA
+    orders
+"""
+
+
+def run_cat(ctx: Context, args: SimpleNamespace) -> None:
     """Print the leaves that the paths name."""
     leaves = _leaves(ctx, args)
     if ctx.output in OBJECT_FORMS:
@@ -58,4 +61,4 @@ def _leaves(ctx: Context, args: SimpleNamespace) -> Iterator[tuple[str, Leaf]]:
                 ctx.fail(target if ctx.speaks_kafka else path, IS_DIRECTORY)
 
 
-COMMAND = make_command(run, __doc__, arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="the leaves to print"),))
+CAT_COMMAND = make_command(run_cat, CAT_HELP, arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="the leaves to print"),))

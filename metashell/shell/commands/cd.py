@@ -1,4 +1,22 @@
-"""cd - set the current working directory
+"""The command `cd`: set the current working directory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.options import Argument
+from metashell.shell.command import NODE_PATH, make_command
+from metashell.shell.context import NOT_DIRECTORY
+from metashell.shell.paths import ROOT
+from metashell.shell.search.patterns import refuse_deep
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+CD_HELP: Final = """cd - set the current working directory
 
 SYNOPSIS
     cd [PATH]
@@ -16,23 +34,8 @@ EXAMPLES
     /image
 """
 
-from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from metashell.options import Argument
-from metashell.shell.command import NODE_PATH, make_command
-from metashell.shell.context import NOT_DIRECTORY
-from metashell.shell.paths import ROOT
-from metashell.shell.search.patterns import refuse_deep
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
-
-
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_cd(ctx: Context, args: SimpleNamespace) -> None:
     """Change the working directory."""
     target = args.path or ROOT
     if not ctx.speaks_kafka:
@@ -44,4 +47,6 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
             ctx.fail(target, NOT_DIRECTORY)
 
 
-COMMAND = make_command(run, __doc__, arguments=(Argument(name="path", nargs="?", kind=NODE_PATH, help="the directory, / by default"),))
+CD_COMMAND = make_command(
+    run_cd, CD_HELP, arguments=(Argument(name="path", nargs="?", kind=NODE_PATH, help="the directory, / by default"),)
+)

@@ -1,40 +1,9 @@
-"""count - count partitions, or what else is below a path, by what they have
-
-SYNOPSIS
-    count [--by FIELD] [-n N] [--where EXPRESSION] [PATH...]
-
-DESCRIPTION
-    Without --by, counts the nodes at and below each PATH (by default the working directory) by type. With --by, counts by a field:
-    partitions where PATH has topics at or below it, otherwise the leaves that have the field.
-
-    Partitions are counted by leader, broker and rack (there every replica counts), state (the worst that is wrong with each, as
-    `health` names it), topic, or a field that `cat` shows. Brokers have a state too. The heading says what was counted; what lies
-    below two of the paths counts once.
-
-    --where counts only what passes; `help find` says what it takes.
-
-EXAMPLES
-    >> count --by leader
-    leader  partitions
-    4                8
-    5               14
-    6               14
-    >> count --by rack /image/cluster/brokers
-    rack    leaves
-    -            1
-    rack-a       1
-    rack-b       1
-    >> count --by leader --where 'len(replicas) > 2'
-    leader  partitions
-    4                1
-    5                2
-    6                2
-"""
+"""The command `count`: count partitions or other nodes below a path, by a field."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from metashell.checks import PARTITION_GROUPS, count_partitions
 from metashell.forms import aligned
@@ -57,13 +26,48 @@ if TYPE_CHECKING:
     from metashell.shell.search.choosing import Choice
     from metashell.shell.search.globs import Match
 
+
+COUNT_HELP: Final = """count - count partitions or other nodes below a path, by a field
+
+SYNOPSIS
+    count [--by FIELD] [-n N] [--where EXPRESSION] [PATH...]
+
+DESCRIPTION
+    Without --by, counts the nodes at and below each PATH (by default the working directory) by type. With --by, counts by a field:
+    partitions where PATH has topics at or below it, otherwise the leaves that have the field.
+
+    Partitions are counted by leader, by broker and rack (these count every replica), by state (the worst fault of each, as `health`
+    names it), by topic, or by a field that `cat` shows. Brokers have a state too. The heading says what was counted; a node below
+    two of the paths counts once.
+
+    --where counts only nodes for which the expression holds; `help find` describes expressions.
+
+EXAMPLES
+    >> count --by leader
+    leader  partitions
+    4                8
+    5               14
+    6               14
+    >> count --by rack /image/cluster/brokers
+    rack    leaves
+    -            1
+    rack-a       1
+    rack-b       1
+    >> count --by leader --where 'len(replicas) > 2'
+    leader  partitions
+    4                1
+    5                2
+    6                2
+"""
+
+
 _TYPE = "type"
 _BY_NAME, _BY_ID = "/image/topics/byName", "/image/topics/byId"
 _ABOVE_TOPICS = (ROOT, "/image", "/image/topics", _BY_NAME, _BY_ID, "/topics", "/topicIds")
 _LEAVES_OF_TOPIC = ("id", "name")
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_count(ctx: Context, args: SimpleNamespace) -> None:
     """Print each value with its count, ordered by value."""
     matches = _outermost(list(ctx.resolve(args.path or (HERE,))))
     if not matches:
@@ -164,7 +168,7 @@ def _topics(ctx: Context, matches: Sequence[Match]) -> tuple[dict[bytes, TopicIm
 
 
 def _values(ctx: Context, leaf: Leaf, by: str) -> Iterator[Any]:
-    """What a leaf counts for: the value of a field, each item of a list; nothing if it has no such field."""
+    """The values under which a leaf is counted: a field's value, each item of a list; none if it has no such field."""
     value = leaf.value(ctx.redact)
     if not isinstance(value, dict):
         return
@@ -187,9 +191,9 @@ def _lines(by: str, what: str, rows: Sequence[tuple[Any, int]]) -> Iterator[str]
     return aligned(words, right=(1,))
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+COUNT_COMMAND = make_command(
+    run_count,
+    COUNT_HELP,
     options=(
         Option(
             names=("--by",),

@@ -1,32 +1,9 @@
-"""diff - print what differs between two moments or two sources
-
-SYNOPSIS
-    diff [--stat] MOMENT [MOMENT]
-    diff [--stat] (-s PATH | -C HOST:PORT[,...]) [MOMENT [MOMENT]]
-
-DESCRIPTION
-    Prints every path whose value differs, with both values, grouped and counted. A moment is an offset, a time such as
-    2026-11-20T03:00, a time ago such as -2h, or `end`; the second is by default the state that is shown.
-
-    With -s or -C the other source is compared with this one, at the highest offset that is certain and that both have: a copy that is
-    merely behind does not differ. One moment is that of both, of two the second is that of the other source.
-
-    The status is 0 where nothing differs and 1 where something does. Offsets, times and who leads are no differences. `may not be
-    committed` marks an offset behind the newest checkpoint: another leader may replace what lies there.
-
-    With -o jsonl each difference is one object: path, type, kind (created, changed, removed), before and after, and the offsets where both
-    images end, and up to where each is certain.
-
-EXAMPLES
-    >> diff --stat 300 310
-    offset 300 -> offset 310
-    4 partitions changed
-"""
+"""The command `diff`: print what differs between two moments or two sources."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from metashell.colors import HEADING
 from metashell.errors import MetashellError, UsageError
@@ -48,6 +25,33 @@ if TYPE_CHECKING:
 
     from metashell.image import MetadataImage
     from metashell.shell.context import Context
+
+
+DIFF_HELP: Final = """diff - print what differs between two moments or two sources
+
+SYNOPSIS
+    diff [--stat] MOMENT [MOMENT]
+    diff [--stat] (-s PATH | -C HOST:PORT[,...]) [MOMENT [MOMENT]]
+
+DESCRIPTION
+    Prints every path whose value differs, with both values, grouped and counted. A moment is an offset, a time such as
+    2026-11-20T03:00, a time ago such as -2h, or `end`; the second is by default the state that is shown.
+
+    With -s or -C the other source is compared with this one, at the highest committed offset that both have: a copy that is merely
+    behind does not differ. A single moment applies to both sources; of two, the second applies to the other source.
+
+    The status is 0 if nothing differs and 1 if something does. Offsets, times and the leader of the quorum are ignored. `may not be
+    committed` marks an offset after the newest checkpoint: another leader may replace the records there.
+
+    With -o jsonl each difference is one object: path, type, kind (created, changed, removed), before and after, and for both images
+    the offset where it ends and the offset up to which it is committed.
+
+EXAMPLES
+    >> diff --stat 300 310
+    offset 300 -> offset 310
+    4 partitions changed
+"""
+
 
 _ORIGIN = Origin(-1, -1, -1, "")
 _INDENT = 4
@@ -95,7 +99,7 @@ class _Sides(NamedTuple):
         }
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_diff(ctx: Context, args: SimpleNamespace) -> None:
     """Compare both images and print what differs."""
     sides = _sides(ctx, args)
     old, new = sides.old.image, sides.new.image
@@ -155,7 +159,7 @@ def _of_two_sources(ctx: Context, args: SimpleNamespace) -> _Sides:
     reaches = (mine.reach(), other.reach())
     common = common_offset(reaches)
     if common is None:
-        ctx.complain(f"{ctx.command}: there is no offset of which both have an image: their ends are compared", 0)
+        ctx.complain(f"{ctx.command}: no offset is in both: their ends are compared", 0)
         return _Sides(_Side(mine.newest(), names[0]), _Side(other.newest(), names[1]))
     longer = [f"{name} goes on to {reach.end}" for name, reach in zip(names, reaches, strict=True) if reach.end > common.offset]
     note = f"{', '.join(longer)}; with `end` the ends are compared" if longer else ""
@@ -202,9 +206,9 @@ def _object(change: Change) -> dict[str, Any]:
     return {"path": change.path, "type": change.type, "kind": change.kind, "before": change.before, "after": change.after}
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+DIFF_COMMAND = make_command(
+    run_diff,
+    DIFF_HELP,
     options=(
         flag("--stat", help="only how many of each kind"),
         file_option("--snapshot", "-s", metavar="PATH", help="another file or directory to compare with, or @NAME of the settings"),

@@ -1,25 +1,8 @@
-"""du - show how many bytes records take in the log and in the snapshot
-
-SYNOPSIS
-    du [--by kind|topic] [-n N] [PATH...]
-
-DESCRIPTION
-    Counts the bytes of all records in the segments that are there and in the newest checkpoint, by kind of record or by topic, the
-    largest first. Bytes are those of the values; what frames them in batches is a row of its own. A topic's bytes are those of its
-    own record, its partitions and their changes; one that was deleted is shown by its id.
-    With PATHs, which are topics or directories of them, it counts only these, by topic.
-
-EXAMPLES
-    >> du -n 3
-      log  snapshot  records  kind
-    21049      1105        0  (framing of batches and records)
-     8101         0      179  PARTITION_CHANGE_RECORD
-     3262      3023       72  PARTITION_RECORD
-"""
+"""The command `du`: show how many bytes records take in the log and in the snapshot."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from metashell.codec.compression import MAX_DECOMPRESSED
 from metashell.errors import UsageError
@@ -37,11 +20,32 @@ if TYPE_CHECKING:
 
     from metashell.shell.context import Context
 
+
+DU_HELP: Final = """du - show how many bytes records take in the log and in the snapshot
+
+SYNOPSIS
+    du [--by kind|topic] [-n N] [PATH...]
+
+DESCRIPTION
+    Counts the bytes of all records in the present segments and in the newest checkpoint, by kind of record or by topic, the largest
+    first. It counts the values of records; the framing of batches is a row of its own. A topic's bytes are those of its own record,
+    its partitions and their changes; a deleted topic is shown by its id.
+    With PATHs, which are topics or directories of them, it counts only these, by topic.
+
+EXAMPLES
+    >> du -n 3
+      log  snapshot  records  kind
+    21049      1105        0  (framing of batches and records)
+     8101         0      179  PARTITION_CHANGE_RECORD
+     3262      3023       72  PARTITION_RECORD
+"""
+
+
 KIND, TOPIC = "kind", "topic"
 _TOPICS = (["image", "topics"], ["image", "topics", "byName"], ["image", "topics", "byId"])
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_du(ctx: Context, args: SimpleNamespace) -> None:
     """Print a row for each kind or topic."""
     ids = _topics(ctx, args.path)
     if ids == set():
@@ -73,7 +77,7 @@ def _topics(ctx: Context, targets: Sequence[str]) -> set[str] | None:
         elif match.node.type == TOPIC:
             ids.add(match.node.envelope_info["topic_id"])
         else:
-            raise UsageError(f"{match.path}: no topic; without a path everything is counted by kind", match.path)
+            raise UsageError(f"{match.path}: not a topic; without a path everything is counted by kind", match.path)
     return ids
 
 
@@ -127,9 +131,9 @@ def _lines(rows: list[Row], by: str) -> Iterator[str]:
         yield "  ".join([*(f"{row[index]:>{widths[index]}}" for index in range(3)), row[3]])
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+DU_COMMAND = make_command(
+    run_du,
+    DU_HELP,
     options=(
         Option(
             names=("--by",), metavar="WHAT", type="choice", choices=(KIND, TOPIC), help="a row for each kind of record, or for each topic"

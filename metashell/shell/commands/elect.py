@@ -1,23 +1,8 @@
-"""elect - let partitions have another leader
-
-SYNOPSIS
-    elect [--unclean] PATH...
-
-DESCRIPTION
-    Lets the first replica of a partition lead it, if it is in sync; of a topic, of all its partitions. With --unclean it lets
-    partitions that have no leader be led by a replica that is not in sync, which loses the records that this one lacks.
-
-    It does what `metashell elect preferred` and `elect unclean` do, and asks first on a terminal; --unclean needs --yes where
-    nobody can be asked. The shell must have been started with --allow-changes.
-
-EXAMPLES
-    >> elect /image/topics/byName/orders/0
-    elect: demo: a file or directory cannot be changed here: attach to its quorum with -C and --allow-changes
-"""
+"""The command `elect`: elect another leader of partitions."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from metashell.options import Argument
 from metashell.options.spec import flag
@@ -31,14 +16,32 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+ELECT_HELP: Final = """elect - elect another leader of partitions
+
+SYNOPSIS
+    elect [--unclean] PATH...
+
+DESCRIPTION
+    Makes the first replica of a partition its leader, if it is in sync; for a topic, of all its partitions. With --unclean a
+    partition without a leader gets one that is not in sync: the records that this replica lacks are lost.
+
+    It does what `metashell elect preferred` and `elect unclean` do, and asks first on a terminal; without a terminal --unclean
+    needs --yes. The shell must have been started with --allow-changes.
+
+EXAMPLES
+    >> elect /image/topics/byName/orders/0
+    elect: demo: a file or directory cannot be changed here: attach to its quorum with -C and --allow-changes
+"""
+
+
+def run_elect(ctx: Context, args: SimpleNamespace) -> None:
     """Elect leaders of what the paths name."""
     act(ctx, args, lambda subjects: elect_deeds(subjects, is_unclean=args.unclean))
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+ELECT_COMMAND = make_command(
+    run_elect,
+    ELECT_HELP,
     options=(flag("--unclean", help="of partitions without a leader, also a replica that is not in sync"), *VERB_OPTIONS),
     arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="topics and partitions"),),
 )

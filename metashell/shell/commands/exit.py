@@ -1,4 +1,18 @@
-r"""exit - leave the shell
+"""The command `exit`: leave the shell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.shell.command import make_command
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+EXIT_HELP: Final = r"""exit - leave the shell
 
 SYNOPSIS
     exit
@@ -10,21 +24,10 @@ EXAMPLES
     >> exit
 """
 
-from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from metashell.shell.command import make_command
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
-
-
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_exit(ctx: Context, args: SimpleNamespace) -> None:
     """Leave after this line."""
     ctx.leaving = True
 
 
-COMMAND = make_command(run, __doc__)
+EXIT_COMMAND = make_command(run_exit, EXIT_HELP)

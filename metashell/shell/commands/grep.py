@@ -1,37 +1,8 @@
-"""grep - print the lines of leaves that match an expression
-
-SYNOPSIS
-    grep [-i] [-v] [-r] [-l] [-c] [-n] [-E] EXPRESSION [PATH...]
-
-DESCRIPTION
-    Searches the text that `cat` prints of each leaf, with its secrets hidden, line by line. Directories are searched with -r; without PATH
-    the working directory is. A topic is searched under its name. The path stands before each line unless PATH is one leaf.
-
-    EXPRESSION is a basic one of POSIX: . * [ ] ^ and $ are special, + ? | ( ) { } only behind a backslash. With -E it is one of Python.
-    At the prompt a backslash quotes too, so it is written twice there.
-
-    -v prints the lines that do not match instead. -l prints the paths of the leaves with a line to print, -c how many such lines each of
-    them has; for a PATH that is one leaf also if that is none.
-
-    The status is 0 if a line was found, 1 if none was, and 2 for an expression that cannot be read.
-
-EXAMPLES
-    >> grep -r "8640*$" /image/configs
-    /image/configs/TOPIC:orders/retention.ms:86400000
-    >> grep -n rack /image/cluster/brokers/4
-    23:  "rack": "rack-a",
-    >> grep -rl -E 'rack-[ab]' /image/cluster
-    /image/cluster/brokers/4
-    /image/cluster/brokers/5
-    >> grep -rc rack /image/cluster
-    /image/cluster/brokers/4:1
-    /image/cluster/brokers/5:1
-    /image/cluster/brokers/6:1
-"""
+"""The command `grep`: print the lines of leaves that match an expression."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from metashell.colors import KEY, UNUSUAL
 from metashell.forms import OBJECT_FORMS
@@ -54,11 +25,44 @@ if TYPE_CHECKING:
 
     Matches = Callable[[str], bool]
 
+
+GREP_HELP: Final = """grep - print the lines of leaves that match an expression
+
+SYNOPSIS
+    grep [-i] [-v] [-r] [-l] [-c] [-n] [-E] EXPRESSION [PATH...]
+
+DESCRIPTION
+    Searches the text that `cat` prints of each leaf, with its secrets hidden, line by line. Directories are searched with -r; without PATH
+    the working directory is. A topic is searched under its name. The path stands before each line unless PATH is one leaf.
+
+    EXPRESSION is a POSIX basic regular expression: . * [ ] ^ and $ are special, + ? | ( ) { } only after a backslash. With -E it is a
+    Python expression. At the prompt a backslash quotes too, so type it twice there.
+
+    -v prints the lines that do not match instead. -l prints the paths of the leaves that have a line to print, -c how many such lines
+    each of them has; for a PATH that is one leaf also 0.
+
+    The status is 0 if a line was found, 1 if none was, and 2 for an expression that cannot be read.
+
+EXAMPLES
+    >> grep -r "8640*$" /image/configs
+    /image/configs/TOPIC:orders/retention.ms:86400000
+    >> grep -n rack /image/cluster/brokers/4
+    23:  "rack": "rack-a",
+    >> grep -rl -E 'rack-[ab]' /image/cluster
+    /image/cluster/brokers/4
+    /image/cluster/brokers/5
+    >> grep -rc rack /image/cluster
+    /image/cluster/brokers/4:1
+    /image/cluster/brokers/5:1
+    /image/cluster/brokers/6:1
+"""
+
+
 Hit = tuple[str, Leaf, int, str]
 """A line that matches: the path, the leaf, the number of the line from 1 on, and the line."""
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_grep(ctx: Context, args: SimpleNamespace) -> None:
     """Print the lines that match, or with -l the paths of leaves that have one, with -c how many."""
     pattern = compile_search(args.pattern, is_extended=args.extended, ignores_case=args.ignore_case)
     matches = _unmatched(pattern) if args.invert_match else _matched(pattern)
@@ -160,9 +164,9 @@ def _object(ctx: Context, args: SimpleNamespace, hit: Hit) -> dict[str, Any]:
     return node_object(ctx, path, leaf, **({} if args.files else {"line": number, "text": line}))
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+GREP_COMMAND = make_command(
+    run_grep,
+    GREP_HELP,
     options=(
         flag("-i", "--ignore-case", help="capitals and small letters are alike"),
         flag("-v", "--invert-match", help="the lines that do not match"),

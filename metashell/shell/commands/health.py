@@ -1,33 +1,4 @@
-"""health - show what is broken in the cluster, and what is unusual
-
-SYNOPSIS
-    health [--limit N] [--min-isr N] [--allow KIND[=N]]... [--stuck-after TIME] [--lag-after TIME] [KIND...]
-
-DESCRIPTION
-    Counts what is wrong with partitions, replicas, brokers, voters, features and the metadata itself, and names the first of each,
-    with the time since which it is so where the log says it. The status is 1 if anything is bad, 0 if things are at most unusual.
-    With KIND it shows only those.
-
-    min.insync.replicas is that of the topic, else of the broker that leads, else of all brokers, else --min-isr (1): what
-    server.properties says is not in the metadata. No partition needs more replicas in sync than it has.
-
-    With --stuck-after reassignments that were going on for so long when the newest record was written are bad; without it only
-    those to a broker that is not there. Of a live quorum it also shows brokers and voters that have lagged for --lag-after (10s).
-
-EXAMPLES
-    >> health one_replica no_rack reassigning
-    unusual  one_replica  2  topics with one replica, though there are brokers for more
-             grp-streams-KSTREAM-AGGREGATE-STATE-STORE-0000000001-changelog  last-topic
-             endangers: when its broker is down nobody can read or write, and its disk is the only copy
-             next: more replicas: metashell reassign apply with a plan that names them
-    unusual  no_rack      1  brokers without a rack, though others have one: replicas are then not spread over racks
-             /image/cluster/brokers/6
-             endangers: a rack that fails takes all replicas of some partitions with it
-             next: set broker.rack of these brokers, and restart them
-    unusual  reassigning  1  partitions that are being reassigned
-             /image/topics/byName/reassigned-1/0 (since 2026-11-21T00:23:06.299Z)
-    as of offset 521, epoch 2, 2026-11-21T00:25:57.050Z, certain to 329
-"""
+"""The command `health`: show what is broken in the cluster, and what is unusual."""
 
 from __future__ import annotations
 
@@ -66,17 +37,50 @@ if TYPE_CHECKING:
     from metashell.checks import Facts, Found, Verdict
     from metashell.shell.context import Context
 
+
+HEALTH_HELP: Final = """health - show what is broken in the cluster, and what is unusual
+
+SYNOPSIS
+    health [--limit N] [--min-isr N] [--allow KIND[=N]]... [--stuck-after TIME] [--lag-after TIME] [KIND...]
+
+DESCRIPTION
+    Counts faults of partitions, replicas, brokers, voters, features and the metadata itself, and names the first of each kind, with
+    the time of its beginning if the log has it. The status is 1 if anything is bad, 0 if things are at most unusual.
+    With KIND it shows only these kinds.
+
+    min.insync.replicas is that of the topic, else of the leading broker, else of all brokers, else --min-isr (1): settings in
+    server.properties are not in the metadata. No partition needs more replicas in sync than it has.
+
+    With --stuck-after a reassignment is bad that had been running for this time when the newest record was written; without it only
+    one to an unregistered broker. For a live quorum it also shows brokers and voters that have lagged for --lag-after (10s).
+
+EXAMPLES
+    >> health one_replica no_rack reassigning
+    unusual  one_replica  2  topics with one replica, though there are brokers for more
+             grp-streams-KSTREAM-AGGREGATE-STATE-STORE-0000000001-changelog  last-topic
+             endangers: when its broker is down nobody can read or write, and its disk is the only copy
+             next: more replicas: metashell reassign apply with a plan that names them
+    unusual  no_rack      1  brokers without a rack, though others have one: replicas are then not spread over racks
+             /image/cluster/brokers/6
+             endangers: a rack that fails takes all replicas of some partitions with it
+             next: set broker.rack of these brokers, and restart them
+    unusual  reassigning  1  partitions that are being reassigned
+             /image/topics/byName/reassigned-1/0 (since 2026-11-21T00:23:06.299Z)
+    as of offset 521, epoch 2, 2026-11-21T00:25:57.050Z, committed to 329
+"""
+
+
 _LIMIT: Final = 5
 _LAG_MS: Final = 10_000
 _WIDTH: Final = 120
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_health(ctx: Context, args: SimpleNamespace) -> None:
     """Print the findings, causes first."""
     allowed = _allowed(args.allow)
     for kind in args.kind:
         if kind not in _names():
-            raise UsageError(f"{kind!r} is no kind of trouble{did_you_mean(kind, _names())}", kind)
+            raise UsageError(f"{kind!r} is not a kind of trouble{did_you_mean(kind, _names())}", kind)
     facts = _facts(ctx, args)
     verdict = judge(facts, set(args.kind) or None)
     show(ctx, facts, verdict, _LIMIT if args.limit is None else args.limit, wanted=args.kind)
@@ -109,7 +113,7 @@ def _allowed(words: list[str]) -> dict[str, float]:
     for word in words:
         kind, has_count, count = word.partition("=")
         if kind not in _names():
-            raise UsageError(f"--allow: {kind!r} is no kind of trouble{did_you_mean(kind, _names())}", word)
+            raise UsageError(f"--allow: {kind!r} is not a kind of trouble{did_you_mean(kind, _names())}", word)
         if has_count and not (count.isascii() and count.isdigit()):
             raise UsageError(f"--allow: {count!r} is not a number of {kind}", word)
         allowed[kind] = int(count[:18]) if has_count else float("inf")
@@ -119,7 +123,7 @@ def _allowed(words: list[str]) -> dict[str, float]:
 def _facts(ctx: Context, args: SimpleNamespace) -> Facts:
     """The facts under the thresholds that were given. Errors: UsageError for one that Kafka does not take."""
     if args.min_isr is not None and not 1 <= args.min_isr < 1 << 31:
-        raise UsageError(f"--min-isr: {args.min_isr} is no min.insync.replicas: a number from 1 to 2147483647", str(args.min_isr))
+        raise UsageError(f"--min-isr: {args.min_isr} is not a min.insync.replicas: give a number from 1 to 2147483647", str(args.min_isr))
     health = ctx.health if args.min_isr is None else Health(ctx.image, static_min_isr=args.min_isr, voter_ids=ctx.voter_ids)
     health = health if args.stuck_after is None else _with_slow(ctx, health, args.stuck_after)
     return ctx.facts(health, _LAG_MS if args.lag_after is None else args.lag_after)
@@ -207,8 +211,8 @@ def _as_of(ctx: Context) -> str:
     # Only for people: what a program reads or a page shows must not change by itself.
     ago = f" ({duration_text(age_ms)} ago)" if ctx.display.is_terminal and provenance.timestamp_ms >= 0 and age_ms >= 0 else ""
     certain_to = provenance.certain_to
-    certainty = "none of it certain" if certain_to is None else f"certain to {certain_to}"
-    certainty = "all of it certain" if certain_to is not None and certain_to >= provenance.end_offset else certainty
+    certainty = "may not be committed" if certain_to is None else f"committed to {certain_to}"
+    certainty = "all of it committed" if certain_to is not None and certain_to >= provenance.end_offset else certainty
     return f"as of {place_words(ctx.image)}{ago}, {certainty}"
 
 
@@ -217,9 +221,9 @@ def _names() -> tuple[str, ...]:
     return tuple(sorted(one.id for one in all_checks()))
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+HEALTH_COMMAND = make_command(
+    run_health,
+    HEALTH_HELP,
     options=(
         Option(names=("--limit", "-n"), metavar="N", type="int", help=f"name the first N of each kind, by default {_LIMIT}"),
         Option(names=("--min-isr",), metavar="N", type="int", help="min.insync.replicas in server.properties, by default 1"),

@@ -1,4 +1,24 @@
-"""help - list the commands
+"""The command `help`: list the commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.forms import aligned
+from metashell.options import Argument
+from metashell.shell.command import COMMAND_NAME, make_command
+from metashell.shell.commands.man import run_man
+from metashell.shell.kafka_usage import shell_help
+from metashell.shell.output import write_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+HELP_HELP: Final = """help - list the commands
 
 SYNOPSIS
     help [COMMAND]
@@ -14,12 +34,12 @@ EXAMPLES
     cat         print the contents of metadata leaves
     cd          set the current working directory
     clear       clear the screen
-    count       count partitions, or what else is below a path, by what they have
-    create      make a topic
+    count       count partitions or other nodes below a path, by a field
+    create      create a topic
     delete      delete topics, settings, quotas, access control entries and credentials
     diff        print what differs between two moments or two sources
     du          show how many bytes records take in the log and in the snapshot
-    elect       let partitions have another leader
+    elect       elect another leader of partitions
     exit        leave the shell
     find        search for nodes below directories
     follow      print every change as it is committed
@@ -33,42 +53,26 @@ EXAMPLES
     pwd         print the current working directory
     set         change settings, quotas, passwords and feature levels
     stat        show what a node is, and which records made and last changed it
-    status      show what was read, how far it is certain, and what is wrong
+    status      show what was read, how far it is committed, and what is wrong
     time        run a command and show how long it took
     timing      show how long each command takes
     tree        show directories and the leaves in them
-    unregister  let the cluster forget brokers and controllers that are gone for good
+    unregister  remove brokers and controllers that are gone for good
     unset       remove settings and quotas
     watch       print the changes below paths as they are committed
     why         what led to the state of a partition, topic, broker, controller or voter
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from metashell.forms import aligned
-from metashell.options import Argument
-from metashell.shell.command import COMMAND_NAME, make_command
-from metashell.shell.commands.man import run as show_page
-from metashell.shell.kafka_usage import shell_help
-from metashell.shell.output import write_answer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
 
 _SUMMARY_LEAST = 20
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_help(ctx: Context, args: SimpleNamespace) -> None:
     """Print every command with its summary."""
     from metashell.shell.commands import COMMANDS
 
     if args.command is not None:
-        show_page(ctx, args)
+        run_man(ctx, args)
     elif ctx.speaks_kafka:
         ctx.write(shell_help())
     else:
@@ -89,4 +93,6 @@ def _lines(rows: list[tuple[str, str]], width: int | None) -> Iterator[str]:
         yield from wrap(f"{name:<{longest}}{summary}", width, subsequent_indent=indent, break_on_hyphens=False)
 
 
-COMMAND = make_command(run, __doc__, arguments=(Argument(name="command", nargs="?", kind=COMMAND_NAME, help="a command's name"),))
+HELP_COMMAND = make_command(
+    run_help, HELP_HELP, arguments=(Argument(name="command", nargs="?", kind=COMMAND_NAME, help="a command's name"),)
+)

@@ -1,19 +1,8 @@
-"""history - print the lines typed so far
-
-SYNOPSIS
-    history [COUNT]
-
-DESCRIPTION
-    Each line has its number, from 0; this line is the last. With COUNT only the last COUNT lines are printed.
-
-EXAMPLES
-    >> history 1
-        0  history 1
-"""
+"""The command `history`: print the lines typed so far."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from metashell.options import Argument
 from metashell.shell.command import make_command
@@ -26,7 +15,21 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+HISTORY_HELP: Final = """history - print the lines typed so far
+
+SYNOPSIS
+    history [COUNT]
+
+DESCRIPTION
+    Each line has its number, from 0; this line is the last. With COUNT only the last COUNT lines are printed.
+
+EXAMPLES
+    >> history 1
+        0  history 1
+"""
+
+
+def run_history(ctx: Context, args: SimpleNamespace) -> None:
     """Print the lines that were typed so far, in the prompt also those of earlier runs."""
     entries = list(last_entries(ctx.history, args.count))
     objects = [{"number": number, "line": line} for number, line in entries]
@@ -39,4 +42,6 @@ def last_entries(history: Sequence[str], count: int | None) -> Iterator[tuple[in
     return ((index, history[index]) for index in range(start, len(history)))
 
 
-COMMAND = make_command(run, __doc__, arguments=(Argument(name="count", nargs="?", type="integer", help="how many lines, all by default"),))
+HISTORY_COMMAND = make_command(
+    run_history, HISTORY_HELP, arguments=(Argument(name="count", nargs="?", type="integer", help="how many lines, all by default"),)
+)

@@ -1,24 +1,4 @@
-"""log - print the records that changed a node or anything below it
-
-SYNOPSIS
-    log [-n N] [--since MOMENT] [-p] [PATH]
-
-DESCRIPTION
-    Prints each record of the log that touched PATH or anything below it, the newest last: its offset, its time, the epoch of the leader
-    that wrote it, its type, and what it changed. A topic may be named by name or id; by name, what was deleted and created again
-    is there too. Without PATH it is the whole history. `same` is a record that wrote what was there already.
-
-    Records before the oldest checkpoint may be gone: then the first line says what the state was where the log begins.
-    Kafka records no principal, so who made a change is not in the log.
-
-    -p gives the whole values that a line cuts short. With -o jsonl each change is one object: path, type, kind (created, changed,
-    removed, same, and known for that first line), offset, epoch, timestamp, record, before and after.
-
-EXAMPLES
-    >> log -n 2 /image/cluster/brokers/4
-    19   2026-11-21T00:21:25.038Z  epoch 1  BROKER_REGISTRATION_CHANGE_RECORD  changed /image/cluster/brokers/4  fenced: true -> false
-    198  2026-11-21T00:23:02.550Z  epoch 1  BROKER_REGISTRATION_CHANGE_RECORD  changed /image/cluster/brokers/4  cordonedLogDirs: null -> -
-"""
+"""The command `log`: print the records that changed a node or anything below it."""
 
 from __future__ import annotations
 
@@ -40,7 +20,7 @@ from metashell.shell.looking_back import newest, now_ms, past_of, usual_path
 from metashell.shell.output import write_objects
 from metashell.shell.paths import absolute_components
 from metashell.shell.search.nearest import nearest_path
-from metashell.shell.search.patterns import compile_component, expand, refuse_deep
+from metashell.shell.search.patterns import compile_component, expand_path, refuse_deep
 from metashell.shell.summary import summarize, summary_text
 
 if TYPE_CHECKING:
@@ -50,17 +30,41 @@ if TYPE_CHECKING:
     from metashell.history import Past, Touch
     from metashell.shell.context import Context
 
+
+LOG_HELP: Final = """log - print the records that changed a node or anything below it
+
+SYNOPSIS
+    log [-n N] [--since MOMENT] [-p] [PATH]
+
+DESCRIPTION
+    Prints each record of the log that touched PATH or anything below it, the newest last: its offset, its time, the epoch of the leader
+    that wrote it, its type, and what it changed. A topic may be named by name or id; a name includes earlier topics of that name.
+    Without PATH it prints the whole history. `same` marks a record that wrote the values that were there already.
+
+    Records before the oldest checkpoint may be gone: then the first line shows the state where the log begins.
+    Kafka records no principal, so the log does not say who made a change.
+
+    -p prints values in full that a line cuts short. With -o jsonl each change is one object: path, type, kind (created, changed,
+    removed, same, and known for that first line), offset, epoch, timestamp, record, before and after.
+
+EXAMPLES
+    >> log -n 2 /image/cluster/brokers/4
+    19   2026-11-21T00:21:25.038Z  epoch 1  BROKER_REGISTRATION_CHANGE_RECORD  changed /image/cluster/brokers/4  fenced: true -> false
+    198  2026-11-21T00:23:02.550Z  epoch 1  BROKER_REGISTRATION_CHANGE_RECORD  changed /image/cluster/brokers/4  cordonedLogDirs: null -> -
+"""
+
+
 KNOWN: Final = "known"
 _FIRST_REACH: Final = 1 << 12
 """How many offsets before the end are read first for the last records of everything."""
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_log(ctx: Context, args: SimpleNamespace) -> None:
     """Print the touches of the path."""
     refuse_deep(args.path or "")
     path = usual_path(absolute_components(args.path, ctx.cwd)) if args.path else []
     if path and (path[0] != "image" or path[1:2] in (["provenance"], ["faults"])):
-        is_there = any(True for _ in expand(ctx.root, path[:1]))
+        is_there = any(True for _ in expand_path(ctx.root, path[:1]))
         ctx.fail(args.path, "no records: `log` works below /image" if is_there else MISSING)
         return
     past = past_of(ctx)
@@ -91,7 +95,7 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
     if not account.found:
         near = nearest_path(account.root(newest(ctx)), path)
         guess = "" if near is None else f" (did you mean {near}?)"
-        ctx.fail(args.path, f"no record from offset {account.start} on touched it: it never existed in what is here{guess}")
+        ctx.fail(args.path, f"no record from offset {account.start} on touched it: it never existed in this source{guess}")
     elif not account.count and moment is not None:
         words = f"from offset {since} on" if moment.time_ms is None else f"since {moment_text(moment.time_ms)}"
         end = f"the newest of all is of {moment_text(newest(ctx).provenance.timestamp_ms)}"
@@ -125,7 +129,7 @@ class _Account:
             yield from self._known(story)
         self.start, self.faults = story.start, story.faults
         if since and not self.found:
-            self.found = story.has_touches or any(True for _ in expand(self.root(story.last), self._path))
+            self.found = story.has_touches or any(True for _ in expand_path(self.root(story.last), self._path))
 
     def last(self, past: Past, since: int, count: int) -> Iterable[Change]:
         """The last changes. Of everything, as little is replayed as will do."""
@@ -140,13 +144,13 @@ class _Account:
         return deque(self.changes(past, since), count)
 
     def _known(self, story: Story) -> Iterator[Change]:
-        """What was there at the beginning of the log, where that is not the beginning of everything."""
+        """The state at the beginning of the log, if that is not offset 0."""
         self.start = story.start
         if not story.start or len(self._path) < 3:
             return
         root = self.root(story.known)
         origin = Origin(story.start, -1, -1, "")
-        for match in expand(root, self._path):
+        for match in expand_path(root, self._path):
             self.found = True
             self.count += 1
             value = None if match.node.is_directory else match.node.value(self._ctx.redact)  # type: ignore[attr-defined]
@@ -169,7 +173,7 @@ class _Account:
 
 
 def _target(path: Sequence[str]) -> Target:
-    """What to look for: the part of the path before its first wildcard says it."""
+    """The target in the log: the part of the path before its first wildcard."""
     plain: list[str] = []
     for component in path:
         if compile_component(component) is not None:
@@ -211,9 +215,9 @@ def _row(ctx: Context, change: Change) -> dict[str, Any]:
     }
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+LOG_COMMAND = make_command(
+    run_log,
+    LOG_HELP,
     options=(
         Option(names=("-n", "--number"), metavar="N", type="int", help="only the last N changes"),
         Option(

@@ -1,38 +1,10 @@
-"""ls - list directories
-
-SYNOPSIS
-    ls [-l] [-R] [-1] [-d] [--sort FIELD] [--reverse] [--where EXPRESSION] [PATH...]
-
-DESCRIPTION
-    Lists the names in each PATH (by default the working directory), or the PATH itself if it is a leaf. Several directories
-    have a heading each; an empty one is only a heading. On a terminal the names are in columns.
-
-    With -l each name has a line with its type and what matters most about it: partitions without a leader or without all
-    their replicas in sync, fenced brokers, values of leaves.
-
-    --sort orders each directory by a field that -l shows, or by type: numbers from the largest down, then text, then what lacks
-    the field; equal ones stay ordered by name. --reverse turns that round.
-
-    --where lists only what passes; `help find` says what it takes.
-
-EXAMPLES
-    >> ls /image/cluster
-    brokers
-    controllers
-    >> ls -l -d /image/topics/byName/reassigned-*
-    topic       /image/topics/byName/reassigned-1  partitions=2 reassigning=1 id=_yR8QlgCSu6ZRADAW7ijPw
-    topic       /image/topics/byName/reassigned-2  partitions=1 id=aadsLtv0QICKoY4m9-H8tg
-    >> ls --sort epoch /image/cluster/brokers
-    6
-    5
-    4
-"""
+"""The command `ls`: list directories."""
 
 from __future__ import annotations
 
 from itertools import repeat
 from operator import itemgetter, mod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from metashell.colors import DIRECTORY
 from metashell.errors import UsageError
@@ -57,13 +29,45 @@ if TYPE_CHECKING:
     from metashell.shell.search.globs import Match
 
     Row = tuple[str, bool, str]
-    """What a line of -l says of a name: its type, whether it is a directory, its details."""
+    """The content of a line of -l: a name's type, whether it is a directory, its details."""
+
+
+LS_HELP: Final = """ls - list directories
+
+SYNOPSIS
+    ls [-l] [-R] [-1] [-d] [--sort FIELD] [--reverse] [--where EXPRESSION] [PATH...]
+
+DESCRIPTION
+    Lists the names in each PATH (by default the working directory), or the PATH itself if it is a leaf. Several directories
+    have a heading each; an empty one is only a heading. On a terminal the names are in columns.
+
+    With -l each name has a line with its type and its most important fields: partitions without a leader or without all their
+    replicas in sync, fenced brokers, values of leaves.
+
+    --sort orders each directory by a field that -l shows, or by type: numbers from the largest down, then text, then nodes without
+    the field; equal ones stay ordered by name. --reverse reverses the order.
+
+    --where lists only nodes for which the expression holds; `help find` describes expressions.
+
+EXAMPLES
+    >> ls /image/cluster
+    brokers
+    controllers
+    >> ls -l -d /image/topics/byName/reassigned-*
+    topic       /image/topics/byName/reassigned-1  partitions=2 reassigning=1 id=_yR8QlgCSu6ZRADAW7ijPw
+    topic       /image/topics/byName/reassigned-2  partitions=1 id=aadsLtv0QICKoY4m9-H8tg
+    >> ls --sort epoch /image/cluster/brokers
+    6
+    5
+    4
+"""
+
 
 _TYPE_WIDTH = len("controller")
 _LACKS = 2
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_ls(ctx: Context, args: SimpleNamespace) -> None:
     """List the nodes that the paths name."""
     targets = [target for target in args.path if target] or [HERE]
     where = getattr(args, "where", ())
@@ -277,9 +281,9 @@ def _entry(ctx: Context, path: str, node: Node, args: SimpleNamespace) -> Object
     return node_object(ctx, path, node, name=node.name, **details)
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+LS_COMMAND = make_command(
+    run_ls,
+    LS_HELP,
     options=(
         Option(names=("-l", "--long"), type="flag", help="one line for each name, with its type and what matters about it"),
         Option(names=("-R", "--recursive"), type="flag", help="the directories below too"),

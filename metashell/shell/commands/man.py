@@ -1,4 +1,24 @@
-"""man - show the page of a command
+"""The command `man`: show the page of a command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.errors import UsageError
+from metashell.forms import OBJECT_FORMS
+from metashell.options import Argument
+from metashell.shell.command import COMMAND_NAME, make_command
+from metashell.shell.kafka_usage import KAFKA_COMMANDS, man_text
+from metashell.shell.output import write_answer, write_objects
+from metashell.shell.pages import command_page
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+MAN_HELP: Final = """man - show the page of a command
 
 SYNOPSIS
     man COMMAND
@@ -19,25 +39,8 @@ EXAMPLES
         /
 """
 
-from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from metashell.errors import UsageError
-from metashell.forms import OBJECT_FORMS
-from metashell.options import Argument
-from metashell.shell.command import COMMAND_NAME, make_command
-from metashell.shell.kafka_usage import KAFKA_COMMANDS, man_text
-from metashell.shell.output import write_answer, write_objects
-from metashell.shell.pages import command_page
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from metashell.shell.context import Context
-
-
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_man(ctx: Context, args: SimpleNamespace) -> None:
     """Print the page of one command."""
     from metashell.shell.commands import find_command, unknown_command
 
@@ -60,4 +63,4 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
         ctx.write(command_page(command, ctx.display.width))
 
 
-COMMAND = make_command(run, __doc__, arguments=(Argument(name="command", kind=COMMAND_NAME, help="the command's name"),))
+MAN_COMMAND = make_command(run_man, MAN_HELP, arguments=(Argument(name="command", kind=COMMAND_NAME, help="the command's name"),))

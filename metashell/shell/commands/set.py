@@ -1,27 +1,8 @@
-"""set - change settings, quotas, passwords and feature levels
-
-SYNOPSIS
-    set PATH [KEY=VALUE...]
-
-DESCRIPTION
-    Sets each KEY of a resource in /image/configs, of a topic, of a broker, or of an entity in /image/clientQuotas; other keys
-    stay. The resource need not be there yet. KEY+=VALUE and KEY-=VALUE add to a list and take from it. Of a path that names a
-    key, VALUE alone is enough, and of a feature in /image/features its level, or a release for metadataVersion. Of a user in
-    /image/scram the password is asked for.
-
-    It does what `metashell configs set`, `quotas set`, `scram set` and `features upgrade` or `downgrade` do, and asks first on a
-    terminal. The shell must have been started with --allow-changes.
-
-EXAMPLES
-    >> set /image/configs/TOPIC:orders retention.ms=3600000
-    set: demo: a file or directory cannot be changed here: attach to its quorum with -C and --allow-changes
-    >> set '/image/clientQuotas/user(alice)' producer_byte_rate=10M
-    set: demo: a file or directory cannot be changed here: attach to its quorum with -C and --allow-changes
-"""
+"""The command `set`: change settings, quotas, passwords and feature levels."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from metashell.options import Argument
 from metashell.shell.acting import VERB_OPTIONS, act
@@ -34,15 +15,37 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+SET_HELP: Final = """set - change settings, quotas, passwords and feature levels
+
+SYNOPSIS
+    set PATH [KEY=VALUE...]
+
+DESCRIPTION
+    Sets each KEY of a resource in /image/configs, of a topic, of a broker, or of an entity in /image/clientQuotas; other keys
+    stay. The resource need not exist yet. KEY+=VALUE and KEY-=VALUE add to a list and remove from it. For a path that names a
+    key, VALUE alone is enough; for a feature in /image/features its level, or a release for metadataVersion. For a user in
+    /image/scram it asks for the password.
+
+    It does what `metashell configs set`, `quotas set`, `scram set` and `features upgrade` or `downgrade` do, and asks first on a
+    terminal. The shell must have been started with --allow-changes.
+
+EXAMPLES
+    >> set /image/configs/TOPIC:orders retention.ms=3600000
+    set: demo: a file or directory cannot be changed here: attach to its quorum with -C and --allow-changes
+    >> set '/image/clientQuotas/user(alice)' producer_byte_rate=10M
+    set: demo: a file or directory cannot be changed here: attach to its quorum with -C and --allow-changes
+"""
+
+
+def run_set(ctx: Context, args: SimpleNamespace) -> None:
     """Set the keys of what the path names."""
     args.path = (args.path,)
     act(ctx, args, lambda subjects: set_deeds(subjects, args.setting, ctx.image))
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+SET_COMMAND = make_command(
+    run_set,
+    SET_HELP,
     options=VERB_OPTIONS,
     arguments=(
         Argument(name="path", kind=NODE_PATH, help="what to change"),

@@ -1,25 +1,8 @@
-"""stat - show what a node is, and which records made and last changed it
-
-SYNOPSIS
-    stat PATH...
-
-DESCRIPTION
-    Shows the type of each node, the record that made it and the last one that touched it or anything below it, with offset, epoch
-    and time, and how many there were since it was made. What a checkpoint has swallowed is not known: then it says from which
-    offset on the log is there. A leaf of a topic or resource (such as `name`) has no records of its own. `log PATH` shows them all.
-
-EXAMPLES
-    >> stat /image/cluster/brokers/4
-    path     /image/cluster/brokers/4
-    type     broker
-    created  offset 17, epoch 1, 2026-11-21T00:21:23.192Z, REGISTER_BROKER_RECORD
-    changed  offset 198, epoch 1, 2026-11-21T00:23:02.550Z, BROKER_REGISTRATION_CHANGE_RECORD
-    records  3
-"""
+"""The command `stat`: show what a node is, and which records made and last changed it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from metashell.amounts import moment_text
 from metashell.forms import aligned
@@ -40,7 +23,27 @@ if TYPE_CHECKING:
     from metashell.shell.lifespan import Life
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+STAT_HELP: Final = """stat - show what a node is, and which records made and last changed it
+
+SYNOPSIS
+    stat PATH...
+
+DESCRIPTION
+    Shows the type of each node, the record that made it and the last one that touched it or anything below it, with offset, epoch
+    and time, and how many there were since it was made. Records before the checkpoint may be gone: then it prints the offset at
+    which the log begins. A leaf of a topic or resource (such as `name`) has no records of its own. `log PATH` shows them all.
+
+EXAMPLES
+    >> stat /image/cluster/brokers/4
+    path     /image/cluster/brokers/4
+    type     broker
+    created  offset 17, epoch 1, 2026-11-21T00:21:23.192Z, REGISTER_BROKER_RECORD
+    changed  offset 198, epoch 1, 2026-11-21T00:23:02.550Z, BROKER_REGISTRATION_CHANGE_RECORD
+    records  3
+"""
+
+
+def run_stat(ctx: Context, args: SimpleNamespace) -> None:
     """Print one block of lines, or one object, for each node."""
     found: list[tuple[str, Node, Life]] = []
     for match in ctx.resolve(args.path):
@@ -87,4 +90,4 @@ def _words(origin: Origin) -> str:
     return f"offset {origin.offset}, epoch {origin.epoch}, {moment_text(origin.timestamp_ms)}, {origin.record}"
 
 
-COMMAND = make_command(run, __doc__, arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="what to look at"),))
+STAT_COMMAND = make_command(run_stat, STAT_HELP, arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="what to look at"),))

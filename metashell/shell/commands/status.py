@@ -1,41 +1,9 @@
-"""status - show what was read, how far it is certain, and what is wrong
-
-SYNOPSIS
-    status
-
-DESCRIPTION
-    Shows in a line what `health` finds, and below it the causes of what is bad, where the metadata ends (`end_offset` is the next
-    offset to be written), the leader and the voters (where quorum-state knows a newer epoch than the log, or the log was compacted,
-    they come from there, and the answer says so), the offset up to which the quorum has certainly committed it (in a directory: the
-    newest complete checkpoint), the counts of everything, the records that could not be applied, and what is newer than the newest
-    release known here. For a live quorum it also shows the high watermark and how far this image is behind. With -o json it is one
-    object, in which `complete` says whether all records were applied and read.
-
-EXAMPLES
-    >> status
-    health            unusual: min_isr_at_factor 8, one_replica 2, few_state_replicas 3, no_rack 1, reassigning 1
-    source            demo (directory)
-    offset            520, epoch 2, 2026-11-21T00:25:57.050Z
-    end offset        521, certain to 329
-    leader            2, epoch 2
-    voters            1, 2, 3
-    metadata.version  4.3-IV0
-    brokers           3, 0 fenced
-    controllers       3
-    topics            15
-    partitions        36, 0 leaderless, 0 under-replicated, 1 reassigning
-    configs           16 resources
-    acls              8
-    quotas            9 entities
-    scram             5 credentials
-    tokens            2
-    faults            0
-"""
+"""The command `status`: show what was read, how far it is committed, and what is wrong."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from metashell.amounts import moment_text
 from metashell.checks import judge
@@ -55,13 +23,49 @@ if TYPE_CHECKING:
     from metashell.image import MetadataImage
     from metashell.shell.context import Context
 
+
+STATUS_HELP: Final = """status - show what was read, how far it is committed, and what is wrong
+
+SYNOPSIS
+    status
+
+DESCRIPTION
+    Shows the findings of `health` in a line, then the causes of the bad ones, the end of the metadata (`end_offset` is the next
+    offset to be written), the leader and the voters (from quorum-state if it has a newer epoch than the log or the log was
+    compacted, which is noted), the offset up to which the quorum has committed the metadata (in a directory: the newest complete
+    checkpoint), counts of topics, brokers and other things, records that could not be applied, and anything newer than the newest
+    release known here. For a live quorum it also shows the high watermark and the lag of this image. With -o json it is one object,
+    in which `complete` is true if all records were read and applied.
+
+EXAMPLES
+    >> status
+    health            unusual: min_isr_at_factor 8, one_replica 2, few_state_replicas 3, no_rack 1, reassigning 1
+    source            demo (directory)
+    offset            520, epoch 2, 2026-11-21T00:25:57.050Z
+    end offset        521, committed to 329
+    leader            2, epoch 2
+    voters            1, 2, 3
+    metadata.version  4.3-IV0
+    brokers           3, 0 fenced
+    controllers       3
+    topics            15
+    partitions        36, 0 leaderless, 0 under-replicated, 1 reassigning
+    configs           16 resources
+    acls              8
+    quotas            9 entities
+    scram             5 credentials
+    tokens            2
+    faults            0
+"""
+
+
 _FAULTS_SHOWN = 5
 _FOUND_SHOWN = 3
 _TOLD = frozenset({"throttles", "voters"})
-"""The subjects whose findings are printed in full though they are only unusual: what is there is fine, until somebody waits for it."""
+"""Subjects whose findings are printed in full though they are only unusual."""
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_status(ctx: Context, args: SimpleNamespace) -> None:
     """Print the state of the image as a whole."""
     status = describe(ctx)
     if ctx.output == "table":
@@ -72,7 +76,7 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
 
 
 def _health_lines(ctx: Context) -> Iterator[tuple[str, str]]:
-    """What `health` finds, in a line, and the first of each cause that is bad: nothing else here says whether any of it is wrong."""
+    """The findings of `health` in a line, and the first of each bad cause: nothing else in `status` says whether anything is wrong."""
     facts = ctx.facts()
     verdict = judge(facts)
     is_bad = bool(verdict.bad or facts.holes)
@@ -217,7 +221,7 @@ def _source_words(source: str | None) -> str:
 
 
 def _live_lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
-    """What only a live source knows."""
+    """Lines that only a live source can give."""
     if "lag" not in status:
         return []
     lag = "lag unknown" if status["lag"] is None else f"lag {status['lag']}"
@@ -228,8 +232,8 @@ def _live_lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
 def _certainty_words(ctx: Context, status: dict[str, Any]) -> str:
     certain_to, end_offset = status["certain_to"], status["end_offset"]
     if certain_to is not None and certain_to >= end_offset:
-        return "all of it certain"
-    return ctx.display.paint(UNUSUAL, "none of it certain" if certain_to is None else f"certain to {certain_to}")
+        return "all of it committed"
+    return ctx.display.paint(UNUSUAL, "may not be committed" if certain_to is None else f"committed to {certain_to}")
 
 
-COMMAND = make_command(run, __doc__)
+STATUS_COMMAND = make_command(run_status, STATUS_HELP)

@@ -1,20 +1,8 @@
-"""time - run a command and show how long it took
-
-SYNOPSIS
-    time COMMAND...
-
-DESCRIPTION
-    Runs the rest of the step, its pipe too, and says on stderr how long it took: by the clock, and how much of this process's
-    time. `timing on` does the same for every command.
-
-EXAMPLES
-    >> time
-    time: missing COMMAND
-"""
+"""The command `time`: run a command and show how long it took."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from metashell.errors import UsageError
 from metashell.options import Argument
@@ -26,11 +14,26 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
-    """What the word stands for is done where steps are run; here it comes only without a command."""
+TIME_HELP: Final = """time - run a command and show how long it took
+
+SYNOPSIS
+    time COMMAND...
+
+DESCRIPTION
+    Runs the rest of the step, including its pipe, and prints on stderr how long it took: wall-clock time, and CPU time of this
+    process. `timing on` does the same for every command.
+
+EXAMPLES
+    >> time
+    time: missing COMMAND
+"""
+
+
+def run_time(ctx: Context, args: SimpleNamespace) -> None:
+    """Refuse `time` without a command; the runner of steps handles it with one."""
     raise UsageError("name a command after it", args.command[0])
 
 
-COMMAND = make_command(
-    run, __doc__, arguments=(Argument(name="command", nargs="+", kind=COMMAND_NAME, help="the command, with its words"),)
+TIME_COMMAND = make_command(
+    run_time, TIME_HELP, arguments=(Argument(name="command", nargs="+", kind=COMMAND_NAME, help="the command, with its words"),)
 )

@@ -1,20 +1,8 @@
-"""timing - show how long each command takes
-
-SYNOPSIS
-    timing [on|off]
-
-DESCRIPTION
-    After `timing on` each command is followed by a line on stderr that says how long it took, as `time COMMAND` does for one. Alone it
-    says whether this is on.
-
-EXAMPLES
-    >> timing
-    timing is off
-"""
+"""The command `timing`: show how long each command takes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from metashell.options import Argument
 from metashell.shell.command import make_command
@@ -25,10 +13,26 @@ if TYPE_CHECKING:
 
     from metashell.shell.context import Context
 
+
+TIMING_HELP: Final = """timing - show how long each command takes
+
+SYNOPSIS
+    timing [on|off]
+
+DESCRIPTION
+    After `timing on` a line on stderr after each command says how long it took, as `time COMMAND` does for one. Without an argument
+    it prints whether this is on.
+
+EXAMPLES
+    >> timing
+    timing is off
+"""
+
+
 _ON, _OFF = "on", "off"
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_timing(ctx: Context, args: SimpleNamespace) -> None:
     """Switch it, or say how it stands."""
     if args.state is None:
         state = _ON if ctx.is_timing else _OFF
@@ -37,8 +41,8 @@ def run(ctx: Context, args: SimpleNamespace) -> None:
         ctx.timing = args.state == _ON
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+TIMING_COMMAND = make_command(
+    run_timing,
+    TIMING_HELP,
     arguments=(Argument(name="state", nargs="?", type="choice", choices=(_ON, _OFF), metavar="on|off", help="switch it on or off"),),
 )

@@ -1,24 +1,9 @@
-"""tree - show directories and the leaves in them
-
-SYNOPSIS
-    tree [PATH...]
-
-DESCRIPTION
-    Shows what lies below each PATH, by default the working directory. Each directory is a heading with its contents below, each
-    leaf a line with its value; records are JSON on one line. With -o json each path is one object whose `children` are nested;
-    with -o jsonl, csv and table each leaf and each empty directory is a row.
-
-EXAMPLES
-    >> tree /image/configs/TOPIC:orders
-    cleanup.policy: compact
-    min.insync.replicas: 1
-    retention.ms: 86400000
-"""
+"""The command `tree`: show directories and the leaves in them."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from metashell.colors import DIRECTORY
 from metashell.forms import JSON_FORMS, OBJECT_FORMS, compact_json, plain_text, spaced_json
@@ -39,11 +24,30 @@ if TYPE_CHECKING:
     from metashell.shell.context import Context
     from metashell.shell.output import Object
 
+
+TREE_HELP: Final = """tree - show directories and the leaves in them
+
+SYNOPSIS
+    tree [PATH...]
+
+DESCRIPTION
+    Shows everything below each PATH (by default the working directory). Each directory is a heading with its contents below, each
+    leaf a line with its value; records are JSON on one line. With -o json each path is one object whose `children` are nested;
+    with -o jsonl, csv and table each leaf and each empty directory is a row.
+
+EXAMPLES
+    >> tree /image/configs/TOPIC:orders
+    cleanup.policy: compact
+    min.insync.replicas: 1
+    retention.ms: 86400000
+"""
+
+
 _INDENT = 2
 _LINE_END = "\n"
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_tree(ctx: Context, args: SimpleNamespace) -> None:
     """Print what lies below each path."""
     targets = args.path or (HERE,)
     matches = ctx.resolve(targets, as_starts=True)
@@ -148,4 +152,6 @@ def _write_nested(ctx: Context, path: str, node: Node, texts: PartitionTexts) ->
     ctx.out.write("]}")
 
 
-COMMAND = make_command(run, __doc__, arguments=(Argument(name="path", nargs="*", kind=NODE_PATH, help="what to show, by default here"),))
+TREE_COMMAND = make_command(
+    run_tree, TREE_HELP, arguments=(Argument(name="path", nargs="*", kind=NODE_PATH, help="what to show, by default here"),)
+)

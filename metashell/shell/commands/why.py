@@ -1,33 +1,4 @@
-"""why - what led to the state of a partition, topic, broker, controller or voter
-
-SYNOPSIS
-    why [-n N] PATH
-    why [-n N] TOPIC[/PARTITION] | broker ID | controller ID | voter ID | voters
-
-DESCRIPTION
-    Prints the changes that led to the present state, the newest last: time, offset, what changed, and the cause with the record that caused
-    it. Then the state, and of a partition what each of its replicas is doing now and since when.
-
-    The cause of a partition's change is a broker that was fenced, began a controlled shutdown, was unregistered, lost a log directory or
-    came back, where the controller decided it for that reason; otherwise the leader of the partition (who is in the ISR) or somebody who
-    asked for it (an election, a reassignment). Kafka records no principal. Which directory a replica lies in is not told; `log` has
-    all records.
-
-    Only the last 20 changes are printed; -n N prints the last N. Records before the oldest checkpoint may be gone: then the
-    first line says from where on the log is known.
-
-    With -o jsonl each change is one object: path, type, kind (`change`), offset, epoch, timestamp, what, cause, cause_offset; the last has
-    kind `state` and what it is now.
-
-EXAMPLES
-    >> why -n 2 broker 6
-    4 earlier changes not shown; -n 6 prints all
-    2026-11-21T00:24:17.898Z  402  registered anew, epoch 16 -> 402
-                                   cause: its process started again after a controlled shutdown
-    2026-11-21T00:24:19.873Z  404  unfenced
-                                   cause: it has caught up with the metadata
-    now: active since 2026-11-21T00:24:19.873Z (offset 404: unfenced)
-"""
+"""The command `why`: what led to the state of a partition, topic, broker, controller or voter."""
 
 from __future__ import annotations
 
@@ -75,21 +46,53 @@ if TYPE_CHECKING:
     from metashell.image.steps import Place
     from metashell.shell.context import Context
 
+
+WHY_HELP: Final = """why - what led to the state of a partition, topic, broker, controller or voter
+
+SYNOPSIS
+    why [-n N] PATH
+    why [-n N] TOPIC[/PARTITION] | broker ID | controller ID | voter ID | voters
+
+DESCRIPTION
+    Prints the changes that led to the present state, the newest last: time, offset, what changed, and the cause with the record that caused
+    it. Then it prints the state, and for a partition the state of each replica and since when.
+
+    The cause of a partition's change is a broker that was fenced, began a controlled shutdown, was unregistered, lost a log directory or
+    came back, if the controller decided it for that reason; otherwise the leader of the partition (which decides the ISR) or a request
+    (an election, a reassignment). Kafka records no principal. Directories of replicas are not shown; `log` has all records.
+
+    Only the last 20 changes are printed; -n N prints the last N. Records before the oldest checkpoint may be gone: then the
+    first line gives the offset where the log begins.
+
+    With -o jsonl each change is one object: path, type, kind (`change`), offset, epoch, timestamp, what, cause, cause_offset; the last has
+    kind `state` and what it is now.
+
+EXAMPLES
+    >> why -n 2 broker 6
+    4 earlier changes not shown; -n 6 prints all
+    2026-11-21T00:24:17.898Z  402  registered anew, epoch 16 -> 402
+                                   cause: its process started again after a controlled shutdown
+    2026-11-21T00:24:19.873Z  404  unfenced
+                                   cause: it has caught up with the metadata
+    now: active since 2026-11-21T00:24:19.873Z (offset 404: unfenced)
+"""
+
+
 _LAST: Final = 20
 _TOLD: Final = (FENCED, SHUTDOWN, UNREGISTERED, REGISTERED, UNFENCED)
-"""What says how a broker has been since."""
+"""Events of a broker that say what has become of it since."""
 _PARTITION_KEYS: Final = ("min.insync.replicas", "unclean.leader.election.enable")
 """Settings of a topic that decide what becomes of a partition."""
 _NODES: Final = {"broker": "brokers", "controller": "controllers", "voter": "controllers"}
 
 
-def run(ctx: Context, args: SimpleNamespace) -> None:
+def run_why(ctx: Context, args: SimpleNamespace) -> None:
     """Print the changes, and the state that they led to."""
     subject = _Subject(ctx, args.path)
     story = _Telling(ctx, subject)
     events = story.last(_LAST if args.number is None else args.number)
     if not story.is_known:
-        raise MetashellError(f"{' '.join(args.path)}: nothing of it is in the log, and it is not there")
+        raise MetashellError(f"{' '.join(args.path)}: it does not exist, and the log has no records of it")
     write_answer(ctx, (*map(story.event_object, events), *story.state_objects()), story.lines(events))
     for fault in story.faults:
         ctx.complain(f"{ctx.command}: {fault}", 1)
@@ -103,7 +106,7 @@ class _Told(NamedTuple):
 
 
 class _Subject:
-    """What is asked about: its path, the places that its changes touch, and what to look for in the log."""
+    """The subject of the question: its path, the places that its changes touch, and what to look for in the log."""
 
     def __init__(self, ctx: Context, words: Sequence[str]) -> None:
         self.voter: int | None = None
@@ -123,7 +126,7 @@ class _Subject:
         elif self.path[1:] == ["voters"]:
             parts = [Target(frozenset(), [], has_controls=True, has_leaders=True)]
         else:
-            raise UsageError(f"{' '.join(words)!r} is no partition, topic, broker, controller or voter; `log` tells of all else", words[0])
+            raise UsageError(f"{' '.join(words)!r} is not a partition, topic, broker, controller or voter; `log` shows all else", words[0])
         self.target = WithBrokers(parts)
 
     def _path(self, ctx: Context, words: list[str]) -> list[str]:
@@ -229,7 +232,7 @@ class _Telling:
         return f"{event.place[2]}: " if event.place[0] == "partition" and self._subject.number is None else ""
 
     def _state(self) -> list[str]:
-        """What it is now: a line for the thing itself, and of a partition one for each replica."""
+        """The present state: a line for the thing itself, and for a partition one for each replica."""
         image, subject = newest(self._ctx) if self._ctx.at is None else self._ctx.image, self._subject
         if subject.topic is not None:
             return self._topic_state(image)
@@ -332,9 +335,9 @@ def _way_out(image: MetadataImage, partition: PartitionRegistration) -> str:
     return "  no replica is known to have all that was acknowledged"
 
 
-COMMAND = make_command(
-    run,
-    __doc__,
+WHY_COMMAND = make_command(
+    run_why,
+    WHY_HELP,
     options=(Option(names=("-n", "--number"), metavar="N", type="int", help=f"the last N changes, by default {_LAST}"),),
     arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="a path, TOPIC/PARTITION, or `broker 3`, `voter 2`, `voters`"),),
 )

@@ -92,7 +92,7 @@ def _fields(ctx: Context, line: str) -> list[Candidate]:
 
 
 def expansion(ctx: Context, line: str, limit: int = 50) -> Candidate | None:
-    """What Tab makes of a pattern at the end of a line: all that it names; None where there is no pattern or nothing fits.
+    """The line with the pattern at its end replaced by all that it names; None without a pattern or a match.
 
     Shape: where more than `limit` fit, the line stays as it is, and `meta` says how many there are.
     """

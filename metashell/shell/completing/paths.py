@@ -14,9 +14,8 @@ from metashell.nodes import Directory
 from metashell.shell.completing.fuzzy import fitting, matching
 from metashell.shell.completing.values import about_broker
 from metashell.shell.paths import absolute_components
-from metashell.shell.search import globs
-from metashell.shell.search.globs import Match
-from metashell.shell.search.patterns import DEEP, compile_component, expand, has_wildcards, quote_glob
+from metashell.shell.search.globs import Match, compile_kafka_component
+from metashell.shell.search.patterns import DEEP, compile_component, expand_path, has_wildcards, quote_glob
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,23 +76,23 @@ def pattern_matches(ctx: Context, typed: str, limit: int) -> list[str]:
 
 
 def _matches(ctx: Context, typed: str, limit: int) -> list[Match]:
-    """What a pattern names, or where that is nothing, what begins with it."""
+    """The paths that a pattern names, else those that begin with it."""
     if DEEP in typed.split("/"):
         return []
     for pattern in (typed,) if typed.endswith("*") else (typed, f"{typed}*"):
         found = _children_that_fit(ctx, pattern, limit)
         if found is None:
-            found = list(islice(expand(ctx.root, absolute_components(pattern, ctx.cwd)), limit))
+            found = list(islice(expand_path(ctx.root, absolute_components(pattern, ctx.cwd)), limit))
         if found:
             return found
     return []
 
 
 def _children_that_fit(ctx: Context, typed: str, limit: int) -> list[Match] | None:
-    """What `expand` gives for a pattern in the last component only, where a directory is so large that it would take too long."""
+    """`expand_path` for a pattern in the last component only, for directories so large that it would take too long."""
     head, slash, word = typed.rpartition("/")
     components = absolute_components(head + slash or ".", ctx.cwd)
-    pattern, kafkas = compile_component(word), globs.compile_component(word)
+    pattern, kafkas = compile_component(word), compile_kafka_component(word)
     directory = None if has_wildcards(head) else _look_up(ctx.root, components)
     # Where our rules and Kafka's differ, both have to be tried.
     if pattern is None or kafkas is None or pattern.pattern != kafkas.pattern or not isinstance(directory, Directory):
@@ -118,7 +117,7 @@ def _path_of(ctx: Context, match: Match, typed: str) -> Path:
 
 
 def _about(ctx: Context, components: Sequence[str], node: Node) -> str:
-    """What a node is, in a few words that cost no more than the node."""
+    """A few words about a node, which cost no more than reading the node."""
     if node.type == "topic" and (count := node.envelope_info.get("partition_count")) is not None:
         return f"topic, {counted(count, 'partition')}"
     if components == _BROKERS and node.name.isdigit() and (broker := ctx.image.cluster.brokers.get(int(node.name))) is not None:

@@ -26,7 +26,7 @@ _NODES_MAX: Final = 20
 
 
 def values_of(ctx: Context, kind: str) -> Mapping[str, str]:
-    """What there is of a kind, in order, each with a word about it; nothing for a kind that nobody knows."""
+    """The values of a kind, in order, each with a description; none for an unknown kind."""
     maker = _MAKERS.get(kind)
     return {} if maker is None else maker(ctx)
 

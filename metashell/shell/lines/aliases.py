@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _KEPT: Final = frozenset(("alter", "at", "create", "delete", "elect", "exit", "quit", "rm", "set", "unregister", "unset"))
-"""What these do must not depend on a file: they change the cluster, the time that is shown, or end the shell."""
+"""A settings file must not redefine these: they change the cluster or the time that is shown, or end the shell."""
 
 _TIME: Final = "time"
 
@@ -52,9 +52,9 @@ def _expanded(step: Step, aliases: Mapping[str, str], typed: str) -> Step:
     after = at + 1
     if meant.pipe is not None or meant.redirect is not None:
         if len(step.words) > after:
-            raise LineError(f"{name} takes no words: its answer goes on to another program or a file", typed, step.starts[after])
+            raise LineError(f"{name} takes no words: its answer goes to another program or a file", typed, step.starts[after])
         if step.pipe is not None or step.redirect is not None:
-            raise LineError(f"the answer of {name} goes on already: it stands for {text}", typed, step.starts[at])
+            raise LineError(f"the answer of {name} already goes to a program or a file: it stands for {text}", typed, step.starts[at])
     # The places are those of what was typed: an error points there.
     count = len(meant.words)
     return Step(

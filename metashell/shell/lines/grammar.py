@@ -19,7 +19,7 @@ from metashell.shell.lines.words import Word
 __all__ = ["Line", "LineError", "Redirect", "Step", "parse_line"]
 
 WORDS, FILE, PIPE, COMMENT = "words", "file", "pipe", "comment"
-"""What is being typed at the end of a line."""
+"""The word being typed at the end of a line."""
 AND: Final = "&&"
 THEN: Final = ";"
 _SPECIAL: Final = ";&|<>"
@@ -82,7 +82,7 @@ def parse_line(line: str) -> Line:
 
 
 def unfinished(line: str) -> Unfinished:
-    """What is being typed at the end of a line; whatever is wrong before it is ignored."""
+    """The word being typed at the end of a line; errors before it are ignored."""
     parser = _Parser(line, is_finished=False)
     place = COMMENT
     try:
@@ -170,7 +170,7 @@ class _Parser:
             return
         append, sign_at = self._file
         if self.step.redirect is not None:
-            raise LineError("the answer goes to one file", self.line, sign_at)
+            raise LineError("an answer can go to one file only", self.line, sign_at)
         path = word.text
         if self.line.startswith("~/", self.word_start):
             from os.path import expanduser
@@ -191,14 +191,14 @@ class _Parser:
         if char == ">":
             return self._to_file(at)
         if line.startswith("||", at):
-            raise LineError("there is no ||; && and ; are there", line, at)
+            raise LineError("|| is not supported; && and ; are", line, at)
         if line.startswith("|&", at):
             raise LineError(_OUR_ERRORS, line, at)
         if char == "|":
             return self._to_pipe(at)
         connector = AND if line.startswith(AND, at) else char
         if connector == "&":
-            raise LineError(_OUR_ERRORS if line.startswith("&>", at) else "nothing goes on in the background here", line, at)
+            raise LineError(_OUR_ERRORS if line.startswith("&>", at) else "commands cannot run in the background here", line, at)
         self._end_step(at, connector)
         return at + len(connector)
 
@@ -215,7 +215,7 @@ class _Parser:
         return at + (2 if append else 1)
 
     def _cuts_expression(self) -> bool:
-        """Whether the > belongs to an expression of --where that nobody quoted."""
+        """Whether the > belongs to an unquoted expression of --where."""
         words, starts, ends = self.step.words, self.step.starts, self.step.ends
         word = self.line[starts[-1] : ends[-1]] if words else ""
         value = word if words[-2:-1] == [_WHERE] else word.removeprefix(f"{_WHERE}=")
@@ -224,7 +224,7 @@ class _Parser:
     def _check_file(self) -> None:
         """Errors: LineError where the name of a file is still to come."""
         if self._file is not None and self.is_finished:
-            raise LineError(f"the name of a file is missing after {'>>' if self._file[0] else '>'}", self.line, self._file[1])
+            raise LineError(f"a file name is missing after {'>>' if self._file[0] else '>'}", self.line, self._file[1])
         self._file = None
 
     def _to_pipe(self, at: int) -> int:

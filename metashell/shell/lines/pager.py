@@ -33,7 +33,7 @@ _NO_FAILURE: Final = (0, 130, 141)
 _COLORS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _KNOWS_COLORS: Final = frozenset(("less", "most"))
 _READ_FOR_SURE: Final = 1 << 17
-"""More than a pipe holds: once so much is written, somebody has read."""
+"""More than a pipe holds: once so much is written, the pager has read some of it."""
 
 
 def pager_command(chosen: str | None) -> str:
@@ -78,12 +78,12 @@ class _Pages:
         self._command = command
         self._columns, self._room = _size()
         self._held: list[tuple[bool, str]] = []
-        """What was written so far, and whether it is a report."""
+        """The text written so far, each part with whether it is a report."""
         self._sink: Sink | None = None
         self._child: Popen[bytes] | None = None
         self._takes_colors = any(os.path.basename(word) in _KNOWS_COLORS for word in command.split())
         self._written: list[str] = []
-        """What the pager has got, as long as nobody may have read it."""
+        """The text that the pager has received, as long as the user cannot have read it."""
         self._written_size = 0
         self._is_plain = False
         self.could_not_run = False
@@ -109,7 +109,7 @@ class _Pages:
             self._held.append((True, text))
 
     def flush(self) -> None:
-        """What is held stays so: it may yet go to the pager."""
+        """Keep the held text: it may still go to the pager."""
         if self._sink is not None:
             self._flush_pager()
         elif self._is_plain:

@@ -45,7 +45,7 @@ class _Scan:
             self._step(char)
         if self.open:
             closing, opened = self.open[-1]
-            raise LineError(f"{closing} is missing for what begins here", line, opened)
+            raise LineError(f"{closing} is missing: opened here", line, opened)
         return len(line)
 
     def _step(self, char: str) -> None:
@@ -68,12 +68,12 @@ class _Scan:
     def _operator(self, char: str) -> None:
         line, at = self.line, self.at
         if line.startswith("<<", at):
-            raise LineError("<< takes lines that follow, and there are none", line, at)
+            raise LineError("<< needs lines after this one, and there are none", line, at)
         if char in "<>":
             self.at += 2 if line[at + 1 : at + 2] in ("<", ">", "&", "|") else 1
             return
         if char == "&" and not self.open and not line.startswith("&&", at):
-            raise LineError("a pipe cannot go on in the background", line, at)
+            raise LineError("a pipe cannot run in the background", line, at)
         if char == "(":
             self.open.append((")", at))
         self.at += 2 if line.startswith((";;", "&&", "||"), at) else 1
@@ -86,7 +86,7 @@ class _Scan:
         elif self.open and self.open[-1][0] == "esac":
             self.is_command = True  # after a pattern
         else:
-            raise LineError("nothing was opened that this closes", self.line, self.at)
+            raise LineError("nothing is open that this closes", self.line, self.at)
         self.at += 1
 
     def _word(self, word: str) -> None:
@@ -135,14 +135,14 @@ class _Scan:
             while end < len(line) and line[end] != "`":
                 end += 2 if line[end] == "\\" else 1
             if end >= len(line):
-                raise LineError("` is missing for what begins here", line, at)
+                raise LineError("` is missing: opened here", line, at)
             return end + 1
         if line.startswith("$(", at):
             inner = _Scan(line, at + 2)
             inner.open.append((")", at))
             while inner.open:
                 if inner.at >= len(line):
-                    raise LineError(") is missing for what begins here", line, at)
+                    raise LineError(") is missing: opened here", line, at)
                 inner._step(line[inner.at])
             return inner.at
         if line.startswith("${", at):
@@ -154,7 +154,7 @@ class _Scan:
         while end < len(line) and line[end] != '"':
             end = self._past_quoted(end) if line[end] in "\\`$" else end + 1
         if end >= len(line):
-            raise LineError('" is missing for what begins here', line, at)
+            raise LineError('" is missing: opened here', line, at)
         return end + 1
 
     def _past_braces(self, at: int) -> int:
@@ -162,11 +162,11 @@ class _Scan:
         while end < len(line) and line[end] != "}":
             end = self._past_quoted(end) if line[end] in "\\`$'\"" else end + 1
         if end >= len(line):
-            raise LineError("} is missing for what begins here", line, at)
+            raise LineError("} is missing: opened here", line, at)
         return end + 1
 
     def _found(self, text: str, start: int, opened: int) -> int:
         index = self.line.find(text, start)
         if index < 0:
-            raise LineError(f"{text} is missing for what begins here", self.line, opened)
+            raise LineError(f"{text} is missing: opened here", self.line, opened)
         return index

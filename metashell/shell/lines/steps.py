@@ -85,15 +85,15 @@ def _complain(ctx: Context, error: MetashellError) -> None:
 
 
 def _prepared(ctx: Context, command: Command, words: Sequence[str]) -> tuple[Work, list[str]]:
-    """What the words ask for: to run the command, or to print its page; and which other source it reads. Errors: UsageError."""
+    """The work that the words request: run the command, or print its page; and the other sources that it reads. Errors: UsageError."""
     from metashell.options.parser import HelpRequested, parse
 
     if any(argument.kind == MOMENT for argument in command.spec.arguments):
         # `-2h` is a time ago, as `2h` is.
         words = [word[1:] if word[:1] == "-" and word[1:2].isdigit() else word for word in words]
     taken = None
-    if command.take is not None:
-        words, taken = command.take(list(words))
+    if command.split_words is not None:
+        words, taken = command.split_words(list(words))
     try:
         args = parse(command.spec, words)
     except HelpRequested:
@@ -113,7 +113,7 @@ def _written(ctx: Context, command: Command, step: Step | None, also_read: Seque
         from metashell.shell.lines.streams import to_command, to_file
 
         if command.changes_cluster:
-            raise UsageError("what it asks and answers belongs on the terminal: no pipe, no file")
+            raise UsageError("its questions and answers need the terminal: no pipe, no file")
         if step.redirect is not None:
             return to_file(ctx, step.redirect, also_read)
         assert step.pipe is not None

@@ -71,7 +71,7 @@ class Sink:
 def to_file(ctx: Context, redirect: Redirect, also_read: Sequence[str]) -> Iterator[None]:
     """Inside, the answer goes to a file, as it would if the system's shell had opened it. Errors: MetashellError."""
     if ctx.open_output is None:
-        raise MetashellError(f"{redirect.path}: no files are written from here")
+        raise MetashellError(f"{redirect.path}: files cannot be written here")
     sink = Sink(ctx.open_output(redirect.path, redirect.append, also_read), redirect.path)
     try:
         with ctx.writing_to(Display(sink)):
@@ -121,7 +121,7 @@ def start_shell(text: str, environ: dict[str, str] | None = None) -> Popen[bytes
 
 
 def wait_for(child: Popen[bytes]) -> int:
-    """The exit status of a child, as a shell tells it. Meanwhile Ctrl-C is for the child alone."""
+    """The exit status of a child, as a shell reports it. Until it ends, Ctrl-C goes to the child alone."""
     with _interrupts_ignored():
         status = child.wait()
     return _STATUS_OF_SIGNALS - status if status < 0 else status

@@ -35,7 +35,7 @@ def touched_since(ctx: Context, offset: int) -> frozenset[str]:
                 for touched in (path, *below):
                     found.update("/" + "/".join(touched[:depth]) for depth in range(1, len(touched) + 1))
     if offset < story.start:
-        ctx.complain(f"{ctx.command}: the log begins at offset {story.start}: what changed before is not known", 0)
+        ctx.complain(f"{ctx.command}: the log begins at offset {story.start}: earlier changes are unknown", 0)
     for fault in story.faults:
         ctx.complain(f"{ctx.command}: {fault}", 1)
     return frozenset(found)

@@ -60,7 +60,7 @@ class Conditions:
         return And(tuple(where_predicate(self._ctx, part, self._names) for part in where.parts))
 
     def counted(self, found: Iterable[Item]) -> Iterator[Item]:
-        """What was found, passed on; `finish` wants to know whether there was any."""
+        """Pass on the nodes found; `finish` needs to know whether there were any."""
         for item in found:
             self._has_found = True
             yield item

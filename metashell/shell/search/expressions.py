@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import ast
 
 Value = Any
-"""What JSON holds: text, numbers, bool, null, lists and objects of those."""
+"""A JSON value: text, number, bool, null, or a list or object of those."""
 Lookup = Callable[[str], Value]
 """Gives the value of a name, None for null and for what is not there."""
 Evaluate = Callable[[Lookup], Value]
@@ -72,14 +72,14 @@ def _refuse_odd_text(text: str) -> None:
         raise CaretError(f"the expression has more than {LENGTH_MAX} characters", text, LENGTH_MAX)
     unsafe = _UNSAFE.search(text)
     if unsafe is not None:
-        raise CaretError("a character that no expression holds", text, unsafe.start())
+        raise CaretError("a character that no expression may contain", text, unsafe.start())
     brackets = [match.start() for match in re.finditer(r"[(\[{]", text)]
     if len(brackets) > _BRACKETS_MAX:
         raise CaretError(f"more than {_BRACKETS_MAX} brackets", text, brackets[_BRACKETS_MAX])
 
 
 def _parsed(text: str, shift: int) -> ast.expr:
-    """What Python's parser makes of the text from `shift` on. It is only read: never compiled, never evaluated."""
+    """The syntax tree of the text from `shift` on. It is only read: never compiled, never evaluated."""
     import ast
     import warnings
 

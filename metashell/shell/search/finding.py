@@ -147,7 +147,7 @@ class Search:
         return self._open_unions[union]
 
     def _of_kind(self, type: str, is_directory: bool) -> bool | None:
-        """What the kind of a node alone tells."""
+        """The answer that the kind of a node alone gives."""
         key = type, is_directory
         if key not in self._kinds:
             self._kinds[key] = holds(self._tree, lambda test: test.of_type(type, is_directory))
@@ -181,7 +181,7 @@ class Search:
         return found
 
     def _asked(self, survey: PartitionSurvey[int], topic: TopicImage) -> Iterable[tuple[int, int]]:
-        """The answers of the partitions of a topic by their numbers, but not of records whose shape tells that the tree cannot hold."""
+        """The answers of a topic's partitions by number, without records whose shape shows that the tree cannot hold."""
         runs = survey.runs(topic)
         if runs is None:
             return survey.by_id(topic).items()
@@ -200,7 +200,7 @@ class Search:
         ]
 
     def _of_shape(self, shape: Shape[int], piece: memoryview) -> bool | None:
-        """What the shape of records alone tells: it says how many there are in each of their arrays."""
+        """The answer that the shape of the records alone gives: it says how many items each of their arrays has."""
         first, _ = shape.rows.unpack_from(piece)
         row = EarlyRow(first)
 
@@ -212,7 +212,7 @@ class Search:
         return found
 
     def _verdict(self, mask: int) -> bool | None:
-        """What the answer of a survey comes to."""
+        """The value of the tree for the answer of a survey."""
         bits = {test: mask >> index & 1 == 1 for index, test in enumerate(self._rows)}
 
         def decide(test: Predicate) -> bool | None:

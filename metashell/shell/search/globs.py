@@ -38,7 +38,7 @@ class BrokenChildError(MetashellError):
 
 
 @lru_cache(maxsize=256)
-def compile_component(component: str) -> re.Pattern[str] | None:
+def compile_kafka_component(component: str) -> re.Pattern[str] | None:
     """The pattern of one component of a path, None for a literal one.
 
     Source: org.apache.kafka.shell.glob.GlobComponent.
@@ -80,25 +80,25 @@ def translate(component: str, read_class: Callable[[str, int], tuple[str, int] |
     return None if literal or in_group else re.compile("".join(pattern))
 
 
-def expand(root: Node, components: Sequence[str]) -> Iterator[Match]:
+def expand_kafka(root: Node, components: Sequence[str]) -> Iterator[Match]:
     """Every node that the components name, in order of their names as UTF-16 code units; nothing if there is none.
 
     Errors: BrokenChildError when a listed name that matches has no node.
     Source: org.apache.kafka.shell.glob.GlobVisitor.
     """
-    return _expand(root, components, 0, "/", "/")
+    return _expand_kafka(root, components, 0, "/", "/")
 
 
-def _expand(node: Node, components: Sequence[str], index: int, path: str, name: str) -> Iterator[Match]:
+def _expand_kafka(node: Node, components: Sequence[str], index: int, path: str, name: str) -> Iterator[Match]:
     if index == len(components):
         yield Match(path, name, node)
     elif isinstance(node, Directory):
-        for child_name, child in _named_children(node, components[index], path):
-            yield from _expand(child, components, index + 1, child_path(path, child_name), child_name)
+        for child_name, child in _kafka_children(node, components[index], path):
+            yield from _expand_kafka(child, components, index + 1, child_path(path, child_name), child_name)
 
 
-def _named_children(node: Directory, component: str, path: str) -> Iterator[tuple[str, Node]]:
-    pattern = compile_component(component)
+def _kafka_children(node: Directory, component: str, path: str) -> Iterator[tuple[str, Node]]:
+    pattern = compile_kafka_component(component)
     for name in [component] if pattern is None else filter(pattern.fullmatch, node.child_names()):
         child = node.child(name)
         if child is not None:

@@ -180,7 +180,7 @@ class _Lines(dict[tuple[str, int], bool]):
 
 
 def entered_topics(grep: PartitionGrep) -> Callable[[Directory], Iterator[Node] | None]:
-    """What a walk enters of a topic: for `walk.descend`."""
+    """The children of a topic that a walk enters, for `descend`."""
 
     def enter(directory: Directory) -> Iterator[Node] | None:
         is_plain = isinstance(directory, TopicNode) and not directory.has_directories

@@ -78,7 +78,7 @@ class Comparison:
 
 
 def kind_of(value: object) -> str:
-    """What a value is, in words."""
+    """The kind of a value, in words."""
     match value:
         case bool():
             return _TRUTH
@@ -104,7 +104,7 @@ def _is_whole(value: object) -> bool:
 
 
 def _item(value: object) -> object:
-    """What a list holds, for a word on its kind; any other value itself."""
+    """The first item of a list, to name its kind; any other value itself."""
     return value[0] if isinstance(value, list | tuple) and value else value
 
 

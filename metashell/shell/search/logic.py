@@ -54,7 +54,7 @@ EVERYTHING: Final[And[Test]] = And(())
 NOT: Final = ("!", "-not")
 AND: Final = ("-and",)
 OR: Final = ("-or",)
-OPTIONS: Final = (
+OPERATOR_OPTIONS: Final = (
     flag("-not", "--not", help="the next test must not hold; also !"),
     flag("-and", "--and", help="both sides must hold, as without it"),
     flag("-or", "--or", help="one side must hold; ( ) keep together what belongs together"),
@@ -64,7 +64,7 @@ Words = list[str]
 
 
 def holds(tree: Tree[Leaf], decide: Callable[[Leaf], bool | None]) -> bool | None:
-    """What a tree comes to; None where it depends on leaves for which `decide` gives None."""
+    """The value of a tree; None where it depends on leaves for which `decide` returns None."""
     if isinstance(tree, Not):
         found = holds(tree.part, decide)
         return None if found is None else not found

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 from metashell.errors import UsageError
 from metashell.nodes import Directory
 from metashell.shell.paths import ROOT, child_path
-from metashell.shell.search import globs
-from metashell.shell.search.globs import Match, translate
+from metashell.shell.search.globs import Match, compile_kafka_component, translate
 from metashell.shell.search.walk import descend, directories
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def has_wildcards(path: str) -> bool:
 
 
 def refuse_deep(path: str) -> None:
-    """Errors: UsageError for a path with `**`, where one place or few are meant, and not whatever has the name at any depth."""
+    """Refuse `**` for commands about one place or a few. Errors: UsageError."""
     if DEEP in path.split("/"):
         raise UsageError(f"{path}: {DEEP} is for commands that list or print", path)
 
@@ -56,15 +55,15 @@ def quote_glob(name: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", name) if "\\" in name or has_wildcards(name) else name
 
 
-def expand(root: Node, components: Sequence[str]) -> Iterator[Match]:
+def expand_path(root: Node, components: Sequence[str]) -> Iterator[Match]:
     """Every node that the components name, each once, in the order of the tree; nothing if there is none."""
     parts = [part for index, part in enumerate(components) if not (part == DEEP and components[index - 1 : index] == [DEEP])]
     found = _expand(root, parts, 0, "/", "/")
     return found if parts.count(DEEP) < 2 else _once(found)
 
 
-def starts(matches: Iterator[Match]) -> Iterator[Match]:
-    """The matches that lie below none before them: whoever walks down from each sees each node once."""
+def outermost(matches: Iterator[Match]) -> Iterator[Match]:
+    """The matches that are not below an earlier one: walks down from each of them visit each node once."""
     seen: set[str] = set()
     for match in matches:
         if not any(above in seen for above in _with_those_above(match.path)):
@@ -99,7 +98,7 @@ def _expand(node: Node, components: Sequence[str], index: int, path: str, name: 
 
 
 def _expand_deep(node: Directory, components: Sequence[str], index: int, path: str, name: str) -> Iterator[Match]:
-    """What the components from `index` on name at any depth."""
+    """All nodes at any depth that the components from `index` on name."""
     if index == len(components):
         for below, found, _ in descend(path, node, each_once=True):
             yield Match(below, name if below == path else found.name, found)
@@ -110,7 +109,7 @@ def _expand_deep(node: Directory, components: Sequence[str], index: int, path: s
 
 def _named_children(node: Directory, component: str) -> Iterator[tuple[str, Node]]:
     spelled = _ESCAPE.sub(r"\1", component)
-    kafkas, own = globs.compile_component(component), compile_component(component)
+    kafkas, own = compile_kafka_component(component), compile_component(component)
     if kafkas is None:
         # A name that is there wins over a pattern of ours.
         named = list(_first_named(node, (spelled, component)))

@@ -75,7 +75,7 @@ class Predicate:
         return self.of_node is not None and self.of_node(subject)
 
     def of_type(self, type: str, is_directory: bool) -> bool | None:
-        """What the type of a node alone tells."""
+        """The answer that the type of a node alone gives."""
         if self.is_type is not None:
             return self.is_type(type, is_directory)
         return False if self.types is not None and type not in self.types else None
@@ -256,4 +256,4 @@ _KINDS: Final = (
 )
 TESTS: Final = {name: kind for kind in _KINDS for name in kind.option.names}
 """The tests by each of their names."""
-OPTIONS: Final = tuple(kind.option for kind in _KINDS)
+TEST_OPTIONS: Final = tuple(kind.option for kind in _KINDS)

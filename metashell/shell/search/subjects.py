@@ -81,7 +81,7 @@ class Subject:
 
     @cached_property
     def bits(self) -> int:
-        """What is wrong with a partition, as BITS."""
+        """The faults of a partition, as BITS."""
         assert self.place is not None and self.partition is not None
         return self.ctx.health.judge_of(self.place[0])(self.partition)
 
@@ -108,7 +108,7 @@ class Subject:
 
     @cached_property
     def _shown(self) -> Mapping[str, Any]:
-        """What `ls -l` shows, the slowest to work out."""
+        """The fields that `ls -l` shows, which take longest to compute."""
         return summarize(self.ctx, self.node)
 
     def field(self, name: str) -> tuple[bool, Any]:

@@ -28,7 +28,7 @@ class LineHistory(History):
         return reversed(self._lines)
 
     def append_string(self, string: str) -> None:
-        """What was accepted is not kept as it is."""
+        """Ignore an accepted line: `keep` decides what is kept, and in which form."""
 
     def store_string(self, string: str) -> None:
         append_history(self._path, string)

@@ -1,10 +1,12 @@
-"""The file that keeps typed lines between runs, and the folder it lies in."""
+"""The file that keeps typed lines between runs."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from metashell.settings import state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,15 +15,6 @@ if TYPE_CHECKING:
 _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
 _LINES_KEPT = 10_000
-
-
-def state_folder(environ: Mapping[str, str]) -> Path:
-    """Where a user's state is kept between runs: `metashell` under $XDG_STATE_HOME, by default ~/.local/state."""
-    from pathlib import Path
-
-    state = environ.get("XDG_STATE_HOME", "")
-    folder = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
-    return folder / "metashell"
 
 
 def history_path(environ: Mapping[str, str]) -> Path:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _LINES_SHOWN = 200
 SEARCHING = "(history) "
-"""What stands before the prompt while earlier lines are searched."""
+"""The text before the prompt while earlier lines are searched."""
 
 
 class Search(Completer):

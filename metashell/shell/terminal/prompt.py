@@ -84,11 +84,11 @@ def run_prompt(ctx: Context, *, input: Input | None = None, output: Output | Non
 
 
 def greeting(ctx: Context) -> list[str]:
-    """What is said before the first prompt: how to go on, and which offsets the prompt's `certain to` warns about."""
+    """The text before the first prompt: how to go on, and which offsets the prompt's `committed to` warns about."""
     provenance = ctx.image.provenance
     words = "help lists the commands, Tab completes, Ctrl-R searches back, Ctrl-D leaves"
     if provenance.certain_to is None:
-        return [words, "none of this is certainly committed"]
+        return [words, "none of this is known to be committed"]
     if provenance.certain_to < provenance.end_offset:
         return [words, f"offsets from {provenance.certain_to} on may not be committed"]
     return [words]
@@ -153,7 +153,7 @@ class _Prompt:
         """The next line. Errors: KeyboardInterrupt; EOFError."""
         if self._search is not None:
             self._search.is_on = False
-        # The handler of prompt_toolkit would ask for ENTER with a prompt of its own, for ever where nobody types.
+        # The handler of prompt_toolkit would ask for ENTER with a prompt of its own, and wait for ever if nobody types.
         return self.session.prompt(set_exception_handler=False, handle_sigint=False)
 
     def _message(self) -> ANSI:
@@ -183,7 +183,7 @@ class _Prompt:
 def prompt_text(ctx: Context, *, has_bar: bool = False, width: int | None = None) -> str:
     """The text before a line: `DIR /image> `, and `(at 300)` and `changes on` where that is so.
 
-    Shape: without a line at the bottom it says that too: `DIR@312 (certain to 251) 2 faults /image> `, for a quorum `b1:9093@312 lag 0`.
+    Shape: without a line at the bottom it says that too: `DIR@312 (committed to 251) 2 faults /image> `, for a quorum `b1:9093@312 lag 0`.
     The number is the last offset of the image. Where that takes more than half of the `width`, the line begins below it.
     """
     if ctx.speaks_kafka:

@@ -29,7 +29,7 @@ _OTHER_NAMES: Final = {
     **dict.fromkeys(("timing", "\\timing"), ".timer"),
     "\\x": ".mode line",
 }
-"""What people type who know another prompt, as a whole line."""
+"""Whole lines that users of another prompt type."""
 HELP: Final = """\
 Type a question and end it with a semicolon; it may go over several lines. Tab completes tables, columns and functions.
 describe TABLE    the columns of a table
@@ -53,7 +53,7 @@ _WANTS_TABLE: Final = r"(?i)\b(?:from|join|describe|summarize|desc)\s+$"
 
 
 class Vocabulary(NamedTuple):
-    """What names there are: the columns of each table, which tables are of the state, and functions; what tables and TABLE.COLUMN mean."""
+    """The known names: columns of each table, which tables hold state, functions, and the meanings of tables and of TABLE.COLUMN."""
 
     columns: Mapping[str, Sequence[str]]
     state_tables: Sequence[str]
@@ -61,7 +61,7 @@ class Vocabulary(NamedTuple):
     meanings: Mapping[str, str] = MappingProxyType({})
 
     def about(self, table: str, column: str) -> str:
-        """What a column means, in short."""
+        """The meaning of a column, in short."""
         return re.split(r"[;(]|\. ", self.meanings.get(f"{table}.{column}", ""))[0].strip() or f"column of {table}"
 
 

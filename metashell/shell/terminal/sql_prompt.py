@@ -19,10 +19,9 @@ from pygments.lexers.sql import SqlLexer
 from metashell.colors import DIM
 from metashell.escape import terminal_line
 from metashell.forms import aligned, counted
-from metashell.settings import DEFAULTS
+from metashell.settings import DEFAULTS, state_folder
 from metashell.shell.terminal.bar import STYLE, drawn, has_room
 from metashell.shell.terminal.file_history import TextHistory
-from metashell.shell.terminal.history import state_folder
 from metashell.shell.terminal.keys import SEARCHING, key_mode, session_keys
 from metashell.shell.terminal.sql_lines import (
     ABOUT,

@@ -47,17 +47,17 @@ def labelled(label: str, parts: list[Part], width: int) -> list[Part]:
 
 
 def certainty_parts(image: MetadataImage, at: int | None) -> list[Part]:
-    """Whether an earlier state is shown, how far the shown one is certain, how many faults it has, and whether a newer release wrote it."""
+    """Whether an earlier state is shown, how far it is committed, how many faults it has, and whether a newer release wrote it."""
     provenance = image.provenance
     parts = []
     if at is not None:
         parts.append((UNUSUAL, f"at {at}"))
     elif provenance.certain_to is None:
-        parts.append((UNUSUAL, "uncertain"))
+        parts.append((UNUSUAL, "may not be committed"))
     elif provenance.certain_to < provenance.end_offset:
-        parts.append((UNUSUAL, f"certain to {provenance.certain_to}"))
+        parts.append((UNUSUAL, f"committed to {provenance.certain_to}"))
     else:
-        parts.append((DIM, "certain"))
+        parts.append((DIM, "committed"))
     if image.faults:
         parts.append((BAD, counted(len(image.faults), "fault")))
     if is_newer(image):

@@ -43,7 +43,7 @@ CASES: list[tuple[MetadataImage, Sequence[Step], int, str]] = [
         small_image(THREE, {"orders": [partition(1, 2, isr=[1])]}, settings=UNCLEAN, voters=VOTERS),
         [KillBroker(1)],
         1,
-        "NOT SAFE: 1 partition loses records, perhaps (unclean election)",
+        "NOT SAFE: 1 partition may lose records (unclean election)",
     ),
     (SOUND, [DeleteTopic("orders")], 1, DELETED),
     (

@@ -30,13 +30,13 @@ def test_each_field_has_a_name() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "fault"),
     [
-        ("copy-rat", "1", "copy-rat: nothing that is assumed (did you mean copy-rate?)"),
-        ("xyz", "1", "xyz: nothing that is assumed (known: session-timeout, "),
+        ("copy-rat", "1", "copy-rat: not an assumption (did you mean copy-rate?)"),
+        ("xyz", "1", "xyz: not an assumption (known: session-timeout, "),
         ("copy-rate", "0", "copy-rate: '0': nothing would ever be copied"),
         ("copy-rate", "fast", "copy-rate: 'fast' is not a size"),
-        ("replica-lag", "0", "replica-lag: '0' is no time at all"),
+        ("replica-lag", "0", "replica-lag: '0' is not a time"),
         ("down", "30", "down: '30' is not a time"),
-        ("min.insync.replica", "1", "min.insync.replica: no setting of a server (did you mean min.insync.replicas?)"),
+        ("min.insync.replica", "1", "min.insync.replica: not a setting of a server (did you mean min.insync.replicas?)"),
         ("voters", "a", "voters: 'a' is not a whole number"),
     ],
 )

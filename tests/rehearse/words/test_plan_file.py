@@ -59,8 +59,8 @@ def test_a_plan_has_steps_with_times_notes_and_assumptions() -> None:
 BAD = [
     ("x = 1", "1:1: unknown key x (known: title, assume, step)"),
     ("titel = 'x'", "1:1: unknown key titel (did you mean title?)"),
-    ("", "1:1: no step in it"),
-    ("# only\n[assume]", "1:1: no step in it"),
+    ("", "1:1: no step: write"),
+    ("# only\n[assume]", "1:1: no step: write"),
     ("[[step]\ndo = 1", "1:7: not TOML: Expected"),
     ('a = "', "1:6: not TOML: Unterminated string before the end"),
     ("[[step]]\ndo = 'kill-broker 3'\n[[step]]\ndo = 'kill-broker'\ndo = 'x'", "5:9: not TOML: Cannot overwrite a value"),
@@ -83,7 +83,7 @@ BAD = [
     ("[[step]]\ndo = 'elect preferred orders-0:x'", "2:23: step 1: elect: 'orders-0:x' is not TOPIC:PARTITION"),
     ("[[step]]\ndo = 'config set topics:a b=c'", "2:18: step 1: config: 'topics:a' is none of topic:NAME"),
     ("[[step]]\ndo = 'config set topic:a secret'", "2:26: step 1: config set: 'secret' is not KEY=VALUE"),
-    ("[[step]]\ndo = 'feature upgrade metadata.version 4.9'", "2:40: step 1: feature upgrade: '4.9' is no metadata.version"),
+    ("[[step]]\ndo = 'feature upgrade metadata.version 4.9'", "2:40: step 1: feature upgrade: '4.9' is not a metadata.version"),
     ("[[step]]\ndo = 'reassign moves.json'", "2:16: step 1: reassign: moves.json: No such file or directory"),
     ("[[step]]\ndo = ['kill-broker', 'x']", "2:6: step 1: kill-broker: 'x' is not a whole number"),
     ("step = [{do = 'kill-broker x'}]", "1:8: step 1: kill-broker: 'x' is not a whole number"),
@@ -96,7 +96,7 @@ BAD = [
     ),
     (
         "[[step]]\ndo = 'kill-broker 3'\n[[step]]\ndo = 'kill-broker 4'\n[[step]]\nafter = '1s'\ndo = 'kill-broker 5'",
-        "6:9: step 3: after: the step before it has no time",
+        "6:9: step 3: after: the previous step has no time",
     ),
     ("[[step]]\ndo = 'kill-broker 3'\nwhen = '5s'", "3:1: step 1: unknown key when (known: do, at, after, note)"),
     ("assume = 3\n[[step]]\ndo = 'kill-broker 3'", "1:10: assume: not a table"),

@@ -132,7 +132,7 @@ def test_steps_of_a_command_line_may_have_times() -> None:
         ("kill-broker 1 then at", "at: '' is not a time"),
         ("kill-broker 1 then at 5s", "a step is missing"),
         ("at 5m kill-broker 1 then at 4m kill-broker 2", "at is before an earlier step, which begins at 5m"),
-        ("at 5m kill-broker 1 then kill-broker 3 then after 1s kill-broker 2", "after: the step before it has no time"),
+        ("at 5m kill-broker 1 then kill-broker 3 then after 1s kill-broker 2", "after: the previous step has no time"),
     ],
 )
 def test_a_time_that_cannot_be_is_refused(words: str, fault: str) -> None:

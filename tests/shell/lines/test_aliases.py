@@ -40,9 +40,9 @@ def test_each_step_has_its_own_and_keeps_its_connector() -> None:
 @pytest.mark.parametrize(
     ("line", "at", "message"),
     [
-        ("racks /image", 6, "racks takes no words: its answer goes on to another program or a file"),
-        ("pwd; racks | wc", 5, "the answer of racks goes on already: it stands for count --by rack | sort -n"),
-        ("save > other", 0, "the answer of save goes on already: it stands for ls / > out.txt"),
+        ("racks /image", 6, "racks takes no words: its answer goes to another program or a file"),
+        ("pwd; racks | wc", 5, "the answer of racks already goes to a program or a file: it stands for count --by rack | sort -n"),
+        ("save > other", 0, "the answer of save already goes to a program or a file: it stands for ls / > out.txt"),
     ],
 )
 def test_nothing_is_spliced_into_a_pipe(line: str, at: int, message: str) -> None:

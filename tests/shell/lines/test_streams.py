@@ -125,14 +125,14 @@ def test_what_comes_through_a_pipe_is_as_safe_as_the_screen_it_comes_to(is_termi
 def test_a_command_that_asks_has_no_pipe(ctx: Context, tmp_path: Path) -> None:
     for line in ("delete /image/topics/byName/orders > out", "delete /image/topics/byName/orders | touch out"):
         assert run_line(ctx, line) == 2
-        assert complaints(ctx) == "delete: what it asks and answers belongs on the terminal: no pipe, no file\n"
+        assert complaints(ctx) == "delete: its questions and answers need the terminal: no pipe, no file\n"
     assert not list(tmp_path.iterdir())
 
 
 def test_where_no_files_are_written_it_is_said(tmp_path: Path) -> None:
     ctx = fake_context(TREE)
     assert run_line(ctx, f"pwd > {tmp_path}/out") == 1
-    assert complaints(ctx) == f"pwd: {tmp_path}/out: no files are written from here\n"
+    assert complaints(ctx) == f"pwd: {tmp_path}/out: files cannot be written here\n"
 
 
 def test_a_source_is_not_written_to(run: Run, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_what_does_not_hold(text):
         ("five in [text]", "not understood: a name in a list", "text]"),
         ("f'{five}'", "not understood: an f-string", "f'"),
         ("items[0] == 'a'", "not understood: square brackets after a name; find -config KEY=VALUE asks for settings", "items[0]"),
-        ("a\x00b", "a character that no expression holds", ""),
+        ("a\x00b", "a character that no expression may contain", ""),
         ("five < " * 9 + "five", "more than 8 comparisons in a row", "five"),
         ("five in (" + "1," * 101 + ")", "more than 100 items", "1,"),
         ("not " * 60 + "yes", "the expression is nested too deeply", "not"),

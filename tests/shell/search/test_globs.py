@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from metashell.shell.paths import absolute_components
-from metashell.shell.search.globs import BrokenChildError, compile_component, expand
+from metashell.shell.search.globs import BrokenChildError, compile_kafka_component, expand_kafka
 from tests.shell.fake_nodes import TREE, FakeDirectory
 
 
 def matches(glob: str, name: str) -> bool:
-    pattern = compile_component(glob)
+    pattern = compile_kafka_component(glob)
     return name == glob if pattern is None else pattern.fullmatch(name) is not None
 
 
@@ -33,14 +33,14 @@ def matches(glob: str, name: str) -> bool:
     ],
 )
 def test_a_pattern_matches_what_kafkas_shell_matches(glob, yes, no):
-    assert compile_component(glob) is not None
+    assert compile_kafka_component(glob) is not None
     assert [name for name in yes if not matches(glob, name)] == []
     assert [name for name in no if matches(glob, name)] == []
 
 
 @pytest.mark.parametrize("glob", ["orders", "a}", "a,b", "{a", "{a{b}}", "\\*x", "{4,5", "", "a\\"])
 def test_without_wildcards_or_with_a_broken_group_a_component_is_literal_with_its_backslashes(glob):
-    assert compile_component(glob) is None
+    assert compile_kafka_component(glob) is None
     assert matches(glob, glob)
 
 
@@ -55,7 +55,7 @@ def test_wildcards_do_not_match_javas_line_terminators():
 
 
 def found(path: str, cwd: str = "/") -> list[str]:
-    return [match.path for match in expand(FakeDirectory("", TREE), absolute_components(path, cwd))]
+    return [match.path for match in expand_kafka(FakeDirectory("", TREE), absolute_components(path, cwd))]
 
 
 def test_expansion_is_in_order_of_names_as_text():
@@ -76,16 +76,16 @@ def test_dots_are_taken_textually_and_stay_at_the_root():
 
 def test_a_literal_component_is_looked_up_and_not_listed():
     root = FakeDirectory("", {"a": "x", "b": "y"})
-    assert [match.name for match in expand(root, ["b"])] == ["b"]
+    assert [match.name for match in expand_kafka(root, ["b"])] == ["b"]
     assert root.asked == ["b"]
 
 
 def test_a_listed_name_without_a_node_ends_the_expansion():
     with pytest.raises(BrokenChildError, match="Expected ghost to be a valid child of /"):
-        list(expand(FakeDirectory("", {"ghost": None}), ["*"]))
+        list(expand_kafka(FakeDirectory("", {"ghost": None}), ["*"]))
 
 
 def test_kafkas_rules_find_no_name_that_is_an_unlucky_pattern():
     root = FakeDirectory("", {"a*{c}": "x", "b": "y"})
-    assert list(expand(root, ["a*{c}"])) == []
-    assert list(expand(root, ["\\b"])) == []
+    assert list(expand_kafka(root, ["a*{c}"])) == []
+    assert list(expand_kafka(root, ["\\b"])) == []

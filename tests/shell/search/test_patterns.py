@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from metashell.errors import UsageError
 from metashell.nodes import name_escape
 from metashell.shell.paths import absolute_components
-from metashell.shell.search import globs
-from metashell.shell.search.patterns import compile_component, expand, fits, has_wildcards, quote_glob, refuse_deep
+from metashell.shell.search.globs import compile_kafka_component
+from metashell.shell.search.patterns import compile_component, expand_path, fits, has_wildcards, quote_glob, refuse_deep
 from tests.shell.fake_nodes import TREE, FakeDirectory
 
 
 def named(content: object, path: str) -> list[str]:
-    return [match.path for match in expand(FakeDirectory("", content), absolute_components(path, "/"))]
+    return [match.path for match in expand_path(FakeDirectory("", content), absolute_components(path, "/"))]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_what_no_bracket_closes_is_no_class(glob):
 @given(st.text(st.sampled_from("ab?*[]!-{},\\/x")))
 def test_without_brackets_a_pattern_means_what_kafka_means(text):
     component = text.replace("[", "")
-    ours, kafkas = compile_component(component), globs.compile_component(component)
+    ours, kafkas = compile_component(component), compile_kafka_component(component)
     assert (ours and ours.pattern) == (kafkas and kafkas.pattern)
 
 
@@ -111,4 +111,4 @@ def test_every_name_can_be_typed_whatever_is_beside_it(names):
     root = FakeDirectory("", dict.fromkeys(names, "x"))
     for name in names:
         path = absolute_components("/" + quote_glob(name), "/")
-        assert [match.name for match in expand(root, path)] == [name]
+        assert [match.name for match in expand_path(root, path)] == [name]
