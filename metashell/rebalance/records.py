@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metashell.codec.blobs.consumer_protocol import read_assignment, read_subscription
 from metashell.errors import DecodeError
+from metashell.rebalance.client import PartitionKey
 from metashell.rebalance.ledger import Report
 from metashell.rebalance.outcome import Round
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from metashell.groups.record import Record
     from metashell.groups.topics import Topics
 
-PartitionKey = tuple[str, int]
 FREE_ROUNDS_MAX: Final = 2
 """Rounds in a row without another member, another topic or a step of the scenario: a cooperative group needs one to hand over what was
 revoked."""

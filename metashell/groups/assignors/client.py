@@ -5,21 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from metashell.groups.assignors import client_range, client_roundrobin, sticky
-from metashell.groups.assignors.client_group import ClientMember, Members, Partition, PartitionRacks
-from metashell.groups.assignors.errors import AssignorError
-from metashell.groups.assignors.user_data import cooperative_user_data, sticky_user_data
-
-__all__ = [
-    "CLIENT_ASSIGNORS",
-    "AssignorError",
-    "ClientAssignment",
-    "ClientMember",
-    "assign",
-    "assign_in_full",
-    "cooperative_user_data",
-    "sticky_user_data",
-]
+from metashell.groups.assignors import sticky
+from metashell.groups.assignors.client_group import Members, Partition, PartitionRacks
+from metashell.groups.assignors.client_range import assign_range
+from metashell.groups.assignors.client_roundrobin import assign_roundrobin
 
 
 class ClientAssignment(NamedTuple):
@@ -35,11 +24,11 @@ class ClientAssignment(NamedTuple):
 
 
 def _range(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
-    return ClientAssignment(client_range.assign(members, topics))
+    return ClientAssignment(assign_range(members, topics))
 
 
 def _roundrobin(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
-    return ClientAssignment(client_roundrobin.assign(members, topics))
+    return ClientAssignment(assign_roundrobin(members, topics))
 
 
 def _sticky(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:

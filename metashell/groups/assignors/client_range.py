@@ -20,7 +20,7 @@ from metashell.groups.assignors.client_group import (
 )
 
 
-def assign(members: Members, topics: Mapping[str, PartitionRacks]) -> dict[str, list[Partition]]:
+def assign_range(members: Members, topics: Mapping[str, PartitionRacks]) -> dict[str, list[Partition]]:
     """Partitions by member, in Kafka's order: topics as a hash table has them; sorted where racks mattered."""
     given: dict[str, list[Partition]] = {member_id: [] for member_id in members}
     known = known_topics(members, topics)

@@ -12,7 +12,7 @@ from metashell.groups.assignors.client_group import Members, Partition, Partitio
 from metashell.groups.assignors.errors import AssignorError
 
 
-def assign(members: Members, topics: Mapping[str, PartitionRacks]) -> dict[str, list[Partition]]:
+def assign_roundrobin(members: Members, topics: Mapping[str, PartitionRacks]) -> dict[str, list[Partition]]:
     """Who is not subscribed to a topic is passed over."""
     if not members:
         raise AssignorError("java.lang.IllegalArgumentException", "CircularIterator can only be used on non-empty lists")

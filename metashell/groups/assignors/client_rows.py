@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from metashell.codec.blobs.consumer_protocol import LATEST_VERSION, Subscription, read_subscription
 from metashell.errors import DecodeError, UsageError
-from metashell.groups.assignors.client import CLIENT_ASSIGNORS, ClientAssignment, ClientMember, assign_in_full
-from metashell.groups.assignors.client_group import Partition, partition_order
+from metashell.groups.assignors.client import CLIENT_ASSIGNORS, ClientAssignment, assign_in_full
+from metashell.groups.assignors.client_group import ClientMember, Partition, partition_order
 from metashell.groups.assignors.json_fields import Field
 
 CLIENT_NAMES: Final = tuple(CLIENT_ASSIGNORS)

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from metashell.groups.assignors import server_range, simple, uniform, uniform_uneven
-from metashell.groups.assignors.server_group import Assigned, PartitionCount, ServerGroup, ServerMember, are_homogeneous, in_java_order
+from metashell.groups.assignors.server_group import Assigned, PartitionCount, ServerGroup
+from metashell.groups.assignors.server_range import assign_range
+from metashell.groups.assignors.simple import assign_simple
+from metashell.groups.assignors.uniform import assign_homogeneous
+from metashell.groups.assignors.uniform_uneven import assign_heterogeneous
 from metashell.groups.topics import Topics
-
-__all__ = ["SERVER_ASSIGNORS", "Assigned", "ServerGroup", "ServerMember", "are_homogeneous", "assign", "in_java_order"]
 
 
 def _uniform(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
-    return (uniform.assign if group.is_homogeneous else uniform_uneven.assign)(group, partition_count)
+    return (assign_homogeneous if group.is_homogeneous else assign_heterogeneous)(group, partition_count)
 
 
 SERVER_ASSIGNORS: Final[dict[str, Callable[[ServerGroup, PartitionCount], Assigned]]] = {
     "uniform": _uniform,
-    "range": server_range.assign,
-    "simple": simple.assign,
+    "range": assign_range,
+    "simple": assign_simple,
 }
 
 

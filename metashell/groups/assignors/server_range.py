@@ -12,7 +12,7 @@ from metashell.groups.assignors.errors import ASSIGNOR_EXCEPTION, AssignorError
 from metashell.groups.assignors.server_group import Assigned, PartitionCount, ServerGroup
 
 
-def assign(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
+def assign_range(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
     """Members with an instance id come first, by it; then the others, by member id. What they had before plays no part."""
     order = sorted(group.members, key=lambda member_id: member_order(member_id, group.members[member_id].instance_id))
     topics_of = {member_id: group.members[order[0] if group.is_homogeneous else member_id].topic_ids for member_id in order}

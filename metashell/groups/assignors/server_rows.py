@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from metashell.errors import UsageError
 from metashell.groups.assignors.json_fields import Field
-from metashell.groups.assignors.server import SERVER_ASSIGNORS, ServerGroup, ServerMember, are_homogeneous, assign
+from metashell.groups.assignors.server import SERVER_ASSIGNORS, assign
+from metashell.groups.assignors.server_group import ServerGroup, ServerMember, are_homogeneous
 from metashell.groups.topics import KnownTopics, Topic
 from metashell.values import uuid_from_text, uuid_text
 

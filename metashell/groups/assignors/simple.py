@@ -23,7 +23,7 @@ Key = TypeVar("Key", bound=Hashable)
 Targets = list[dict[bytes, set[int]]]
 
 
-def assign(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
+def assign_simple(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
     """Each partition goes to as many members as it takes for all of them to have one, and members keep what they have."""
     topic_ids = dict.fromkeys(topic_id for member in group.members.values() for topic_id in member.topic_ids)
     if not topic_ids:

@@ -10,7 +10,7 @@ from metashell.groups.assignors.errors import ASSIGNOR_EXCEPTION, AssignorError
 from metashell.groups.assignors.server_group import Assigned, PartitionCount, ServerGroup, known_count, sorted_targets
 
 
-def assign(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
+def assign_homogeneous(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
     """Sizes differ by one at most, and who has no more than its share keeps it."""
     topic_ids = next(iter(group.members.values())).topic_ids
     if not topic_ids:

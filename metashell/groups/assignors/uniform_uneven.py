@@ -17,7 +17,7 @@ SWEEPS: Final = 16
 """How often all topics are gone through at most."""
 
 
-def assign(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
+def assign_heterogeneous(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
     """Members keep what they are subscribed to; the rest goes to who has least; then each topic is balanced among its subscribers."""
     subscribers: dict[bytes, list[int]] = {}
     for number, member in enumerate(group.members.values()):

@@ -30,7 +30,7 @@ from metashell.groups.classic.answers import (
     sync_error,
 )
 from metashell.groups.classic.leave import identities
-from metashell.groups.consumer import downgrade
+from metashell.groups.consumer.downgrade import is_possible, refused_too, replaced
 from metashell.groups.consumer.group import PROTOCOL_TYPE, ConsumerGroup
 from metashell.groups.consumer.joining import check_size, dynamic_member, joining_static_member, staying_static_member
 from metashell.groups.consumer.leaving import check_instance, fence, static_member
@@ -106,7 +106,7 @@ def leave(context: Context, request: Request, now_ms: int) -> Decision:
             results.append((identity, error.code))
     decision = fence(context, group, list(gone.values()), now_ms) if gone else Decision()
     decision.answers.append(leave_answer(request, results))
-    return downgrade.refused_too(decision, request)
+    return refused_too(decision, request)
 
 
 def _join(context: Context, group: ConsumerGroup, request: Request, now_ms: int) -> Decision:
@@ -135,11 +135,11 @@ def _join(context: Context, group: ConsumerGroup, request: Request, now_ms: int)
     updated = _joined(member, request, subscription)
     change, has_changed = update_subscription(context, group, member, updated, now_ms, records)
     reported = _reported(subscription, context.state.topics)
-    if replaces is not None and downgrade.is_possible(context, group, [replaces], comes=1):
+    if replaces is not None and is_possible(context, group, [replaces], comes=1):
         goal = MemberTarget(group.assignment_epoch, group.target_of(updated.member_id, updated.instance_id))
         if change.epoch <= group.assignment_epoch:
             updated = reconcile(context, group, updated, goal, reported, has_changed, now_ms, records)
-        decision = downgrade.replaced(context, group, replaces, updated, change.epoch > group.assignment_epoch, records, now_ms)
+        decision = replaced(context, group, replaces, updated, change.epoch > group.assignment_epoch, records, now_ms)
     else:
         goal = update_target(change, context.state.topics, settings_of(context, group.group_id), now_ms, records)
         updated = reconcile(context, group, updated, goal, reported, has_changed, now_ms, records)
@@ -156,7 +156,7 @@ def _join(context: Context, group: ConsumerGroup, request: Request, now_ms: int)
         leader="",
     )
     decision.answers.append(answer)
-    return downgrade.refused_too(decision, request)
+    return refused_too(decision, request)
 
 
 def _group(context: Context, request: Request) -> ConsumerGroup:

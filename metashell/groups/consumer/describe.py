@@ -10,7 +10,7 @@ from typing import Final
 
 from metashell.codec.error_codes import INVALID_GROUP_ID
 from metashell.codec.messages import ConsumerGroupDescribeResponse
-from metashell.groups.assignors.server import in_java_order
+from metashell.groups.assignors.server_group import in_java_order
 from metashell.groups.consumer.description import most_wanted
 from metashell.groups.consumer.group import ConsumerGroup
 from metashell.groups.consumer.leaving import known_group

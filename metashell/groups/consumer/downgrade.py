@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from metashell.codec.blobs.consumer_protocol import Assignment, assignment_bytes, blob_version
 from metashell.errors import DecodeError
-from metashell.groups.assignors.server import in_java_order
+from metashell.groups.assignors.server_group import in_java_order
 from metashell.groups.classic.group import ClassicGroup, ClassicState
 from metashell.groups.classic.member import ClassicMember, Protocol
 from metashell.groups.classic.rebalance import forget_timers, prepare_rebalance, record_of, restart_session

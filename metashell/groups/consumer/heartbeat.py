@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from metashell.codec import messages
 from metashell.codec.error_codes import GROUP_ID_NOT_FOUND, INVALID_REQUEST, UNSUPPORTED_ASSIGNOR
-from metashell.groups.consumer import upgrade
 from metashell.groups.consumer.group import ConsumerGroup
 from metashell.groups.consumer.joining import check_epoch, check_size, dynamic_member, joining_static_member, staying_static_member
 from metashell.groups.consumer.leaving import leave
@@ -15,6 +14,7 @@ from metashell.groups.consumer.member import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, Me
 from metashell.groups.consumer.partitions import Held
 from metashell.groups.consumer.step import step
 from metashell.groups.consumer.timeouts import restart_session, settings_of
+from metashell.groups.consumer.upgrade import upgraded
 from metashell.groups.context import Context
 from metashell.groups.decision import Decision, GroupError
 from metashell.groups.error_answers import refused
@@ -72,7 +72,7 @@ def _group(context: Context, group_id: str, is_joining: bool, now_ms: int, decis
         if group.is_empty:
             decision.records += group.tombstones()
             return ConsumerGroup(group_id)
-        return upgrade.upgraded(context, group, now_ms, decision)
+        return upgraded(context, group, now_ms, decision)
     raise GroupError(GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from metashell.codec.error_codes import FENCED_MEMBER_EPOCH, GROUP_MAX_SIZE_REACHED, UNRELEASED_INSTANCE_ID
-from metashell.groups.assignors.server import in_java_order
+from metashell.groups.assignors.server_group import in_java_order
 from metashell.groups.consumer.group import ConsumerGroup
 from metashell.groups.consumer.leaving import check_instance, static_member
 from metashell.groups.consumer.member import STATIC_LEAVE_EPOCH, Member

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from metashell.codec import messages
 from metashell.codec.error_codes import FENCED_INSTANCE_ID, GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID
-from metashell.groups.consumer import downgrade
+from metashell.groups.consumer.downgrade import is_possible, refused_too, without
 from metashell.groups.consumer.group import ConsumerGroup
 from metashell.groups.consumer.member import STATIC_LEAVE_EPOCH, Member
 from metashell.groups.consumer.partitions import NOTHING
@@ -36,13 +36,13 @@ def leave(context: Context, request: Request, now_ms: int) -> Decision:
             return Decision([current_record(group.group_id, away(member))], [_left(request, member.member_id, STATIC_LEAVE_EPOCH)])
     decision = fence(context, group, [member], now_ms)
     decision.answers.append(_left(request, body.member_id, body.member_epoch))
-    return downgrade.refused_too(decision, request)
+    return refused_too(decision, request)
 
 
 def fence(context: Context, group: ConsumerGroup, gone: Sequence[Member], now_ms: int) -> Decision:
     """Put members out: of the group, or, where only such of the classic protocol are left, make it classic."""
-    if downgrade.is_possible(context, group, gone):
-        return downgrade.without(context, group, gone, now_ms)
+    if is_possible(context, group, gone):
+        return without(context, group, gone, now_ms)
     group_id, records = group.group_id, list[Record]()
     for member in gone:
         records += member_tombstones(group_id, member.member_id)

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 from metashell.codec.error_codes import UNKNOWN_SERVER_ERROR
 from metashell.codec.java_hash import copy_capacity, hash_order, string_hash_order, uuid_hash_order
 from metashell.groups.assignors.errors import AssignorError
-from metashell.groups.assignors.server import ServerGroup, ServerMember, assign, in_java_order
+from metashell.groups.assignors.server import assign
+from metashell.groups.assignors.server_group import ServerGroup, ServerMember, in_java_order
 from metashell.groups.consumer.change import Change
 from metashell.groups.consumer.description import most_wanted
 from metashell.groups.consumer.group import ConsumerGroup, add_count

@@ -14,16 +14,19 @@ from metashell.groups.classic.join import join as classic_join
 from metashell.groups.classic.leave import identities
 from metashell.groups.classic.leave import leave as classic_leave
 from metashell.groups.classic.sync import sync as classic_sync
-from metashell.groups.consumer import classic_member
+from metashell.groups.consumer.classic_member import heartbeat as heartbeat_of_classic_member
+from metashell.groups.consumer.classic_member import join as join_of_classic_member
+from metashell.groups.consumer.classic_member import leave as leave_of_classic_member
+from metashell.groups.consumer.classic_member import sync as sync_of_classic_member
 from metashell.groups.context import Context, Handler
 from metashell.groups.decision import Decision
 from metashell.groups.request import Request
 
 # How the members of a group that speak the classic protocol are served, by the group's kind.
-JOINS: Final[dict[str, Handler]] = {"classic": classic_join, "consumer": classic_member.join}
-SYNCS: Final[dict[str, Handler]] = {"classic": classic_sync, "consumer": classic_member.sync}
-HEARTBEATS: Final[dict[str, Handler]] = {"classic": classic_heartbeat, "consumer": classic_member.heartbeat}
-LEAVES: Final[dict[str, Handler]] = {"classic": classic_leave, "consumer": classic_member.leave}
+JOINS: Final[dict[str, Handler]] = {"classic": classic_join, "consumer": join_of_classic_member}
+SYNCS: Final[dict[str, Handler]] = {"classic": classic_sync, "consumer": sync_of_classic_member}
+HEARTBEATS: Final[dict[str, Handler]] = {"classic": classic_heartbeat, "consumer": heartbeat_of_classic_member}
+LEAVES: Final[dict[str, Handler]] = {"classic": classic_leave, "consumer": leave_of_classic_member}
 _YIELDING = ("consumer", "streams")
 """Kinds of groups that become classic ones, once they are empty, when a classic member joins."""
 

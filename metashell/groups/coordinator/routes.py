@@ -11,8 +11,8 @@ from metashell.groups.consumer.describe import describe as consumer_describe
 from metashell.groups.consumer.heartbeat import heartbeat as consumer_heartbeat
 from metashell.groups.consumer.loading import begin_consumers, consumer_topics_changed
 from metashell.groups.context import Context, Handler
-from metashell.groups.coordinator import dispatch
 from metashell.groups.coordinator.describing import describe_share_groups, describe_streams_groups
+from metashell.groups.coordinator.dispatch import heartbeat, join, leave, sync
 from metashell.groups.coordinator.finding import find_coordinator
 from metashell.groups.coordinator.inventory import delete_groups, end_deletions, list_groups, share_state_deleted
 from metashell.groups.decision import Decision, DeleteShareState, Effect, InitializeShareState
@@ -37,10 +37,10 @@ OnTopics = Callable[[Context, Topics, Topics, Collection[str], Collection[str], 
 OnEffect = Callable[[Context, Effect, bool, int], Decision]
 
 HANDLERS: dict[int, Handler] = {
-    api_keys.JOIN_GROUP: dispatch.join,
-    api_keys.HEARTBEAT: dispatch.heartbeat,
-    api_keys.LEAVE_GROUP: dispatch.leave,
-    api_keys.SYNC_GROUP: dispatch.sync,
+    api_keys.JOIN_GROUP: join,
+    api_keys.HEARTBEAT: heartbeat,
+    api_keys.LEAVE_GROUP: leave,
+    api_keys.SYNC_GROUP: sync,
     api_keys.CONSUMER_GROUP_HEARTBEAT: consumer_heartbeat,
     api_keys.CONSUMER_GROUP_DESCRIBE: consumer_describe,
     api_keys.DESCRIBE_GROUPS: describe_groups,

@@ -6,7 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 
 from metashell.codec.blobs.consumer_protocol import Assignment, Partition
 from metashell.codec.java_hash import string_hash_order
-from metashell.groups.assignors.client import ClientMember, assign, cooperative_user_data, sticky_user_data
+from metashell.groups.assignors.client import assign
+from metashell.groups.assignors.client_group import ClientMember
+from metashell.groups.assignors.user_data import cooperative_user_data, sticky_user_data
 from metashell.groups.members.strategy import Joined, Strategy
 from metashell.groups.topics import Topics
 

@@ -14,9 +14,9 @@ from typing import Any, Final
 from metashell.codec import error_codes
 from metashell.codec.api_keys import CONSUMER_GROUP_HEARTBEAT
 from metashell.codec.blobs.consumer_protocol import Partition
-from metashell.groups.members import offsets
 from metashell.groups.members.consumer_request import Reporter, Said, Target
 from metashell.groups.members.member import RETRIABLE, Member
+from metashell.groups.members.offsets import Claim
 from metashell.groups.members.outputs import Output
 from metashell.groups.members.settings import MemberSettings
 
@@ -342,8 +342,8 @@ class ConsumerMember(Member):
         body = self._reporter.request(self.member_id, self.generation, said, is_joining=False)
         self._send(CONSUMER_GROUP_HEARTBEAT, HEARTBEAT_VERSION, body, handler)
 
-    def _claim(self) -> offsets.Claim:
-        return offsets.Claim(self.settings.group_id, self.member_id, self.generation, self.settings.instance_id, uses_ids=True)
+    def _claim(self) -> Claim:
+        return Claim(self.settings.group_id, self.member_id, self.generation, self.settings.instance_id, uses_ids=True)
 
     def _loses_what_it_owns(self) -> bool:
         return self.generation <= 0
@@ -358,5 +358,5 @@ class ConsumerMember(Member):
     def _may_commit(self) -> bool:
         return self.state not in _OUTSIDE and self.generation > 0
 
-    def _committed(self, code: int, claim: offsets.Claim) -> None:
+    def _committed(self, code: int, claim: Claim) -> None:
         """Nothing: heartbeats say what becomes of the membership."""

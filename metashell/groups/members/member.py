@@ -11,7 +11,7 @@ from metashell.codec.api_keys import FIND_COORDINATOR
 from metashell.codec.blobs.consumer_protocol import Partition
 from metashell.codec.error_messages import error_message
 from metashell.codec.messages import FindCoordinatorRequest
-from metashell.groups.members import offsets
+from metashell.groups.members.offsets import Claim, commit_error, commit_request, fetch_request, fetched
 from metashell.groups.members.outputs import Callback, Closed, Event, Failed, Output, Send
 from metashell.groups.members.settings import MemberSettings
 from metashell.groups.topics import KnownTopics, Topics
@@ -168,7 +168,7 @@ class Member(ABC):
         """Go on with the poll, or the close, in which a callback ran."""
 
     @abstractmethod
-    def _claim(self) -> offsets.Claim:
+    def _claim(self) -> Claim:
         """As whom offsets are committed and fetched now."""
 
     @abstractmethod
@@ -266,10 +266,10 @@ class Member(ABC):
         if not self.positions or not self._may_commit():
             return False
         claim = self._claim()
-        body = offsets.commit_request(claim, self.positions, self._topics)
+        body = commit_request(claim, self.positions, self._topics)
 
         def take(body: Any, now_ms: int) -> None:
-            code = error_codes.NETWORK_EXCEPTION if body is None else offsets.commit_error(body)
+            code = error_codes.NETWORK_EXCEPTION if body is None else commit_error(body)
             self._heard(code)
             self._committed(code, claim)
             then(code, now_ms)
@@ -282,7 +282,7 @@ class Member(ABC):
         """Whether the member is so far in its group that a commit is worth sending."""
 
     @abstractmethod
-    def _committed(self, code: int, claim: offsets.Claim) -> None:
+    def _committed(self, code: int, claim: Claim) -> None:
         """See what the error of a commit says of the membership."""
 
     def _commit_when_due(self, now_ms: int) -> None:
@@ -308,11 +308,11 @@ class Member(ABC):
 
         def take(body: Any, now_ms: int) -> None:
             self._fetching -= wanted
-            code, found = (error_codes.NETWORK_EXCEPTION, {}) if body is None else offsets.fetched(body, self._topics)
+            code, found = (error_codes.NETWORK_EXCEPTION, {}) if body is None else fetched(body, self._topics)
             self._heard(code)
             for partition in wanted & self.owned & found.keys():
                 self.positions.setdefault(partition, found[partition] if found[partition] >= 0 else self.settings.first_offset)
             if code != error_codes.NONE:
                 self._fetch_ms = now_ms + self.settings.retry_backoff_ms
 
-        self._send(*offsets.fetch_request(self._claim(), sorted(wanted), self._topics), take)
+        self._send(*fetch_request(self._claim(), sorted(wanted), self._topics), take)

@@ -14,9 +14,9 @@ from typing import Any, Final
 from metashell.codec import error_codes
 from metashell.codec.api_keys import HEARTBEAT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP
 from metashell.codec.messages import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
-from metashell.groups.members import offsets
 from metashell.groups.members.heartbeats import Heartbeats
 from metashell.groups.members.member import RETRIABLE, Member
+from metashell.groups.members.offsets import Claim
 from metashell.groups.members.outputs import Output
 from metashell.groups.members.reasons import rebalance_failed
 from metashell.groups.members.settings import MemberSettings
@@ -176,8 +176,8 @@ class Membership(Member):
     def _has_no_generation(self) -> bool:
         return self.generation == -1 or not self.member_id
 
-    def _claim(self) -> offsets.Claim:
-        return offsets.Claim(self.settings.group_id, self.member_id, self.generation, self.settings.instance_id, uses_ids=False)
+    def _claim(self) -> Claim:
+        return Claim(self.settings.group_id, self.member_id, self.generation, self.settings.instance_id, uses_ids=False)
 
     def _request_rejoin(self, reason: str) -> None:
         self._is_rejoin_needed = True
@@ -204,13 +204,13 @@ class Membership(Member):
     def _may_commit(self) -> bool:
         return self.state == STABLE
 
-    def _committed(self, code: int, claim: offsets.Claim) -> None:
+    def _committed(self, code: int, claim: Claim) -> None:
         if code == error_codes.REBALANCE_IN_PROGRESS:
             self._request_rejoin("offset commit failed since group is already rebalancing")
         elif code in (error_codes.UNKNOWN_MEMBER_ID, error_codes.ILLEGAL_GENERATION) and self._is_still(claim):
             self._reset_after("OFFSET_COMMIT", code)
 
-    def _is_still(self, claim: offsets.Claim) -> bool:
+    def _is_still(self, claim: Claim) -> bool:
         return (claim.generation, claim.member_id) == (self.generation, self.member_id)
 
     def _send_heartbeat(self, now_ms: int) -> None:
@@ -224,7 +224,7 @@ class Membership(Member):
         self._heartbeats.sent(now_ms)
         self._send(HEARTBEAT, HEARTBEAT_VERSION, body, lambda body, now_ms: self._take_heartbeat(body, claim, now_ms))
 
-    def _take_heartbeat(self, body: Any, claim: offsets.Claim, now_ms: int) -> None:
+    def _take_heartbeat(self, body: Any, claim: Claim, now_ms: int) -> None:
         code = error_codes.NETWORK_EXCEPTION if body is None else body.error_code
         self._heard(code)
         if code == error_codes.REBALANCE_IN_PROGRESS and self.state == STABLE:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from metashell.codec.error_codes import UNKNOWN_SERVER_ERROR
 from metashell.codec.java_hash import string_hash_order
 from metashell.groups.assignors.errors import AssignorError
-from metashell.groups.assignors.server import ServerGroup, ServerMember, are_homogeneous, assign, in_java_order
+from metashell.groups.assignors.server import assign
+from metashell.groups.assignors.server_group import ServerGroup, ServerMember, are_homogeneous, in_java_order
 from metashell.groups.decision import GroupError
 from metashell.groups.record import Record
 from metashell.groups.share.group import ShareGroup

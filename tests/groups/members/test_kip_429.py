@@ -10,7 +10,8 @@ from metashell.codec import error_codes
 from metashell.codec.api_keys import JOIN_GROUP, OFFSET_COMMIT, SYNC_GROUP
 from metashell.codec.blobs.consumer_protocol import Subscription, read_assignment, read_subscription, subscription_bytes
 from metashell.codec.messages import HeartbeatResponse, JoinGroupResponse, OffsetCommitResponse
-from metashell.groups.assignors.client import ClientMember, assign, assign_in_full
+from metashell.groups.assignors.client import assign, assign_in_full
+from metashell.groups.assignors.client_group import ClientMember
 from metashell.groups.members.classic import ClassicMember
 from metashell.groups.members.member import Member
 from metashell.groups.members.outputs import Send

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from metashell.codec.error_codes import NONE
 from metashell.groups.assignors import client, sticky
+from metashell.groups.assignors.sticky_claims import Claim
 from metashell.groups.classic import heartbeat
 from metashell.groups.classic.group import ClassicGroup, session_key
 from metashell.groups.consumer import reconcile
-from metashell.groups.members import offsets
+from metashell.groups.members import member
 from metashell.groups.members.built_in import CooperativeStickyStrategy, RangeStrategy
 from metashell.groups.members.classic import ClassicMember
 from metashell.rebalance import node
@@ -33,7 +34,7 @@ def _without_withholding() -> Any:
 
         @staticmethod
         def assign_cooperative(members: Any, topics: Any) -> Any:
-            claims = {id: sticky.Claim(member.owned, sticky._generation(member)) for id, member in members.items()}
+            claims = {id: Claim(member.owned, sticky._generation(member)) for id, member in members.items()}
             return sticky._assign(members, topics, claims)
 
     return Eager
@@ -94,8 +95,8 @@ def members_begin_at_the_beginning() -> list[Patch]:
         code, found = original(body, topics)
         return code, dict.fromkeys(found, 0)
 
-    original = offsets.fetched
-    return [(offsets, "fetched", fetched)]
+    original = member.fetched
+    return [(member, "fetched", fetched)]
 
 
 def the_dead_stay() -> list[Patch]:
