@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from metashell.cli.common import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, complain, declared_tool
 from metashell.errors import MetashellError, UsageError
+from metashell.options.report_tools import SPARK_REPORTS
 from spark_reports.said import error_in, silence_interrupts
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def _stream(spark: Any, values: SimpleNamespace, held: Held | None) -> int:
     return sum(counts)
 
 
-main = declared_tool(NAME, "report_tools:SPARK_REPORTS", run)
+main = declared_tool(NAME, SPARK_REPORTS, run)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -8,15 +8,16 @@ from itertools import product
 from pathlib import Path
 
 from metashell.cli import bundle, dump_log, export, groups, kafka_shell, rehearse, report, sql, storage, verify
-from metashell.options.analyse_tools import EXPORT, SQL
 from metashell.options.bundle_tools import BUNDLE
 from metashell.options.dump_tools import DUMP_LOG
+from metashell.options.export_tools import EXPORT
 from metashell.options.group_tools import GROUPS
 from metashell.options.quorum import QUORUM_OPTIONS
 from metashell.options.rehearse_tools import REHEARSE
 from metashell.options.report_tools import REPORT
 from metashell.options.shell_tools import KAFKA_SHELL
 from metashell.options.spec import CommandSpec, Option
+from metashell.options.sql_tools import SQL
 from metashell.options.storage_tools import STORAGE
 from metashell.options.verify_tools import VERIFY
 from metashell.shell.command import FORMS

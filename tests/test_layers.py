@@ -26,7 +26,7 @@ LAYERS: dict[str, set[str]] = {
     "amounts": set(),
     "colors": set(),
     "progress": set(),
-    "options": set(),
+    "options": {"rebalance"},
     "settings": {"options"},
     "uncollected": set(),
     "page": set(),

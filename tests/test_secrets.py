@@ -22,16 +22,18 @@ from metashell.columns.names import table_names
 from metashell.columns.schemas import COMMON_TABLES, tables_of_log
 from metashell.dump.kafka.classes import DECODER_CLASSES
 from metashell.options.administering import CLUSTER_OPTIONS
-from metashell.options.analyse_tools import EXPORT, LOGS, SQL
 from metashell.options.bundle_tools import BUNDLE
 from metashell.options.dump_tools import DUMP_LOG
-from metashell.options.front_door import TOOLS
+from metashell.options.export_tools import EXPORT
 from metashell.options.group_log_tools import LOG_COMMANDS
 from metashell.options.group_tools import ASSIGN, GROUPS
 from metashell.options.rehearse_tools import REHEARSE
 from metashell.options.report_tools import ALL, REPORT
+from metashell.options.shared import LOG_KINDS
 from metashell.options.shell_tools import KAFKA_SHELL
+from metashell.options.sql_tools import SQL
 from metashell.options.storage_tools import STORAGE
+from metashell.options.tool_list import TOOLS
 from metashell.options.verify_tools import VERIFY
 from metashell.shell.commands import NAMES as SHELL_COMMANDS
 from tests.bundle.unpacking import unpacked
@@ -194,7 +196,7 @@ def test_export_of_faults(root: Path, tmp_path: Path, show: bool) -> None:
 
 def test_every_secret_of_a_table_has_a_column_of_its_own() -> None:
     # Redaction of columns looks no deeper.
-    for log in LOGS:
+    for log in LOG_KINDS:
         for table in tables_of_log(log).values():
             secrets = secrets_of(table.value)
             assert secrets.fields <= {column.field.json_name for column in table.columns}, table.name
@@ -235,7 +237,7 @@ def test_export_that_fails_and_with_every_option(root: Path, tmp_path: Path, sho
 def test_sql_over_every_table_of_every_log(root: Path, tmp_path: Path, show: bool) -> None:
     ran = Ran()
     forms = variants(SQL.option("output"))
-    asked = [(log, table) for log in LOGS for table in (*COMMON_TABLES, *(table.name for table in tables_of_log(log).values()))]
+    asked = [(log, table) for log in LOG_KINDS for table in (*COMMON_TABLES, *(table.name for table in tables_of_log(log).values()))]
     assert {table for _, table in asked} == set(table_names())
     for number, (log, table) in enumerate(asked):
         form = forms[number % len(forms)]

@@ -9,10 +9,11 @@ from urllib.parse import quote
 
 import pytest
 
-from metashell.options.analyse_tools import EXPORT, SQL
 from metashell.options.dump_tools import DUMP_LOG
+from metashell.options.export_tools import EXPORT
 from metashell.options.report_tools import ALL, REPORT
 from metashell.options.shell_tools import KAFKA_SHELL
+from metashell.options.sql_tools import SQL
 from metashell.options.verify_tools import VERIFY
 from tests.secret_logs import LOG_NAME, content_of, write_logs
 from tests.secret_runs import run

@@ -15,10 +15,10 @@ from metashell.columns.meanings.dictionary import listed_tables
 from metashell.columns.names import table_names
 from metashell.dump.record_types import type_names
 from metashell.log.kinds import KNOWN_LOGS
-from metashell.options.front_door import TOOLS
-from metashell.options.simulate_tools import STRATEGIES
 from metashell.options.spec import Argument, CommandSpec, Option
 from metashell.options.subcommands import SUBCOMMANDS
+from metashell.options.tool_list import TOOLS
+from metashell.rebalance.plan import STRATEGIES
 from metashell.shell.commands import COMMANDS
 from tools.gen_man import with_own_options
 from tools.generated import ROOT, write_or_check

@@ -9,10 +9,10 @@ from textwrap import wrap
 
 from metashell import __version__
 from metashell.cli.shell_commands import full_spec
-from metashell.options.front_door import TOOLS
 from metashell.options.help import argument_help, option_help
 from metashell.options.shell_command_tools import SHELL_COMMANDS
 from metashell.options.spec import CommandSpec, Option
+from metashell.options.tool_list import TOOLS
 from metashell.shell.commands import COMMANDS
 from tools.generated import write_or_check
 

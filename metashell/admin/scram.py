@@ -6,7 +6,6 @@ changes only. No message repeats a password.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import urandom
@@ -16,7 +15,6 @@ from metashell.admin.errors import AdminError
 from metashell.codec import messages
 from metashell.codec.code_words import SCRAM_MECHANISMS, code_of
 from metashell.codec.error_codes import NONE, RESOURCE_NOT_FOUND
-from metashell.net.scram import HASHES, ITERATIONS_MIN, SALT_SIZE
 
 if TYPE_CHECKING:
     from metashell.admin.admin import Admin
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 MECHANISMS: Final = tuple(SCRAM_MECHANISMS.values())
 ITERATIONS_MAX: Final = 16384
 """What a controller takes at most."""
-__all__ = ["ITERATIONS_MAX", "ITERATIONS_MIN", "MECHANISMS", "ScramUser", "delete_scram", "describe_scram", "scram_users", "set_scram"]
 
 
 class Credential(Protocol):
@@ -61,6 +58,10 @@ def describe_scram(admin: Admin, users: Sequence[str] = ()) -> tuple[list[ScramU
 
 def set_scram(admin: Admin, credential: ScramUser, password: str) -> None:
     """Make or replace a credential, with a new salt. Errors: AdminError."""
+    import hashlib
+
+    from metashell.net.scram import HASHES, SALT_SIZE
+
     salt = urandom(SALT_SIZE)
     raw = password.encode("utf-8", "surrogateescape")
     upsertion = messages.AlterUserScramCredentialsRequest.ScramCredentialUpsertion(

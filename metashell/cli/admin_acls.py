@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metashell.cli.administering import Work, noun_tool
+from metashell.options.acl_tools import ACLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -277,4 +278,4 @@ def _plain(word: str) -> str:
     return word.replace("-", "").replace("_", "").lower()
 
 
-main = noun_tool("acls", "acl_tools:ACLS", {"list": _list, "add": _add, "remove": _remove})
+main = noun_tool("acls", ACLS, {"list": _list, "add": _add, "remove": _remove})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metashell.cli.administering import Work, noun_tool
+from metashell.options.cluster_tools import BROKERS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -275,4 +276,4 @@ def _refuse_risen(work: Work, id: int) -> None:
         raise AdminError(INVALID_REQUEST, "it came up meanwhile", f"broker {id}")
 
 
-main = noun_tool("brokers", "cluster_tools:BROKERS", {"list": _list, "describe": _describe, "unregister": _unregister})
+main = noun_tool("brokers", BROKERS, {"list": _list, "describe": _describe, "unregister": _unregister})

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from metashell.cli.administering import Work, noun_tool
+from metashell.options.cluster_tools import CLUSTER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -129,4 +130,4 @@ def _controllers(answer: Mapping[str, object]) -> str:
     return ", ".join(words)
 
 
-main = noun_tool("cluster", "cluster_tools:CLUSTER", {"": _cluster})
+main = noun_tool("cluster", CLUSTER, {"": _cluster})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metashell.cli.administering import Work, noun_tool
+from metashell.options.config_tools import CONFIGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -358,4 +359,4 @@ def _tell_changed(work: Work, resource: Resource, change: Change, before: Settin
     )
 
 
-main = noun_tool("configs", "topic_tools:CONFIGS", {"get": _get, "set": _set, "unset": _unset})
+main = noun_tool("configs", CONFIGS, {"get": _get, "set": _set, "unset": _unset})

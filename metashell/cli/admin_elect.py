@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from metashell.cli.administering import Work, noun_tool
+from metashell.options.elect_tools import ELECT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -203,4 +204,4 @@ def _chunks(places: Sequence[Place]) -> Iterator[Sequence[Place]]:
         yield places[start : start + CHUNK]
 
 
-main = noun_tool("elect", "topic_tools:ELECT", {"preferred": _preferred, "unclean": _unclean})
+main = noun_tool("elect", ELECT, {"preferred": _preferred, "unclean": _unclean})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metashell.cli.administering import Work, noun_tool
+from metashell.options.feature_tools import FEATURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -265,6 +266,6 @@ def _apis(work: Work) -> None:
 
 main = noun_tool(
     "features",
-    "cluster_tools:FEATURES",
+    FEATURES,
     {"describe": _describe, "upgrade": _upgrade, "downgrade": _downgrade, "disable": _disable, "apis": _apis},
 )

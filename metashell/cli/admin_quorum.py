@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metashell.cli.administering import Work, noun_tool
+from metashell.options.quorum_tools import QUORUM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -463,7 +464,7 @@ def _named(replica: Replica) -> str:
 
 main = noun_tool(
     "quorum",
-    "server_tools:QUORUM",
+    QUORUM,
     {
         "describe": describe,
         "add-controller": add_controller,

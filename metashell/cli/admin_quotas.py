@@ -6,6 +6,7 @@ import math
 import re
 
 from metashell.cli.administering import Work, noun_tool
+from metashell.options.quota_tools import QUOTAS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -186,4 +187,4 @@ def quota_assignment(word: str) -> tuple[str, float]:
     return key, float(match[1]) * _UNITS[match[2].lower()]
 
 
-main = noun_tool("quotas", "quota_tools:QUOTAS", {"list": _list, "set": _set, "unset": _unset})
+main = noun_tool("quotas", QUOTAS, {"list": _list, "set": _set, "unset": _unset})

@@ -8,6 +8,7 @@ from metashell.cli.administering import Work, noun_tool
 from metashell.cli.reassign_acts import apply, status
 from metashell.cli.reassign_cancel import cancel
 from metashell.errors import UsageError
+from metashell.options.reassign_tools import REASSIGN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -214,4 +215,4 @@ def _row(one: Assignment) -> dict[str, object]:
     }
 
 
-main = noun_tool("reassign", "reassign_tools:REASSIGN", {"plan": _plan, "apply": apply, "status": status, "cancel": cancel})
+main = noun_tool("reassign", REASSIGN, {"plan": _plan, "apply": apply, "status": status, "cancel": cancel})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metashell.cli.administering import Work, noun_tool
+from metashell.options.scram_tools import SCRAM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,9 +39,10 @@ def _row(credential: ScramUser) -> dict[str, object]:
 
 def _set(work: Work) -> None:
     from metashell.admin.errors import AdminError
-    from metashell.admin.scram import ITERATIONS_MAX, ITERATIONS_MIN, ScramUser, set_scram
+    from metashell.admin.scram import ITERATIONS_MAX, ScramUser, set_scram
     from metashell.cli.passwords import read_password
     from metashell.errors import UsageError
+    from metashell.net.scram import ITERATIONS_MIN
 
     values = work.values
     if len(values.user) != 1:
@@ -103,4 +105,4 @@ def _tell(work: Work, credential: ScramUser, result: str) -> None:
     work.tell(f"{credential.user}: {credential.mechanism}, {credential.iterations} iterations: {result}", **_row(credential), result=result)
 
 
-main = noun_tool("scram", "scram_tools:SCRAM", {"list": _list, "set": _set, "delete": _delete})
+main = noun_tool("scram", SCRAM, {"list": _list, "set": _set, "delete": _delete})

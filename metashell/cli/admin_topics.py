@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metashell.cli.administering import Work, noun_tool
+from metashell.options.topic_tools import TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -340,6 +341,4 @@ def _still_there(work: Work, deleted: Sequence[Topic]) -> str | None:
     return f"still there: {', '.join(left)}" if left else None
 
 
-main = noun_tool(
-    "topics", "topic_tools:TOPICS", {"list": _list, "describe": _describe, "create": _create, "alter": _alter, "delete": _delete}
-)
+main = noun_tool("topics", TOPICS, {"list": _list, "describe": _describe, "create": _create, "alter": _alter, "delete": _delete})

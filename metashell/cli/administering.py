@@ -45,18 +45,14 @@ _CLEAR_SCREEN = "\x1b[H\x1b[J"
 class NounTool(Tool):
     """`metashell NOUN`. `commands` are its functions by the names of its commands; a noun without commands has one named ``."""
 
-    def __init__(self, noun: str, spec: str, commands: Mapping[str, Callable[[Work], None]]) -> None:
+    def __init__(self, noun: str, spec: CommandSpec, commands: Mapping[str, Callable[[Work], None]]) -> None:
         super().__init__(f"metashell {noun}", self._run_words)
         self._spec = spec
         self._commands = commands
 
     def declared(self) -> CommandSpec:
-        """What `metashell.options` says of it."""
-        from importlib import import_module
-
-        module, _, constant = self._spec.partition(":")
-        found: CommandSpec = getattr(import_module(f"metashell.options.{module}"), constant)
-        return found._replace(name=self.name)
+        """Its command line, under the name that people call it by."""
+        return self._spec._replace(name=self.name)
 
     def _run_words(self, words: list[str]) -> int:
         declared = self.declared()
@@ -70,8 +66,8 @@ class NounTool(Tool):
         return perform(command._replace(name=called or command.name), words, act, asks_always=bool(called))
 
 
-def noun_tool(noun: str, spec: str, commands: Mapping[str, Callable[[Work], None]]) -> NounTool:
-    """`metashell NOUN`, whose commands `metashell.options` declares as `MODULE:NAME`."""
+def noun_tool(noun: str, spec: CommandSpec, commands: Mapping[str, Callable[[Work], None]]) -> NounTool:
+    """`metashell NOUN`, with the commands that its command line declares."""
     return NounTool(noun, spec, commands)
 
 

@@ -66,3 +66,16 @@ def client_config_of(path: str | None) -> ClientConfig:
         raise UsageError(f"{path}: {error}", path) from None
     except UsageError as error:
         raise UsageError(f"{path}: {error}", error.argument) from None
+
+
+def read_properties(path: str | None) -> dict[str, str]:
+    """The properties in a file, none for None. Errors: PathError, UsageError."""
+    from metashell.log.properties import parse_properties
+    from metashell.log.text_files import read_text_file
+
+    if path is None:
+        return {}
+    try:
+        return parse_properties(read_text_file(path))
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}", path) from None

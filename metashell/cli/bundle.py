@@ -10,6 +10,7 @@ from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redire
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool
+from metashell.options.bundle_tools import BUNDLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -164,25 +165,25 @@ def _mapping(names: Names, copy: Copy, cluster_id: str | None) -> bytes:
 
 def _add_answers(work: str, name: str, plan: Plan, values: SimpleNamespace) -> None:
     """Ask our own tools about the copy. Nothing that they say of the source goes in, but for the places of what verify finds there."""
-    from importlib import import_module
-
+    from metashell.cli.kafka_shell import main as kafka_shell
+    from metashell.cli.verify import main as verify
     from metashell.progress import tell
 
     limit = ("--max-decompressed", str(values.max_decompressed))
-    runs: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-        ("status.txt", "kafka_shell", (*limit, "-s", name, "status")),
-        ("status.json", "kafka_shell", (*limit, "-s", name, "status", "-o", "json")),
-        ("health.txt", "kafka_shell", (*limit, "-s", name, "health")),
-        ("health.json", "kafka_shell", (*limit, "-s", name, "health", "-o", "json")),
-        ("verify.txt", "verify", (*limit, "--deep", name)),
+    runs: tuple[tuple[str, Callable[[Sequence[str]], int], tuple[str, ...]], ...] = (
+        ("status.txt", kafka_shell, (*limit, "-s", name, "status")),
+        ("status.json", kafka_shell, (*limit, "-s", name, "status", "-o", "json")),
+        ("health.txt", kafka_shell, (*limit, "-s", name, "health")),
+        ("health.json", kafka_shell, (*limit, "-s", name, "health", "-o", "json")),
+        ("verify.txt", verify, (*limit, "--deep", name)),
     )
     answers = {}
-    for file, module, words in runs:
+    for file, main, words in runs:
         tell(f"asking for {file}")
-        answers[file] = _said(import_module(f"metashell.cli.{module}").main, words, work)
+        answers[file] = _said(main, words, work)
     tell("verifying the source")
     source = plan.metadata or values.path
-    found = _said(import_module("metashell.cli.verify").main, (*limit, "-o", "jsonl", os.path.abspath(source)), work)
+    found = _said(verify, (*limit, "-o", "jsonl", os.path.abspath(source)), work)
     answers["verify-source.txt"] = _places(found)
     for file, text in answers.items():
         with open(os.path.join(work, name, file), "x", encoding="utf-8", errors="surrogateescape", newline="\n") as opened:
@@ -258,4 +259,4 @@ def _tell(values: SimpleNamespace, name: str, copy: Copy) -> None:
         complain(NAME, f"left out: {copy.left[0]}{more}; README.md lists all")
 
 
-main = declared_tool(NAME, "bundle_tools:BUNDLE", _bundle)
+main = declared_tool(NAME, BUNDLE, _bundle)

@@ -136,15 +136,11 @@ def _unnamed_error_text(error: OSError) -> str:
     return f"standard output: {reason}"
 
 
-def declared_tool(name: str, spec: str, work: Callable[[SimpleNamespace], int], *, tells_interrupts: bool = False) -> Tool:
-    """The tool whose command line `metashell.options` declares as `MODULE:NAME`; `work` gets the parsed values."""
+def declared_tool(name: str, spec: CommandSpec, work: Callable[[SimpleNamespace], int], *, tells_interrupts: bool = False) -> Tool:
+    """The tool of that name with that command line; `work` gets the parsed values."""
 
     def run(words: list[str]) -> int:
-        from importlib import import_module
-
-        module, _, constant = spec.partition(":")
-        declared: CommandSpec = getattr(import_module(f"metashell.options.{module}"), constant)
-        values = parsed(declared._replace(name=name), words)
+        values = parsed(spec._replace(name=name), words)
         return STATUS_OK if values is None else work(values)
 
     return Tool(name, run, tells_interrupts=tells_interrupts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from metashell.cli.common import STATUS_OK, declared_tool
+from metashell.options.completion_tools import COMPLETION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,4 +23,4 @@ def _print_script(values: SimpleNamespace) -> int:
     return STATUS_OK
 
 
-main = declared_tool(NAME, "completion_tools:COMPLETION", _print_script)
+main = declared_tool(NAME, COMPLETION, _print_script)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from metashell.cli.common import EscapedErrors, declared_tool, output_target
+from metashell.options.dump_tools import DUMP_LOG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,4 +77,4 @@ def _files(values: SimpleNamespace, *, is_needed: bool) -> tuple[str, ...]:
     return ("-",)
 
 
-main = declared_tool(NAME, "dump_tools:DUMP_LOG", _dump)
+main = declared_tool(NAME, DUMP_LOG, _dump)

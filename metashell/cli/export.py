@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool, with_way_out
+from metashell.options.export_tools import EXPORT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,4 +102,4 @@ def _status(faults: int) -> int:
     return STATUS_FAILED
 
 
-main = declared_tool(NAME, "analyse_tools:EXPORT", _export, tells_interrupts=True)
+main = declared_tool(NAME, EXPORT, _export, tells_interrupts=True)

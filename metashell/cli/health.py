@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from metashell.cli.common import STATUS_OK, declared_tool
 from metashell.errors import PathError, UsageError
+from metashell.options.health_tools import HEALTH
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -147,4 +148,4 @@ def _list(values: SimpleNamespace) -> int:
     return STATUS_OK
 
 
-main = declared_tool(NAME, "health_tools:HEALTH", _health)
+main = declared_tool(NAME, HEALTH, _health)

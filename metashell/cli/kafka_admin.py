@@ -74,20 +74,6 @@ def exception_text(error: AdminError) -> str:
     return f"{_ERRORS}{plain}Exception: {' '.join(error.words.splitlines())}"
 
 
-def read_properties(path: str | None) -> dict[str, str]:
-    """The properties in a file, none for None. Errors: PathError, UsageError."""
-    from metashell.errors import UsageError
-    from metashell.log.properties import parse_properties
-    from metashell.log.text_files import read_text_file
-
-    if path is None:
-        return {}
-    try:
-        return parse_properties(read_text_file(path))
-    except ValueError as error:
-        raise UsageError(f"{path}: {error}", path) from None
-
-
 @contextmanager
 def open_admin(name: str, config: str | None, servers: str | None, controllers: str | None) -> Iterator[Admin]:
     """The cluster at one of these lists of addresses, as the client of a property file, while the block of the tool `name` runs.

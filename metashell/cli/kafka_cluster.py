@@ -31,7 +31,8 @@ def run(words: list[str]) -> int:
     from metashell.cli.kafka_admin import guarded, usage_error
     from metashell.errors import UsageError
     from metashell.options.argparse_help import command_help_text
-    from metashell.options.kafka_admin_tools import CONNECTION, KAFKA_CLUSTER
+    from metashell.options.kafka_admin_tools import CONNECTION
+    from metashell.options.kafka_cluster_tools import KAFKA_CLUSTER
     from metashell.options.kafka_parsers import missing_text, parse_argparse4j_command
 
     try:
@@ -50,7 +51,7 @@ def run(words: list[str]) -> int:
 def _find_addresses(values: SimpleNamespace) -> bool:
     """Whether there are addresses: Kafka wants them on the command line, KIP-631 lets them stand in the property file too."""
     if values.bootstrap_server is None and values.bootstrap_controller is None:
-        from metashell.cli.kafka_admin import read_properties
+        from metashell.cli.attaching import read_properties
 
         found = read_properties(values.command_config or values.config)
         values.bootstrap_server = found.get("bootstrap.servers")

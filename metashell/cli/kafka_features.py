@@ -26,7 +26,7 @@ def run(words: list[str]) -> int:
     from metashell.cli.kafka_admin import guarded, say
     from metashell.errors import UsageError
     from metashell.options.argparse_help import command_help_text
-    from metashell.options.kafka_admin_tools import KAFKA_FEATURES
+    from metashell.options.kafka_feature_tools import KAFKA_FEATURES
     from metashell.options.kafka_parsers import parse_argparse4j_command
 
     try:

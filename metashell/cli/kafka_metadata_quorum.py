@@ -28,8 +28,8 @@ def run(words: list[str]) -> int:
     from metashell.cli.kafka_admin import guarded, usage_error
     from metashell.errors import UsageError
     from metashell.options.argparse_help import command_help_text
-    from metashell.options.kafka_admin_tools import KAFKA_METADATA_QUORUM
     from metashell.options.kafka_parsers import parse_argparse4j_command
+    from metashell.options.kafka_quorum_tools import KAFKA_METADATA_QUORUM
 
     try:
         command, values = parse_argparse4j_command(KAFKA_METADATA_QUORUM, words)

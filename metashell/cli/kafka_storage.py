@@ -14,7 +14,7 @@ def run(words: list[str]) -> int:
     from metashell.errors import UsageError
     from metashell.options.argparse_help import command_help_text
     from metashell.options.kafka_parsers import parse_argparse4j_command, splice_argument_files
-    from metashell.options.storage_tools import KAFKA_STORAGE
+    from metashell.options.kafka_storage_tools import KAFKA_STORAGE
 
     try:
         command, values = parse_argparse4j_command(KAFKA_STORAGE, splice_argument_files(words))

@@ -32,7 +32,7 @@ class NewController(NamedTuple):
 
 def read_new_controller(path: str) -> NewController:
     """What a server's configuration, and the meta.properties in its metadata directory, say. Errors: MetashellError; PathError."""
-    from metashell.cli.kafka_admin import read_properties
+    from metashell.cli.attaching import read_properties
 
     values = read_properties(path)
     id = _id(values)

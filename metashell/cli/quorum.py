@@ -45,7 +45,7 @@ NONE_RUNS = "no quorum is running"
 
 def run(words: list[str]) -> int:
     """Find the sub-command and run it."""
-    from metashell.options.server_tools import QUORUM
+    from metashell.options.quorum_tools import QUORUM
 
     return run_sub_command(QUORUM._replace(name=NAME), words, _run_command)
 

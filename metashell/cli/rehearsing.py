@@ -141,7 +141,7 @@ def _show_progress(at_ms: int, text: str) -> None:
 def check_parts(words: str | None, form: str) -> tuple[str, ...]:
     """The parts of an answer that `--show` names. Errors: UsageError for others, and for several where rows have one set of columns."""
     from metashell.errors import UsageError
-    from metashell.options.rehearse_tools import SECTIONS
+    from metashell.options.rehearse_sections import SECTIONS
     from metashell.options.values import choice
 
     if words is None:
@@ -192,7 +192,7 @@ def _note_left_out(outcome: Outcome, sections: Sequence[str]) -> None:
 
 
 def _default_sections(outcome: Outcome, form: str) -> Sequence[str]:
-    from metashell.options.rehearse_tools import SECTIONS
+    from metashell.options.rehearse_sections import SECTIONS
 
     if form in ("table", "csv"):
         return (_TABLE_SECTION,)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, complain, declared_tool, with_way_out
+from metashell.options.report_tools import REPORT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,4 +132,4 @@ def _sources(values: SimpleNamespace) -> str:
     return " ".join(map(shown_uri, values.paths))
 
 
-main = declared_tool(NAME, "report_tools:REPORT", _report, tells_interrupts=True)
+main = declared_tool(NAME, REPORT, _report, tells_interrupts=True)

@@ -6,6 +6,7 @@ import os
 from contextlib import asynccontextmanager
 
 from metashell.cli.common import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, declared_tool, named_values
+from metashell.options.server_tools import SERVER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -156,4 +157,4 @@ def ready_line(config: ControllerConfig, ports: Mapping[str, int]) -> str:
     return f"controller {config.node.node_id} on {config.directory}: {listeners}"
 
 
-main = declared_tool(NAME, "server_tools:SERVER", _serve)
+main = declared_tool(NAME, SERVER, _serve)

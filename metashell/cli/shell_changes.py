@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metashell.cli.administering import NounTool
 from metashell.cli.questions import agreed, can_ask
 from metashell.errors import MetashellError, UsageError
 
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.admin.quorum import QuorumDescription
+    from metashell.cli.administering import NounTool
     from metashell.nodes.subjects import Subject
     from metashell.shell.deeds import Deed
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, chosen_settings, complain, declared_tool
 from metashell.escape import terminal_line
+from metashell.options.sql_tools import SQL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -202,4 +203,4 @@ def _with_hint(note: str) -> str:
     return f"{note}; here, .mode line shows all"
 
 
-main = declared_tool(NAME, "analyse_tools:SQL", _run)
+main = declared_tool(NAME, SQL, _run)

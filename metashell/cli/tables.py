@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metashell.cli.common import STATUS_OK, declared_tool
+from metashell.options.dictionary_tools import TABLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -157,4 +158,4 @@ def _write_entry(display: Display, head: str, text: str, *, start: int = 0) -> N
         display.line(line)
 
 
-main = declared_tool(NAME, "dictionary_tools:TABLES", _show)
+main = declared_tool(NAME, TABLES, _show)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metashell.cli.common import declared_tool
+from metashell.options.verify_tools import VERIFY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,4 +41,4 @@ def _verify(values: SimpleNamespace) -> int:
         return run_verify(options, standard_output())
 
 
-main = declared_tool(NAME, "verify_tools:VERIFY", _verify)
+main = declared_tool(NAME, VERIFY, _verify)

@@ -5,14 +5,10 @@ from __future__ import annotations
 from metashell.options import shared
 from metashell.options.administering import ENVIRONMENT
 from metashell.options.quorum import ADDRESS_MAP, BOOTSTRAP_SERVER, COMMAND_CONFIG, CONTROLLERS, TIMEOUT
+from metashell.options.rehearse_sections import SECTIONS
 from metashell.options.shell_tools import KAFKA_SHELL
 from metashell.options.spec import Argument, CommandSpec, Option, file_option
 
-SECTIONS = (
-    *("steps", "events", "troubles", "quorum", "states", "brokers", "racks", "copied", "diff", "findings", "ranges", "records"),
-    "assumptions",
-)
-"""The parts of an answer, in its order."""
 STEPS = (
     *(
         "kill-broker",

@@ -5,25 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from metashell.options import shared
+from metashell.options.shared import REPORT_SUMMARIES
 from metashell.options.spec import Argument, CommandSpec, Option, choice, file_option, flag
 
-REPORT_SUMMARIES = {
-    "timeline": "elections, states of brokers, ISR storms, feature and config changes",
-    "leadership_churn": "leaders won and lost, ISR shrinks and expands",
-    "unclean_elections": "unclean elections, use of ELR, leaderless partitions",
-    "under_replicated": "which partitions lacked replicas, and how long",
-    "topic_history": "every change of topics and configurations",
-    "quota_history": "every change of a client quota",
-    "acl_history": "ACLs added and removed",
-    "scram_history": "SCRAM credentials set and removed, without secrets",
-    "replica_skew": "replicas and leaders by broker and rack, against the mean",
-    "broker_sessions": "registrations, fencing, orderly shutdowns",
-    "controller_elections": "leaders of the metadata quorum",
-    "metadata_growth": "records and bytes by type, checkpoints",
-    "group_rebalances": "generations, members, moved partitions",
-    "group_offsets": "commits, rewinds and deletions by hour",
-    "group_expiring": "committed offsets that expire, and when",
-}
 ALL = "all"
 FORMS = ("parquet", "csv", "json", "html")
 PRINTED_FORMS = ("table", "csv", "json", "jsonl", "parquet", "html")

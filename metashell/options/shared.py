@@ -29,6 +29,12 @@ NO_COLOR = flag("--no-color", help="print no colours, as if NO_COLOR were set in
 SETTINGS = file_option("--settings", help="read aliases, defaults and colours from this file, not from ~/.config/metashell/config.toml")
 VERSION = flag("--version", help="print the version and exit")
 CONFIG = file_option("--config", "-c", help="the server's configuration, a properties file")
+OVERRIDE = Option(
+    names=("--override",),
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="a setting in place of that in the configuration; other users of this machine can see it",
+)
 JOBS = Option(names=("--jobs", "-j"), metavar="N", type="int", default=0, help="number of processes; 0 means one for each core")
 OUT = file_option("--out", metavar="DIR", required=True, help="directory or s3://bucket/folder to write to; created if it does not exist")
 ON_ERROR = choice(
@@ -37,6 +43,13 @@ ON_ERROR = choice(
     choices=("fail", "skip"),
     default="fail",
     help="at a corrupt batch or record: end the run, or skip it and list it among the faults",
+)
+LOG_KINDS = ("metadata", "offsets", "transactions", "share", "remote_log")
+LOG_KIND = choice(
+    "--log",
+    metavar="KIND",
+    choices=LOG_KINDS,
+    help="what the files hold, where neither their records nor their directory shows it; files of other logs are skipped",
 )
 DEMO = flag("--demo", help="read the directory of a real controller that ships with the package")
 LOG_PATHS = source_argument(
@@ -99,3 +112,30 @@ STORE_ENVIRONMENT = (
     ("AWS_*, GOOGLE_APPLICATION_CREDENTIALS", "credentials for s3:// and gs:// paths, as Arrow reads them"),
     ("AWS_ENDPOINT_URL", "an S3 server that is not Amazon's, such as http://127.0.0.1:9000"),
 )
+SQL_FORMS = ("text", "json", "jsonl", "csv", "table", "line")
+"""The forms of answers in SQL: of `metashell sql` and of its prompt."""
+EVENT_TABLES = """\
+TYPE           one for each record type: partition, partition_change, topic, register_broker, offset_commit, ...
+records        on request: every record with offset, epoch, timestamp, type, version, size, its log, and its JSON text
+control        control records: leader changes, snapshot headers, transaction markers
+batches        a row for each batch: offsets, position, size, codec, producer
+faults         what could not be read: file, offset, position, size, reason, and those bytes that hold no secret"""
+"""The tables that `metashell export` writes and `metashell sql` asks."""
+REPORT_SUMMARIES = {
+    "timeline": "elections, states of brokers, ISR storms, feature and config changes",
+    "leadership_churn": "leaders won and lost, ISR shrinks and expands",
+    "unclean_elections": "unclean elections, use of ELR, leaderless partitions",
+    "under_replicated": "which partitions lacked replicas, and how long",
+    "topic_history": "every change of topics and configurations",
+    "quota_history": "every change of a client quota",
+    "acl_history": "ACLs added and removed",
+    "scram_history": "SCRAM credentials set and removed, without secrets",
+    "replica_skew": "replicas and leaders by broker and rack, against the mean",
+    "broker_sessions": "registrations, fencing, orderly shutdowns",
+    "controller_elections": "leaders of the metadata quorum",
+    "metadata_growth": "records and bytes by type, checkpoints",
+    "group_rebalances": "generations, members, moved partitions",
+    "group_offsets": "commits, rewinds and deletions by hour",
+    "group_expiring": "committed offsets that expire, and when",
+}
+"""The reports and what each answers, in the order in which the command line lists them."""

@@ -4,63 +4,7 @@ from __future__ import annotations
 
 from metashell.options import shared
 from metashell.options.spec import Argument, CommandSpec, Option, choice, file_option, flag
-
-STRATEGIES = {
-    "eager": "everything is revoked before each rebalance; assignor range",
-    "eager-roundrobin": "everything is revoked before each rebalance; assignor roundrobin",
-    "eager-sticky": "everything is revoked before each rebalance; assignor sticky",
-    "cooperative": "only what moves is revoked (KIP-429); assignor cooperative-sticky",
-    "consumer": "the coordinator assigns (KIP-848); assignor uniform",
-    "consumer-range": "the coordinator assigns (KIP-848); assignor range",
-    "streams": "Kafka Streams 4.3: cooperative, metadata of version 11",
-    "streams-2.0": "Kafka Streams 2.0: eager, metadata of version 3",
-}
-"""How members share partitions, by name."""
-SCENARIOS = {
-    "cold-start": "all members start, one after the other",
-    "late-join": "all members start, the last one after the first rebalance",
-    "join": "one member joins",
-    "leave": "one member leaves",
-    "scale-out": "half as many members again join",
-    "scale-in": "every other member leaves",
-    "crash": "one member dies",
-    "leader-crash": "the leader dies while the others wait for its assignment",
-    "bounce": "a rolling restart: one member after the other",
-    "static-bounce": "a rolling restart of static members: one after the other",
-    "restart-all": "all members stop, and start again",
-    "storm": "a member joins every 2 s, 20 times",
-    "slow-member": "a member joins while another one needs 30 s to let go",
-    "stuck-member": "a member joins while another one needs longer than the rebalance timeout to let go",
-    "no-poll": "one member does not poll for longer than it may",
-    "pause": "a process stops for longer than its session, and goes on",
-    "twin": "two processes have the same instance id",
-    "more-partitions": "a topic gets twice as many partitions",
-    "topic-deleted": "a topic is deleted",
-    "failover": "the coordinator moves, at rest and within a rebalance",
-    "coordinator-crash": "the broker of the coordinator dies, at rest and within a rebalance",
-    "bad-network": "connections break for two minutes",
-    "to-cooperative": "from eager to cooperative in two bounces (KIP-429)",
-    "to-cooperative-at-once": "from eager to cooperative in one bounce, which fails",
-    "to-consumer": "from classic to consumer protocol in one bounce (KIP-848)",
-    "to-classic": "from consumer to classic protocol in one bounce",
-    "streams-upgrade": "Kafka Streams 2.0 to 3.9 in two bounces: versions 3 to 11 (KIP-268)",
-}
-"""What happens to a group, by name."""
-ASSUMPTIONS = {
-    "session-timeout": "45s: a member that is silent for so long is expelled",
-    "heartbeat-interval": "3s: classic members send heartbeats this often",
-    "max-poll-interval": "5m: also the rebalance timeout",
-    "auto-commit-interval": "5s: offsets are committed this often",
-    "callback": "20ms: the application needs this long in each callback",
-    "away": "5s: a member that restarts is off for so long",
-    "join-gap": "200ms: between two members that start together",
-    "commit": "3ms: the broker needs this long to commit a record",
-    "latency": "4ms: a message takes from 1 ms up to this",
-    "metadata": "2s: clients see a new topic within this time",
-    "rate": "10: records a second of each partition",
-    "patience": "15m: a group that is not at rest by then is reported",
-}
-"""What is assumed, by name: the default and what it is."""
+from metashell.rebalance.plan import ASSUMPTIONS, SCENARIO_SUMMARIES, STRATEGY_SUMMARIES
 
 REBALANCE = CommandSpec(
     "rebalance",
@@ -83,7 +27,9 @@ REBALANCE = CommandSpec(
             default="eager,cooperative,consumer",
             help="the strategies that are compared; STRATEGIES lists them",
         ),
-        choice("--scenario", choices=tuple(SCENARIOS), default="bounce", metavar="NAME", help="what happens; SCENARIOS lists them"),
+        choice(
+            "--scenario", choices=tuple(SCENARIO_SUMMARIES), default="bounce", metavar="NAME", help="what happens; SCENARIOS lists them"
+        ),
         flag("--static", help="members are static: they have instance ids"),
         Option(names=("--seed",), metavar="N", type="int", default=0, help="where chance comes from: the same seed, the same answer"),
         Option(names=("--assume",), metavar="NAME=VALUE", multiple=True, help="assume something else; ASSUMPTIONS lists the names"),
@@ -98,8 +44,8 @@ REBALANCE = CommandSpec(
         ("metashell simulate rebalance --scenario static-bounce --assume session-timeout=10s -o json", "for a program"),
     ),
     epilog=(
-        ("STRATEGIES", shared.listed(STRATEGIES)),
-        ("SCENARIOS", shared.listed(SCENARIOS)),
+        ("STRATEGIES", shared.listed(STRATEGY_SUMMARIES)),
+        ("SCENARIOS", shared.listed(SCENARIO_SUMMARIES)),
         ("ASSUMPTIONS", shared.listed(ASSUMPTIONS)),
         (
             "EXIT STATUS",

@@ -1,9 +1,9 @@
-"""The command lines of `metashell topics`, `configs` and `elect`."""
+"""The command line of `metashell topics`."""
 
 from __future__ import annotations
 
 from metashell.options.administering import DRY_RUN, WAIT, YES, command, noun
-from metashell.options.spec import Argument, Option, file_option, flag
+from metashell.options.spec import Argument, Option, flag
 
 _NAMES = Argument("topics", "names of topics", "+", "TOPIC")
 _CONFIG = Option(names=("--config",), metavar="KEY=VALUE", multiple=True, help="a setting of the topic")
@@ -124,96 +124,3 @@ DELETE = command(
 TOPICS = noun(
     "topics", "list, describe, create, alter and delete topics", "Topics and their partitions.", (LIST, DESCRIBE, CREATE, ALTER, DELETE)
 )
-
-_RESOURCES_TEXT = "topic:NAME, broker:ID, broker:default (all brokers), group:NAME, client-metrics:NAME or broker-logger:ID"
-GET = command(
-    "get",
-    "show settings",
-    """
-        Shows what somebody has set, with where it is set: for the topic, for one broker or all brokers, or in a broker's
-        server.properties. --all adds defaults. Passwords are never shown: Kafka does not tell them.
-
-        Through controllers only what was set by commands is known of brokers.
-        """,
-    options=(
-        flag("--all", "-a", help="also what has its default"),
-        Option(names=("--key", "-k"), metavar="KEY", multiple=True, help="only this key, set or not"),
-        flag("--explain", help="say what each key is for"),
-    ),
-    arguments=(Argument("resources", _RESOURCES_TEXT, "+", "TYPE:NAME"),),
-    examples=(
-        ("metashell configs get topic:orders -b localhost:9092", "what is set for a topic"),
-        ("metashell configs get broker:1 broker:default -b localhost:9092", "for a broker, and for all"),
-        ("metashell configs get topic:orders --all --explain -k retention.ms -b localhost:9092", "one key, and what it means"),
-        ("metashell configs get /var/lib/kafka topic:orders", "what a disk says was set"),
-    ),
-    reads=True,
-)
-SET = command(
-    "set",
-    "change settings",
-    """
-        Sets keys of one resource or of several, and says what they were before. KEY+=VALUE and KEY-=VALUE add to a list and take from it.
-        Each resource gets all of its changes or none. A value that can lose records or availability is said and asked about first, such
-        as a shorter retention.
-
-        Passwords on a command line can be seen by other users of the machine: put them into a file for --from-file.
-        """,
-    options=(
-        file_option("--from-file", help="a properties file with keys and values to set"),
-        DRY_RUN,
-        YES,
-    ),
-    arguments=(Argument("words", f"{_RESOURCES_TEXT}; then the settings", "+", "TYPE:NAME|KEY=VALUE"),),
-    examples=(
-        ("metashell configs set topic:orders retention.ms=3600000 -b localhost:9092", "keep records for an hour"),
-        (
-            "metashell configs set broker:default log.cleaner.threads=2 --dry-run -b localhost:9092",
-            "only ask whether the cluster would take it",
-        ),
-        ("metashell configs set topic:orders cleanup.policy+=compact -b localhost:9092", "add to a list"),
-    ),
-)
-UNSET = command(
-    "unset",
-    "let settings have their defaults again",
-    "Removes keys of one resource or of several, and says what they were before and are now.",
-    options=(DRY_RUN, YES),
-    arguments=(Argument("words", f"{_RESOURCES_TEXT}; then the keys", "+", "TYPE:NAME|KEY"),),
-    examples=(("metashell configs unset topic:orders retention.ms -b localhost:9092", "take the cluster's retention again"),),
-)
-CONFIGS = noun("configs", "show and change settings of topics, brokers, groups and client metrics", "Dynamic settings.", (GET, SET, UNSET))
-
-_PARTITIONS = Argument("partitions", "orders (all of its partitions), orders:0 or orders:0,3,7", "*", "TOPIC[:IDS]")
-PREFERRED = command(
-    "preferred",
-    "let the preferred replicas lead",
-    """
-        Lets the first replica of each partition lead again where it is in sync and does not lead. Nothing is lost; clients of these
-        partitions look for the new leader once. --dry-run rehearses it on a copy of the cluster's metadata.
-        """,
-    options=(flag("--all", help="all partitions that need it"), DRY_RUN),
-    arguments=(_PARTITIONS,),
-    examples=(
-        ("metashell elect preferred --all -b localhost:9092", "after brokers were restarted"),
-        ("metashell elect preferred orders:0 -b localhost:9092", "one partition"),
-    ),
-)
-UNCLEAN = command(
-    "unclean",
-    "let a replica lead that is not in sync",
-    """
-        For partitions without a leader whose in-sync replicas do not come back: one that is alive leads, and every record that it does
-        not have is lost for good, also acknowledged ones. It shows the partitions and asks first. --dry-run rehearses it on a copy of the
-        cluster's metadata.
-        """,
-    options=(
-        flag("--all", help="all partitions without a leader"),
-        flag("--force", help="with --all, also where topics could not be seen"),
-        DRY_RUN,
-        YES,
-    ),
-    arguments=(_PARTITIONS,),
-    examples=(("metashell elect unclean orders:3 -b localhost:9092", "give up what the lost replicas had"),),
-)
-ELECT = noun("elect", "let partitions have another leader", "Elections of partition leaders.", (PREFERRED, UNCLEAN))

@@ -8,9 +8,8 @@ from typing import Any
 
 from metashell.amounts import duration_ms
 from metashell.errors import UsageError
-from metashell.options.simulate_tools import ASSUMPTIONS
 from metashell.options.values import choice, whole_number
-from metashell.rebalance.plan import Plan
+from metashell.rebalance.plan import ASSUMPTIONS, Plan
 
 _ZERO_IS_FINE = frozenset({"callback", "join-gap", "commit", "metadata", "rate"})
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from metashell.options.simulate_tools import SCENARIOS as SUMMARIES
-from metashell.rebalance.plan import STRATEGIES, Strategy
+from metashell.rebalance.plan import SCENARIO_SUMMARIES, STRATEGIES, Strategy
 from metashell.rebalance.world import Steps, World, slot_name
 
 
@@ -23,7 +22,7 @@ class Scenario(NamedTuple):
 
     @property
     def summary(self) -> str:
-        return SUMMARIES[self.name]
+        return SCENARIO_SUMMARIES[self.name]
 
 
 # ---- members come and go
@@ -310,4 +309,4 @@ SCENARIOS: Final = {
         Scenario("streams-upgrade", _streams_upgrade, strategies=("streams-2.0",)),
     )
 }
-assert list(SCENARIOS) == list(SUMMARIES)
+assert list(SCENARIOS) == list(SCENARIO_SUMMARIES)

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, Final, Literal
 
 from metashell.log.kinds import METADATA, LogKind
-from metashell.options.report_tools import REPORT_SUMMARIES
+from metashell.options.shared import REPORT_SUMMARIES
 from metashell.reports.places import with_places
 
 ColumnType = Literal["string", "integer", "number", "boolean", "time", "integers"]

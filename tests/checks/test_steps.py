@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import metashell.checks.rules
-from metashell.options.front_door import TOOLS
+from metashell.options.tool_list import TOOLS
 
 RULES = sorted(Path(metashell.checks.rules.__file__).parent.glob("*.py"))
 WORDS = re.compile(r"metashell ([a-z][a-z-]+)(?: ([a-z][a-z-]+))?((?: --[a-z-]+(?: [A-Z]+)?)*)")

@@ -24,7 +24,7 @@ from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TO
 from metashell.embedded import EmbeddedQuorum
 from metashell.errors import MetashellError, UsageError
 from metashell.live.failures import Refused
-from metashell.options.front_door import TOOLS
+from metashell.options.tool_list import TOOLS
 from tests.administering import lines
 from tests.cli.conftest import command_line, environment
 from tests.quick import quick

@@ -15,8 +15,8 @@ import pytest
 
 from metashell.cli.common import Tool
 from metashell.demo import demo_directory
-from metashell.options.front_door import TOOLS
 from metashell.options.subcommands import SUBCOMMANDS
+from metashell.options.tool_list import TOOLS
 from tests.cli.conftest import ROOT, environment
 from tests.running import run_main
 

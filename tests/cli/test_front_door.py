@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from metashell import __version__
-from metashell.options.front_door import TOOLS
 from metashell.options.subcommands import SUBCOMMANDS
+from metashell.options.tool_list import TOOLS
 from tests.cli.conftest import Run
 
 

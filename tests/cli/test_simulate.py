@@ -13,15 +13,13 @@ import pytest
 
 from metashell.cli.simulate import _how_far, _print, main
 from metashell.forms import Display, text_width
-from metashell.options.simulate_tools import ASSUMPTIONS, SCENARIOS, STRATEGIES
 from metashell.progress import shown_while
 from metashell.rebalance.answer import COLUMNS, HEAD
 from metashell.rebalance.assumptions import assume
 from metashell.rebalance.charts import _seen
 from metashell.rebalance.outcome import Span
-from metashell.rebalance.plan import STRATEGIES as PLANNED
-from metashell.rebalance.plan import Plan
-from metashell.rebalance.scenarios import SCENARIOS as PLAYED
+from metashell.rebalance.plan import ASSUMPTIONS, SCENARIO_SUMMARIES, STRATEGIES, STRATEGY_SUMMARIES, Plan
+from metashell.rebalance.scenarios import SCENARIOS
 from metashell.rebalance.simulate import simulate as played
 from tests.running import Outcome, run_main
 from tests.simulation.groups.planted import partitions_go_to_their_new_owner_at_once
@@ -96,7 +94,7 @@ def test_the_page_has_pictures_and_loads_nothing(tmp_path: Path) -> None:
     assert "default-src 'none'" in text
     assert not {"script", "img", "link", "a"} & tags.seen.keys()
     for name in ("eager", "cooperative", "consumer"):
-        assert f"<h2>{name}: {STRATEGIES[name].split('(')[0].strip()}"[:30] in text
+        assert f"<h2>{name}: {STRATEGY_SUMMARIES[name].split('(')[0].strip()}"[:30] in text
 
 
 def test_a_page_of_very_many_rebalances_shows_all_of_the_time() -> None:
@@ -141,17 +139,17 @@ def test_a_wrong_command_line_is_one_line(words: list[str], says: str) -> None:
 
 
 def test_every_assumption_is_a_field_of_the_plan_and_its_default_is_what_the_help_says() -> None:
-    plan = Plan(strategy=PLANNED["eager"])
+    plan = Plan(strategy=STRATEGIES["eager"])
     for name, text in ASSUMPTIONS.items():
         assert assume(plan, {name: text.partition(":")[0]}) == plan
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 120, 200])
 def test_a_table_is_not_wider_than_its_terminal_and_what_has_no_room_is_named(width: int) -> None:
-    plan = Plan(strategy=PLANNED["eager"], members=2, partitions=4)
-    outcome = played(plan, PLAYED["join"])
+    plan = Plan(strategy=STRATEGIES["eager"], members=2, partitions=4)
+    outcome = played(plan, SCENARIOS["join"])
     out, notes = io.StringIO(), list[str]()
-    _print(Display(out, is_terminal=True, width=width, note=notes.append), "text", plan, PLAYED["join"], [outcome])
+    _print(Display(out, is_terminal=True, width=width, note=notes.append), "text", plan, SCENARIOS["join"], [outcome])
     _, head, row = out.getvalue().splitlines()
     assert max(text_width(head), text_width(row)) <= width
     missing = [name for name in HEAD if name not in head]
@@ -168,7 +166,7 @@ class _Terminal(io.StringIO):
 def test_what_takes_long_says_on_a_terminal_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     def shown(terminal: io.StringIO, every_s: float) -> str:
         monkeypatch.setattr(sys, "stderr", terminal)
-        with shown_while(lambda seconds: _how_far(PLAYED["bounce"], 1, 3, seconds), every_s):
+        with shown_while(lambda seconds: _how_far(SCENARIOS["bounce"], 1, 3, seconds), every_s):
             ends_at = time.monotonic() + 10
             while every_s < 1 and terminal.isatty() and not terminal.getvalue() and time.monotonic() < ends_at:
                 time.sleep(0.01)
@@ -180,12 +178,12 @@ def test_what_takes_long_says_on_a_terminal_how_far_it_is(monkeypatch: pytest.Mo
     assert shown(_Terminal(), 60) == shown(io.StringIO(), 0.01) == ""
 
 
-@pytest.mark.parametrize("summary", [*SCENARIOS.values(), *STRATEGIES.values()])
+@pytest.mark.parametrize("summary", [*SCENARIO_SUMMARIES.values(), *STRATEGY_SUMMARIES.values()])
 def test_a_summary_stands_alone(summary: str) -> None:
     assert not summary.startswith(("the same", "and ", "its "))
 
 
 def test_every_scenario_has_a_line_of_help() -> None:
     text = simulate("--help").stdout.decode()
-    for name in (*SCENARIOS, *STRATEGIES, *ASSUMPTIONS):
+    for name in (*SCENARIO_SUMMARIES, *STRATEGY_SUMMARIES, *ASSUMPTIONS):
         assert f"  {name} " in text

@@ -12,7 +12,7 @@ from metashell.cli.common import STATUS_OK, STATUS_USAGE
 from metashell.cli.tables import main
 from metashell.columns.meanings.dictionary import ListedColumn, ListedTable
 from metashell.columns.names import STATE_TABLES, table_names
-from metashell.options.report_tools import REPORT_SUMMARIES
+from metashell.options.shared import REPORT_SUMMARIES
 
 
 def answer(capsys: pytest.CaptureFixture[str], *words: str) -> str:

@@ -18,7 +18,7 @@ from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.codec.frame import write_metadata_record
 from metashell.codec.registry import message_type
-from metashell.options.analyse_tools import SQL_FORMS
+from metashell.options.shared import SQL_FORMS
 from metashell.reports.catalog import REPORTS
 
 ODD = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf"), "1.5": 1.5}

@@ -9,7 +9,7 @@ import pytest
 from metashell.errors import UsageError
 from metashell.options.argparse_help import command_help_text, usage_text
 from metashell.options.kafka_parsers import parse_argparse4j_command, splice_argument_files
-from metashell.options.storage_tools import KAFKA_STORAGE
+from metashell.options.kafka_storage_tools import KAFKA_STORAGE
 
 FORMAT_USAGE = """\
 usage: kafka-storage format [-h] --config CONFIG --cluster-id CLUSTER_ID

@@ -15,8 +15,8 @@ from metashell.image import MetadataImage, load_image
 from metashell.log.source import open_source
 from metashell.nodes import LocalInfo, build_root
 from metashell.nodes.subjects import Subject
-from metashell.options.front_door import TOOLS
 from metashell.options.parser import parse
+from metashell.options.tool_list import TOOLS
 from metashell.shell import Context, run_command, run_line
 from metashell.shell.completing.completion import complete
 from metashell.shell.deeds import Deed

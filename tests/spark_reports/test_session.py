@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from metashell.columns import packages
-from metashell.options.report_tools import JOBS, REPORT_SUMMARIES
+from metashell.options.report_tools import JOBS
+from metashell.options.shared import REPORT_SUMMARIES
 from spark_reports import main as program
 from spark_reports import session
 from tests.java import java

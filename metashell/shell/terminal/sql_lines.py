@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from metashell.escape import terminal_line
-from metashell.options.analyse_tools import SQL_FORMS
+from metashell.options.shared import SQL_FORMS
 from metashell.shell.completing.fuzzy import matching
 
 COMMANDS: Final = {
