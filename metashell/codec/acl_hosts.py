@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import re
-from ipaddress import AddressValueError, IPv6Address
 from typing import Final, NamedTuple
 
 ANY_HOST: Final = "*"
@@ -100,6 +99,9 @@ def _v4_number(text: str) -> int:
 
 def _v6_number(text: str) -> int:
     """An IPv6 address, which may stand in brackets and name a zone; Java takes zeros before each part. Errors: ValueError."""
+    # Imported here: the module takes longer to import than the rest of a start that only checks settings.
+    from ipaddress import AddressValueError, IPv6Address
+
     bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     address, percent, zone = bare.partition("%")
     try:

@@ -1,7 +1,5 @@
 """Bytes of a log, a snapshot or a Fetch response as batches: the one check that they pass wherever they cross a border."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from metashell.codec.batches import HEADER_SIZE, BatchHeader, CheckedBatch, crc_fault, unpack_header

@@ -5,8 +5,6 @@ what is odd inside a blob, the release whose layout it was where that is not the
 does not decode is hex, with a fault, unless it could hold a secret of another log.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from json import dumps
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What the kinds of opened files share: see `OpenFile` in `files.py`."""
 
-from __future__ import annotations
-
 from types import TracebackType
 from typing import Self
 

@@ -7,8 +7,6 @@ node gets them. Each was seen on a real server: 4.2.1, 4.3.1, 4.4.0.
 Source: org.apache.kafka.metadata.bootstrap.BootstrapDirectory; the listeners of org.apache.kafka.raft.KafkaRaftClient.
 """
 
-from __future__ import annotations
-
 import os
 
 from metashell.codec.batches import RecordBatch

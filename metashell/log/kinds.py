@@ -1,7 +1,5 @@
 """The logs that there are, what they are called, and which command reads each."""
 
-from __future__ import annotations
-
 from typing import Final, Literal
 
 LogKind = Literal["metadata", "offsets", "transactions", "share", "remote_log", "data"]

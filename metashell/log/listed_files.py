@@ -1,7 +1,5 @@
 """Which files a log's directory stands for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 

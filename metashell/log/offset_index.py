@@ -4,8 +4,6 @@ An index is only a hint: it may be missing, stale, cut or preallocated. What it 
 that place says the same.
 """
 
-from __future__ import annotations
-
 from metashell.codec.batches import HEADER_SIZE, read_batch_header
 from metashell.log.files import OpenFile
 from metashell.log.indexes import OFFSET_ENTRY

@@ -3,8 +3,6 @@
 Neither base offset nor leader epoch is covered by a batch's CRC, so nothing else would notice them changed.
 """
 
-from __future__ import annotations
-
 from metashell.codec.batches import RecordBatch
 from metashell.log.source_fault import SourceFault
 

@@ -3,8 +3,6 @@
 No log begins with any of these marks: its first eight bytes are an offset, which would have to be beyond 10^17.
 """
 
-from __future__ import annotations
-
 from typing import Final, Literal
 
 Packing = Literal["gzip", "bzip2", "xz", "zstd", "lz4"]

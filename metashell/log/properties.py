@@ -1,7 +1,5 @@
 """Java properties files, read and written as `java.util.Properties` does."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

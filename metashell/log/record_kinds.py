@@ -1,18 +1,21 @@
 """How well a record fits each of the logs that we know."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
 from metashell.codec.batches import Record, RecordBatch
-from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, CoordinatorLog, int16_at
 from metashell.codec.dispatch import REMOTE_LOG_TYPES
 from metashell.codec.frame import FRAME_VERSION, metadata_message, read_frame
 from metashell.codec.plain import plain_check
 from metashell.codec.registry import message_type
 from metashell.errors import DecodeError
 from metashell.log.kinds import DATA, METADATA, OFFSETS, REMOTE_LOG, SHARE, TRANSACTIONS, LogKind
+
+if TYPE_CHECKING:
+    from metashell.codec.coordinator import CoordinatorLog
+
+Judge = Callable[[RecordBatch, Record], int]
 
 DECODES: Final = 3
 MAY_BE: Final = 1
@@ -47,7 +50,9 @@ def _judge_remote_log(batch: RecordBatch, record: Record) -> int:
     return DECODES
 
 
-def _coordinator_judge(log: CoordinatorLog) -> Callable[[RecordBatch, Record], int]:
+def _coordinator_judge(log: "CoordinatorLog") -> Judge:
+    from metashell.codec.coordinator import PREFIX_SIZE, int16_at
+
     def judge(batch: RecordBatch, record: Record) -> int:
         key, value = record.key, record.value
         message = log.key_message(int16_at(key, 0)) if key is not None and len(key) >= PREFIX_SIZE else None
@@ -69,19 +74,24 @@ def _coordinator_judge(log: CoordinatorLog) -> Callable[[RecordBatch, Record], i
     return judge
 
 
-JUDGES: Final[dict[LogKind, Callable[[RecordBatch, Record], int]]] = {
-    METADATA: _judge_metadata,
-    OFFSETS: _coordinator_judge(COORDINATOR_LOGS[OFFSETS]),
-    TRANSACTIONS: _coordinator_judge(COORDINATOR_LOGS[TRANSACTIONS]),
-    SHARE: _coordinator_judge(COORDINATOR_LOGS[SHARE]),
-    REMOTE_LOG: _judge_remote_log,
-}
+@cache
+def _judges() -> dict[LogKind, Judge]:
+    # Imported here: a start that meets nothing but a metadata log needs no messages of coordinators.
+    from metashell.codec.coordinator import COORDINATOR_LOGS
+
+    return {
+        METADATA: _judge_metadata,
+        OFFSETS: _coordinator_judge(COORDINATOR_LOGS[OFFSETS]),
+        TRANSACTIONS: _coordinator_judge(COORDINATOR_LOGS[TRANSACTIONS]),
+        SHARE: _coordinator_judge(COORDINATOR_LOGS[SHARE]),
+        REMOTE_LOG: _judge_remote_log,
+    }
 
 
 def kind_of_records(records: Sequence[tuple[RecordBatch, Record]]) -> LogKind | None:
     """The log whose records these are if half of them decode as its, DATA if none could be of a log that we know, else None."""
     scores: dict[LogKind, list[int]] = {}
-    for kind, judge in JUDGES.items():
+    for kind, judge in _judges().items():
         scores[kind] = [judge(batch, record) for batch, record in records]
         if min(scores[kind]) == DECODES:
             break  # No other log fits better, and its messages need not be loaded.

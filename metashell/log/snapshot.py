@@ -1,7 +1,5 @@
 """The batches of a checkpoint, and whether it is whole."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

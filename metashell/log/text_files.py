@@ -1,7 +1,5 @@
 """Small text files that a log directory holds beside its logs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from metashell.errors import LogCorruptError

@@ -1,7 +1,5 @@
 """Options, arguments and sections that several commands declare alike, so that one name means one thing everywhere."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from metashell.options.spec import Option, choice, file_option, flag, source_argument

@@ -3,8 +3,6 @@
 Errors: UsageError whose message begins with the value at fault.
 """
 
-from __future__ import annotations
-
 import re
 from typing import TYPE_CHECKING
 
@@ -24,7 +22,7 @@ _SHOWN_DIGITS = 40
 _YEARS_AGO_MAX = 100
 
 
-def convert(type_name: str, text: str, choices: Sequence[str] = ()) -> object:
+def convert(type_name: str, text: str, choices: "Sequence[str]" = ()) -> object:
     """The value of `text` for a declared type."""
     if type_name in ("choice", "optional-choice"):
         return choice(text, choices)
@@ -33,7 +31,7 @@ def convert(type_name: str, text: str, choices: Sequence[str] = ()) -> object:
     return _CONVERTERS[type_name](text)
 
 
-def did_you_mean(word: str, known: Sequence[str]) -> str:
+def did_you_mean(word: str, known: "Sequence[str]") -> str:
     """` (did you mean --files?)` when a known word is near, else nothing."""
     from difflib import get_close_matches
 
@@ -43,7 +41,7 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
     return f" (did you mean {bare[near[0]]}?)" if near else ""
 
 
-def choice(text: str, choices: Sequence[str]) -> str:
+def choice(text: str, choices: "Sequence[str]") -> str:
     """One of `choices`."""
     if text in choices:
         return text
@@ -186,7 +184,7 @@ def page(text: str) -> str:
     return text
 
 
-_CONVERTERS: dict[str, Callable[[str], object]] = {
+_CONVERTERS: "dict[str, Callable[[str], object]]" = {
     "str": str,
     "optional-str": str,
     "path": str,

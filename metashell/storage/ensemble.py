@@ -3,8 +3,6 @@
 Source: org.apache.kafka.metadata.properties.MetaPropertiesEnsemble.
 """
 
-from __future__ import annotations
-
 import os
 from typing import TYPE_CHECKING, Final
 
@@ -46,7 +44,7 @@ class Ensemble:
         )
 
 
-def load_ensemble(directories: Iterable[str]) -> Ensemble:
+def load_ensemble(directories: "Iterable[str]") -> Ensemble:
     """The directories, each read once; those that are missing count as empty."""
     found = Ensemble()
     for path in directories:
@@ -106,6 +104,6 @@ def _verify_directory_id(path: str, directory_id: bytes, seen: dict[bytes, str])
     seen[directory_id] = path
 
 
-def in_hash_order(paths: Sequence[str]) -> list[str]:
+def in_hash_order(paths: "Sequence[str]") -> list[str]:
     """The paths as a Java HashMap hands them out, which is the order of Kafka's own output."""
     return list(string_hash_order(paths))

@@ -23,6 +23,7 @@ from metashell.storage.features import (
     parse_feature_levels,
     release_level,
 )
+from metashell.storage.scram import parse_scram
 from metashell.storage.voters import Voter, parse_voters, stored_host
 
 if TYPE_CHECKING:
@@ -216,8 +217,6 @@ def _feature_records(levels: dict[str, int]) -> list[Any]:
 def _scram_records(words: Sequence[str], metadata_version: int, given: Given) -> list[Any]:
     if not words:
         return []
-    from metashell.storage.scram import parse_scram
-
     check_scram_allowed(metadata_version)
     return [parse_scram(word, given.new_salt) for word in words]
 

@@ -6,7 +6,6 @@ Source: org.apache.kafka.metadata.storage.ScramParser; KIP-900; RFC 5802.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from base64 import b64decode
 from binascii import Error as Base64Error
@@ -88,6 +87,9 @@ def _iterations(text: str) -> int:
 
 
 def _salted_password(settings: dict[str, str], algorithm: str, salt: bytes, iterations: int, *, salt_given: bool) -> bytes:
+    # Imported here: OpenSSL is loaded with it, and only a format with --add-scram hashes a password.
+    import hashlib
+
     password = settings.pop("password", None)
     salted = settings.pop("saltedpassword", None)
     if password == "":

@@ -4,8 +4,6 @@ Kept apart from the record's own fields, so that those stay what was written. Ne
 Source: the enumerations MemberState, TransactionState and RecordState of Kafka's coordinators.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
