@@ -29,6 +29,7 @@ test: .venv/dev         ## everything
 check: .venv/dev        ## style, types and unit tests, in less than 90 seconds
 	@.venv/bin/ruff check metashell tests tools spark_reports
 	@.venv/bin/ruff format --check -q metashell tests tools spark_reports
+	@$(PY) -m tools.structure --check
 	@.venv/bin/mypy & types=$$!; \
 	$(PYTEST) -q -n $(WORKERS) --dist worksteal -m "not slow and not golden" --durations=9 --durations-min=2 tests; tests=$$?; \
 	wait $$types && exit $$tests

@@ -4,11 +4,16 @@
     python -m tools.structure --twice            each place that stands twice, the longest first
     python -m tools.structure --package dump     one package only
     python -m tools.structure --against REV      the same counts of another commit beside these
+    python -m tools.structure --check            status 1 when a size is larger than tools/structure_limits.toml says (`make check` runs it)
+    python -m tools.structure --record "WHY"     write the sizes of today there; WHY names the capability that a growth buys
 
 Lines are those that hold code: no blank line, comment or docstring counts. A place stands twice when six or more lines of code
 in a row are the same in two places, as they are ("same") or with other names, numbers and strings ("alike"). Imports, lone brackets,
 decorators, declared fields and parameters, rows of a table and generated files are no code for this, nor is a shape that stands in
 more than COMMON places. A circle is a set of modules that import each other, also late and for types.
+
+Three of these counts are sizes: lines of code, files, and imports inside functions. None grows unless a commit records the growth and its
+reason. A size that shrank is recorded without a reason (`--record`), so that what was won is not lost again.
 """
 
 from __future__ import annotations
@@ -22,12 +27,14 @@ import subprocess
 import tarfile
 import tempfile
 import tokenize
+import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+LIMITS = ROOT / "tools" / "structure_limits.toml"
 RUN_LINES = 6
 # A window with fewer names than this says nothing of its own: closing brackets, bare returns, one-word lines.
 NAMES_MIN = 8
@@ -63,6 +70,8 @@ class Counts:
     """What stands in one tree: lines of code by package, places that stand twice, circles of imports."""
 
     lines: Counter[str]
+    files: int
+    late_imports: int
     same: list[Twice]
     alike: list[Twice]
     circles: list[list[str]]
@@ -108,6 +117,14 @@ def _shape_of(token: tokenize.TokenInfo) -> str:
     if token.type == tokenize.STRING:
         return "s"
     return "d" if token.type == tokenize.NUMBER else token.string
+
+
+def late_imports(text: str) -> int:
+    """How many import statements of one file stand inside functions."""
+    tree = ast.parse(text)
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    # A set, since a function inside a function is walked twice.
+    return len({id(node) for function in functions for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom)})
 
 
 def lines_to_compare(text: str) -> list[Line]:
@@ -202,8 +219,7 @@ def circles(imports: dict[str, set[str]]) -> list[list[str]]:
 
 def count_tree(root: Path, package: str | None = None) -> Counts:
     """The counts of metashell/ below `root`; with `package`, of that part of it alone."""
-    paths = sorted((root / "metashell" / (package or "")).rglob("*.py"))
-    texts = {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in paths}
+    texts = source_texts(root, package)
     lines: Counter[str] = Counter()
     for name, text in texts.items():
         parts = Path(name).parts
@@ -211,10 +227,82 @@ def count_tree(root: Path, package: str | None = None) -> Counts:
     files = {name: lines_to_compare(text) for name, text in texts.items()}
     return Counts(
         lines,
+        len(texts),
+        sum(map(late_imports, texts.values())),
         places_twice(files, by_shape=False),
         places_twice(files, by_shape=True),
-        circles(module_imports(root, paths)),
+        circles(module_imports(root, [root / name for name in texts])),
     )
+
+
+def source_texts(root: Path, package: str | None = None) -> dict[str, str]:
+    """The source files of metashell/ below `root`, by their paths there."""
+    paths = sorted((root / "metashell" / (package or "")).rglob("*.py"))
+    return {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in paths}
+
+
+def sizes(root: Path) -> dict[str, int]:
+    """What may only grow with a reason, by the names in LIMITS. Much quicker than `count_tree`."""
+    texts = source_texts(root).values()
+    return {
+        "lines": sum(len(code_lines(text)) for text in texts),
+        "files": len(texts),
+        "late_imports": sum(map(late_imports, texts)),
+    }
+
+
+def grown(now: Mapping[str, int], limits: Mapping[str, int]) -> list[str]:
+    """One line for each size that is larger than its limit."""
+    return [f"{name} {limits[name]} -> {count}" for name, count in now.items() if count > limits[name]]
+
+
+def limits_text(now: Mapping[str, int], limits: Mapping[str, int], raises: Iterable[str], why: str) -> str:
+    """The file LIMITS with the sizes of today, and a line for what grew; without `why` nothing may have grown.
+
+    Errors: ValueError names what grew without a reason.
+    """
+    growth = ", ".join(grown(now, limits))
+    why = " ".join(why.split())
+    if growth and not why:
+        raise ValueError(f"{growth}: say what capability that buys: python -m tools.structure --record 'WHY'")
+    reasons = [*raises, *([f"{growth}: {why}"] if growth else [])]
+    quoted = "".join(f"    {_toml_string(line)},\n" for line in reasons)
+    return (
+        "# The sizes of metashell/; `make check` fails when one is larger. Made by `python -m tools.structure --record`.\n"
+        + "".join(f"{name} = {count}\n" for name, count in now.items())
+        + f"# Each growth, and the capability that it bought; the newest last.\nraises = [\n{quoted}]\n"
+    )
+
+
+def _toml_string(line: str) -> str:
+    escaped = line.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def recorded(path: Path) -> tuple[dict[str, int], list[str]]:
+    """The limits and the reasons of a file like LIMITS."""
+    values = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {name: value for name, value in values.items() if isinstance(value, int)}, list(values["raises"])
+
+
+def check() -> int:
+    """Print what has grown without a record; gives the exit status."""
+    limits, _ = recorded(LIMITS)
+    now = sizes(ROOT)
+    for line in grown(now, limits):
+        print(f"metashell/ has grown: {line}. Make it smaller, or say what capability that buys: python -m tools.structure --record 'WHY'")
+    return 1 if grown(now, limits) else 0
+
+
+def record(why: str) -> int:
+    """Write the sizes of today to LIMITS; gives the exit status."""
+    limits, raises = recorded(LIMITS)
+    try:
+        LIMITS.write_text(limits_text(sizes(ROOT), limits, raises, why), encoding="utf-8")
+    except ValueError as error:
+        print(error)
+        return 2
+    return 0
 
 
 def tree_at(revision: str, folder: Path) -> Path:
@@ -228,6 +316,8 @@ def tree_at(revision: str, folder: Path) -> Path:
 def rows(counts: Counts) -> Iterator[tuple[str, int]]:
     """Name and value of each figure."""
     yield "lines of code", counts.lines.total()
+    yield "files", counts.files
+    yield "imports inside functions", counts.late_imports
     yield "places that stand twice, same", len(counts.same)
     yield "places that stand twice, alike", len(counts.alike)
     yield "circles of imports", len(counts.circles)
@@ -240,7 +330,13 @@ def main() -> int:
     parser.add_argument("--twice", action="store_true", help="list the places that stand twice, and the circles")
     parser.add_argument("--package", help="one package of metashell/ only")
     parser.add_argument("--against", metavar="REV", help="show the counts of this commit beside these")
+    parser.add_argument("--check", action="store_true", help="status 1 when a size is larger than recorded")
+    parser.add_argument("--record", metavar="WHY", nargs="?", const="", help="record the sizes of today; WHY is needed when one grew")
     options = parser.parse_args()
+    if options.check:
+        return check()
+    if options.record is not None:
+        return record(options.record)
     now = count_tree(ROOT, options.package)
     before: dict[str, int] = {}
     if options.against:

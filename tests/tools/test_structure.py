@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
-from tools.structure import circles, code_lines, count_tree, module_imports
+import pytest
+
+from tools import structure
+from tools.structure import circles, code_lines, count_tree, grown, late_imports, limits_text, module_imports, recorded, sizes
 
 RUN = '''
 def {name}(one, two):
@@ -72,3 +76,46 @@ def test_circles_are_found_through_late_imports(tmp_path: Path) -> None:
     root = tree(tmp_path, files)
     imports = module_imports(root, sorted((root / "metashell").rglob("*.py")))
     assert circles(imports) == [["metashell.a", "metashell.b", "metashell.c"]]
+
+
+def test_imports_inside_functions_are_counted_once_each() -> None:
+    text = "import a\nif a:\n    import b\ndef f():\n    import c, d\n    def g():\n        from e import h\n"
+    assert late_imports(text) == 2
+
+
+def test_sizes_are_those_of_the_counts(tmp_path: Path) -> None:
+    root = tree(tmp_path, {"a/x.py": RUN.format(name="f"), "b.py": "def f():\n    import metashell.a\n"})
+    counts = count_tree(root)
+    assert sizes(root) == {"lines": 11, "files": 2, "late_imports": 1}
+    assert (counts.lines.total(), counts.files, counts.late_imports) == (11, 2, 1)
+
+
+def test_only_what_is_larger_than_its_limit_has_grown() -> None:
+    assert grown({"lines": 10, "files": 2, "late_imports": 5}, {"lines": 10, "files": 3, "late_imports": 4}) == ["late_imports 4 -> 5"]
+
+
+def test_a_growth_is_recorded_with_its_reason_behind_the_earlier_ones(tmp_path: Path) -> None:
+    limits = {"lines": 10, "files": 3, "late_imports": 4}
+    path = tmp_path / "limits.toml"
+    path.write_text(limits_text({**limits, "lines": 12, "files": 2}, limits, ["lines 9 -> 10: reads a"], 'reads "b\\c"\n too'))
+    assert recorded(path) == ({"lines": 12, "files": 2, "late_imports": 4}, ["lines 9 -> 10: reads a", 'lines 10 -> 12: reads "b\\c" too'])
+
+
+def test_a_growth_without_a_reason_is_refused_and_a_smaller_size_needs_none() -> None:
+    limits = {"lines": 10, "files": 3, "late_imports": 4}
+    with pytest.raises(ValueError, match="lines 10 -> 11: say what capability"):
+        limits_text({**limits, "lines": 11}, limits, [], " ")
+    assert tomllib.loads(limits_text({**limits, "lines": 9}, limits, [], ""))["lines"] == 9
+
+
+def test_check_and_record_agree_on_a_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    limits = tmp_path / "limits.toml"
+    limits.write_text("lines = 0\nfiles = 1\nlate_imports = 0\nraises = []\n")
+    monkeypatch.setattr(structure, "ROOT", tree(tmp_path, {"a.py": "value = 1\n"}))
+    monkeypatch.setattr(structure, "LIMITS", limits)
+    assert structure.check() == 1
+    assert capsys.readouterr().out.startswith("metashell/ has grown: lines 0 -> 1. ")
+    assert structure.record("") == 2
+    assert structure.record("one value") == 0
+    assert structure.check() == 0
+    assert recorded(limits)[1] == ["lines 0 -> 1: one value"]
