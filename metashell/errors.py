@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class MetashellError(Exception):
-    """What every error of this package is."""
+    """The base of every error of this package."""
 
 
 class DecodeError(MetashellError):
@@ -76,6 +76,6 @@ class PathError(UsageError):
 
 
 def reason_of(error: OSError) -> str:
-    """What the operating system says, without the words that pyarrow puts around it."""
+    """The operating system's reason, without the words that pyarrow puts around it."""
     text = error.strerror or str(error)
     return text.partition(f"[errno {error.errno}] ")[2] or text

@@ -9,7 +9,7 @@ from functools import cache
 _UNSEEN = "\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
 _SURROGATES = "[\ud800-\udfff]"
 UNSAFE_CHARACTERS = f"\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_UNSEEN}"
-"""What a terminal must not get, as the inside of a character class; without tab and line feed."""
+"""Characters that must not reach a terminal, as the inside of a character class; without tab and line feed."""
 _UNSAFE = f"[{UNSAFE_CHARACTERS}]"
 _ESCAPED = r"\\(?:n|t|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})"
 _ENDS = {"\\n": "\n", "\\t": "\t"}
@@ -52,7 +52,7 @@ def terminal_line(text: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """What `terminal_line` shows as this text. A text that it would have left alone may be meant as well."""
+    """The text that `terminal_line` shows as this one. The text may also have been meant as it stands."""
     return text if "\\" not in text else _compiled(_ESCAPED).sub(_unescape, text)
 
 

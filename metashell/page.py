@@ -124,7 +124,7 @@ def color_rules(names: Iterable[str]) -> str:
 
 
 def key(names: Iterable[str]) -> str:
-    """What the colours of classes mean, by the names of the classes."""
+    """A legend of the colours of classes, by the names of the classes."""
     return '<p class="key faint">' + "".join(f'<span class="{name}"></span>{shown(name.replace("_", " "))}' for name in names) + "</p>\n"
 
 
@@ -180,5 +180,6 @@ def _lane(lane: Lane, y: int, end_ms: int) -> Iterator[str]:
     for css, from_ms, to_ms, says in lane.bars[:ROWS_MAX]:
         x = place(from_ms, end_ms)
         width = max(place(end_ms if to_ms is None else to_ms, end_ms) - x, 2.0)
-        yield f'<rect class="{css}" x="{x:.1f}" y="{y + 2}" width="{width:.1f}" height="{_LANE - 5}"><title>{shown(says)}</title></rect>'
+        box = f'x="{x:.1f}" y="{y + 2}" width="{width:.1f}" height="{_LANE - 5}"'
+        yield f'<rect class="{css}" {box}><title>{shown(says)}</title></rect>'
     yield "\n"

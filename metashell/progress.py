@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 EVERY_S = 1.0
 CLEAR_LINE = "\r\x1b[K"
-"""What takes a line of progress off the terminal."""
+"""The bytes that erase a line of progress from the terminal."""
 _WIDTH = 80
 
 

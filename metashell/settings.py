@@ -1,4 +1,4 @@
-"""What a person has chosen once for all runs: aliases, defaults, names of sources and colours, from one TOML file.
+"""The settings of a user, for all runs: aliases, defaults, names of sources and colours, from one TOML file.
 
     ~/.config/metashell/config.toml     below $XDG_CONFIG_HOME where that is set; METASHELL_CONFIG or --settings names another
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SOURCE_SIGN: Final = "@"
-"""What stands before the name of a source: `kafka-shell @prod`."""
+"""The sign before the name of a source: `kafka-shell @prod`."""
 EMACS, VI = "emacs", "vi"
 _FORMS = ("text", "json", "jsonl", "table", "csv")
 _SIZE_MAX = 1 << 20
@@ -222,7 +222,7 @@ _TABLES: Final[Mapping[str, Callable[[dict[str, Any], str, object], None]]] = {
 
 
 def _syntax_error(message: str, text: str) -> SettingsError:
-    """What the parser says, with the line in front."""
+    """The parser's message, with the line in front."""
     found = re.fullmatch(r"(?s)(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", message)
     if found is None:
         return SettingsError(message)

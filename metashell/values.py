@@ -53,7 +53,7 @@ def directory_text(directory: bytes) -> str:
 
 
 def directory_word(text: str) -> str:
-    """What `directory_text` says of the directory whose id this text is."""
+    """The text of `directory_text` for the directory whose id this text is."""
     return _WORDS_OF_TEXTS.get(text, text)
 
 

@@ -13,7 +13,7 @@ ANY_HOST: Final = "*"
 _V4: Final = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})", re.ASCII)
 _LEADING_ZEROS: Final = re.compile(r"(?<![0-9A-Fa-f])0+(?=[0-9A-Fa-f])")
 _MAPPED: Final = 0xFFFF
-"""What an IPv6 address begins with, above its last 32 bits, that is an IPv4 address for Java."""
+"""The bits above the last 32 of an IPv6 address that Java takes for an IPv4 address."""
 
 
 class HostRange(NamedTuple):

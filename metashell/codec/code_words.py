@@ -1,6 +1,6 @@
 """Words for the codes that records carry, as Java's enumerations name them.
 
-Source: spec/controller.md 1.2; the enumerations in org.apache.kafka.common and org.apache.kafka.clients.admin.
+Source: the enumerations in org.apache.kafka.common and org.apache.kafka.clients.admin.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ Reader = Callable[[bytes, int, int], Any]
 BoundedReader = Callable[[bytes, int, int, list[int]], tuple[Any, int]]
 
 _PLAIN, _COUNTING = "b, p, end", "b, p, end, left"
-"""What every made function takes. One that counts takes from `left[0]` as it makes values."""
+"""The parameters of every generated function. One that counts takes from `left[0]` as it makes values."""
 
 
 class TooManyValuesError(DecodeError):
@@ -43,7 +43,7 @@ class TooManyValuesError(DecodeError):
 
 
 class Entity:
-    """What every generated class can do: equality by fields, and a constructor-like `repr`."""
+    """The base of every generated class: equality by fields, and a constructor-like `repr`."""
 
     __slots__ = ()
 

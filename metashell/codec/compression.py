@@ -30,7 +30,7 @@ _FIRST_GUESS = 1024 * 1024
 
 
 def decompress(codec_id: int, data: bytes, max_size: int = MAX_DECOMPRESSED) -> bytes:
-    """What `data` expands to.
+    """Expand `data`.
 
     Errors: DecodeError for an unknown codec, broken or truncated data, and a result above `max_size` bytes.
     """

@@ -18,7 +18,7 @@ Value = str | int | float | bool | tuple[str, ...] | None
 
 REQUIRED: Final = "(required)"
 NULL: Final = "(null)"
-"""What the data says for a setting without default, and for one that is null by default."""
+"""How the data marks a setting without a default, and one that is null by default."""
 _COMMA = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
 _BITS: Final = {"SHORT": 16, "INT": 32, "LONG": 64}
 _DURATION = re.compile(r"-?P(?=.)(-?\d+D)?(T(?=.)(-?\d+H)?(-?\d+M)?(-?\d+(\.\d{0,9})?S)?)?", re.IGNORECASE)

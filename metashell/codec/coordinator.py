@@ -30,7 +30,7 @@ class CoordinatorLog(NamedTuple):
     values: dict[int, str]
 
     def type_name(self, type: int) -> str | None:
-        """What the records of a type are called, `OffsetCommit`; None for a type that is not known."""
+        """The name of a type of record, `OffsetCommit`; None for an unknown type."""
         name = self.keys.get(type)
         return None if name is None else name.removesuffix("Key")
 

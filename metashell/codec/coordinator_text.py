@@ -96,7 +96,7 @@ class CoordinatorTexts:
         return self.names[int16_at(key, 0)], message.json(key, 0, PREFIX_SIZE)
 
     def usual_value(self, type_id: int, version: int) -> JsonText:
-        """What writes the data of values of a known type and version, and the members derived from it.
+        """The writer of the data of values of a known type and version, and of the members derived from it.
 
         Errors: DecodeError for any other, and of the writer for a value of another layout.
         """
@@ -106,7 +106,7 @@ class CoordinatorTexts:
         return with_derived(message, version, self.writer(message, version))
 
     def writer(self, message: MessageType, version: int) -> JsonText:
-        """What writes the data of a message."""
+        """The writer of a message's data."""
         return json_writer(message, version, show_secrets=self.show_secrets)
 
     def key_message_of(self, type_id: int) -> MessageType:
@@ -176,7 +176,7 @@ def _derived(message: MessageType, version: int, value: bytes, start: int, end: 
 
 
 def with_derived(message: MessageType, version: int, write: JsonText) -> JsonText:
-    """What writes a value's data and the members that follow from it. States and statuses are read without making an object."""
+    """The writer of a value's data and of the members that follow from it. States and statuses are read without making an object."""
     if message.name not in DERIVED:
         return write
 

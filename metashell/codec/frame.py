@@ -21,7 +21,7 @@ from metashell.errors import DecodeError, EncodeError
 FRAME_VERSION = 1
 KIP631_FRAME_VERSION = 0
 NO_VALUE = "the record has no value"
-"""What every command says of a record of a log whose records all need one."""
+"""The fault of a record without a value, in a log whose records all need one."""
 RECORD_TYPE_NAMES = {key: snake_case(name).upper() for key, name in METADATA_TYPES.items()}
 """Record type to Kafka's name of it, `{3: "PARTITION_RECORD", ...}`."""
 
@@ -213,7 +213,7 @@ KIP631_REFUSED = (
     "Could not deserialize metadata record with frame version 0. Note that upgrades from the preview release of KRaft "
     "in 2.8 to newer versions are not supported."
 )
-"""What Kafka says of frame version 0."""
+"""Kafka's message for frame version 0."""
 
 
 def read_metadata_record(buf: bytes, start: int = 0, end: int | None = None) -> MetadataRecord:
@@ -236,7 +236,7 @@ def read_metadata_record(buf: bytes, start: int = 0, end: int | None = None) -> 
 
 
 def version_fault(message: MessageType, version: int) -> str | None:
-    """What is odd about a version of a message: one that is newer than ours, or None."""
+    """The fault of a version that is newer than ours, or None."""
     low, high = message.versions
     if low <= version <= high:
         return None
@@ -244,12 +244,12 @@ def version_fault(message: MessageType, version: int) -> str | None:
 
 
 def unknown_type(type_id: int) -> str:
-    """What every command says of a record whose type has no schema."""
+    """The fault of a record whose type has no schema, the same for every command."""
     return f"record type {type_id} is not known"
 
 
 def unknown_version(message: MessageType, version: int) -> str:
-    """What every command says of a version that a message's schema does not have."""
+    """The fault of a version that a message's schema does not have, the same for every command."""
     return f"{message.name} version {version} is not known"
 
 

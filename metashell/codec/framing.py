@@ -21,7 +21,7 @@ LENGTH_MIN: Final = 14
 """The least that a length field can say: the overhead of a message of magic 0 (LegacyRecord)."""
 FRAME_SIZE_MIN: Final = LEAD_SIZE + LENGTH_MIN
 FRAME_SIZE_MAX: Final = LEAD_SIZE + 0x7FFFFFFF
-"""What the largest length field says: a limit of this size limits nothing."""
+"""The largest value of the length field: a limit of this size limits nothing."""
 MAGIC_MAX: Final = 2
 
 unpack_length = Struct(">i").unpack_from
@@ -64,7 +64,7 @@ class Stop(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """What is wrong here, in one clause; empty at a plain end."""
+        """The fault in one clause; empty at a plain end."""
         match self.kind:
             case "end":
                 return ""

@@ -76,14 +76,14 @@ def uuid_hash_order(ids: Iterable[bytes], capacity: int = 16) -> tuple[bytes, ..
 
 
 def uuid_hash(id: bytes) -> int:
-    """What org.apache.kafka.common.Uuid.hashCode gives, without its sign."""
+    """The value of org.apache.kafka.common.Uuid.hashCode, as an unsigned int."""
     most = int.from_bytes(id[:8], "big") ^ int.from_bytes(id[8:], "big")
     return (most >> 32) ^ (most & 0xFFFFFFFF)
 
 
 @lru_cache(_KEPT)
 def string_hash(text: str) -> int:
-    """What String.hashCode gives, without its sign: over UTF-16 units, in 32 bits."""
+    """The value of String.hashCode as an unsigned int: over UTF-16 units, in 32 bits."""
     number = 0
     raw = text.encode("utf-16-be", "surrogatepass")
     for at in range(0, len(raw), 2):

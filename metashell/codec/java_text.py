@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 JAVA_BLANKS: Final = "".join(map(chr, range(0x21)))
-"""What String.trim takes away."""
+"""The characters that String.trim removes."""
 _DIGITS = re.compile(r"[+-]?\d+")
 _DOUBLE = re.compile(
     r"(?P<sign>[+-]?)(?:(?P<word>NaN|Infinity)|(?P<decimal>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?"
@@ -52,7 +52,7 @@ def java_float(text: str) -> float | None:
 
 
 def is_same_in_any_case(text: str, word: str) -> bool:
-    """What String.equalsIgnoreCase says: letter by letter, the same in upper or in lower case."""
+    """The same as String.equalsIgnoreCase: each letter is equal in upper or in lower case."""
     return len(text) == len(word) and all(
         one.upper() == other.upper() or one.lower() == other.lower() for one, other in zip(text, word, strict=True)
     )

@@ -55,7 +55,7 @@ class RecordVersions(NamedTuple):
 
 
 def record_versions(level: int) -> RecordVersions:
-    """What a controller at `level` writes."""
+    """The versions of the records that a controller at `level` writes."""
     return RecordVersions(
         register_broker=_newest_at(level, (CORDONED_DIRECTORIES_LEVEL, 4), (17, 3), (8, 2), (7, 1)),
         partition=_newest_at(level, (ELR_LEVEL, 2), (DIRECTORY_ASSIGNMENT_LEVEL, 1)),

@@ -100,7 +100,7 @@ class FramedTexts:
         return remote_log_type_name(type_id) if self.is_remote_log else record_type_name(type_id, family)
 
     def writer(self, message: MessageType, version: int) -> JsonText:
-        """What writes the data of a message."""
+        """The writer of a message's data."""
         known = (message.family, message.name, version)
         made = self._writers.get(known)
         if made is None:

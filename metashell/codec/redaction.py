@@ -1,4 +1,4 @@
-"""What is secret, in one place, for every voice of ours: shell, dump-log, export, SQL, reports, verify, Spark.
+"""Decides what is secret, for every command: shell, dump-log, export, SQL, reports, verify, Spark.
 
 Which messages hold secrets follows from their schemas: fields that are called like a salt, a key of SCRAM, a password, an
 HMAC or the bytes of an authentication; fields that carry whole requests or record batches; and pairs of `Name` and `Value`,
@@ -38,7 +38,7 @@ _SECRET_SUBJECTS = ("Credential", "Token", "Sasl", "Scram")
 
 
 class Secrets(NamedTuple):
-    """What is secret in a message, at any depth: the JSON names of fields, and whether pairs of Name and Value are configurations."""
+    """The secrets of a message, at any depth: the JSON names of fields, and whether pairs of Name and Value are configurations."""
 
     fields: frozenset[str]
     has_configs: bool
@@ -50,7 +50,7 @@ _known_names: dict[str, Secrets] = {}
 
 
 def secrets_of(message: MessageType) -> Secrets:
-    """What is secret in a message, by its schema."""
+    """The secrets of a message, by its schema."""
     found = _known_secrets.get((message.family, message.name))
     if found is None:
         structs = (message.schema, *message.schema.structs.values())
@@ -167,7 +167,7 @@ JsonText = Callable[[bytes, int, int], str]
 
 
 def json_writer(message: MessageType, version: int, *, show_secrets: bool) -> JsonText:
-    """What writes a message's JSON text straight from bytes, without its secrets unless they are asked for."""
+    """The writer of a message's JSON text straight from bytes, which leaves out secrets unless they are asked for."""
     plain = message.json_reader(version)
     if show_secrets or not holds_secrets(message):
         return plain

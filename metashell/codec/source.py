@@ -1,4 +1,4 @@
-"""What the generators of straight-line Python share: a writer of indented lines, field groups, lookup tables.
+"""Helpers of the generators of straight-line Python: a writer of indented lines, field groups, lookup tables.
 
 Source is made once for a (message, version, product) on first use and executed; it is never committed.
 """
@@ -38,7 +38,7 @@ class Source:
         self.depth = 0
         self.serial = 0
         self.arguments = ""
-        """What the functions take that read a struct, as the product has them."""
+        """The parameters of the functions that read a struct, as the product has them."""
 
     def add(self, line: str) -> None:
         self.lines.append("    " * self.depth + line)

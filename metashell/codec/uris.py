@@ -18,9 +18,9 @@ from metashell.errors import MetashellError, UsageError
 URI_MARK = "://"
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>`]+")
 _SLIP = re.compile(r"(?<![\w.+-])((?:s3[an]?|gs|gcs|abfss?|wasbs?|hdfs|viewfs):/?)(?!/)([^\s'\"<>`]*[@?][^\s'\"<>`]*)", re.IGNORECASE)
-"""What was meant as the URI of a store and lacks a slash: it may hold keys all the same."""
+"""A mistyped URI of a store that lacks a slash: it may hold keys all the same."""
 _PUNCTUATION = ":;,.!?)]}"
-"""What may follow a URI in a sentence."""
+"""Characters that may follow a URI in a sentence."""
 _CONTAINERS = frozenset(("abfs", "abfss", "wasb", "wasbs"))
 """Where a container stands before the @, as in `abfs://container@account.dfs.core.windows.net`."""
 _SHOWN_PARAMETERS = frozenset(
@@ -101,7 +101,7 @@ def _is_shown(word: str) -> bool:
 
 
 def _without_user(scheme: str, place: str) -> str:
-    """What follows the user. A secret key may hold slashes that should have been escaped: then it ends where the last @ is."""
+    """The place of a URI without the user. A secret key may hold slashes that should have been escaped: then it ends at the last @."""
     authority = place.partition("/")[0]
     user, at, _ = authority.rpartition("@")
     if at:

@@ -57,7 +57,7 @@ class Flaw:
 
 
 def flaw_at(file: OpenFile, name: str, position: int, item: RecordBatch | BatchFault, reason: str, expected_offset: int) -> Flaw:
-    """What is known of byte `position`, where `item` cannot follow the batch that ends at `expected_offset`.
+    """The flaw at byte `position`, where `item` cannot follow the batch that ends at `expected_offset`.
 
     Errors: LogCorruptError where the disk gives an error instead of bytes.
     """
@@ -119,7 +119,7 @@ def _may_be_torn(file: OpenFile, position: int, item: RecordBatch | BatchFault) 
 
 
 def read_note(directory: str) -> Recovering | None:
-    """What the note of a log says, None without one. Errors: LogCorruptError for one that cannot be read; OSError."""
+    """The note of a log, None without one. Errors: LogCorruptError for one that cannot be read; OSError."""
     path = os.path.join(directory, DAMAGED)
     try:
         data = read_text_file(path)

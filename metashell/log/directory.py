@@ -80,7 +80,7 @@ class MetadataDirectory(Closable):
         self._fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def list(self) -> Listing:
-        """What is there now."""
+        """The files that are there now."""
         return listing_of(os.listdir(self._fd))
 
     def open(self, name: str) -> OpenFile:

@@ -78,7 +78,7 @@ class DirectorySource(Closable):
 
     @property
     def faults(self) -> list[SourceFault]:
-        """What was at fault up to here, in the order of the source; complete once both iterations have ended."""
+        """The faults so far, in the order of the source; complete once both iterations have ended."""
         return [*self._choice_faults, *self._snapshot_faults, *self._log_faults]
 
     def snapshot_batches(self) -> Iterator[RecordBatch]:

@@ -66,7 +66,7 @@ class DiskWork:
             work.carry_out()
 
     def take(self) -> Work | None:
-        """What waits now, None for nothing; one thread carries out all that is taken, in order."""
+        """The steps that wait now, None for nothing; one thread carries out all that is taken, in order."""
         work, self._waiting = self._waiting, None
         if work is not None and work.is_awaited:
             self._taken = work

@@ -10,7 +10,7 @@ PIECE_SIZE = 1 << 20
 
 
 class Closable:
-    """What closes at the end of a `with` block."""
+    """Closes at the end of a `with` block."""
 
     def close(self) -> None:
         raise NotImplementedError

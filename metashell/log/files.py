@@ -20,7 +20,7 @@ from metashell.log.packing import HEAD_SIZE, TAR_MARK, TAR_MARK_AT, archive_of, 
 
 STREAM_NAMES = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 STDIN_NAME = "<stdin>"
-"""What standard input is called where `-` opened it."""
+"""The name of standard input where `-` opened it."""
 
 _IN_A_STORE = "this reads files of this machine only; metashell export, report and sql read stores"
 

@@ -26,7 +26,7 @@ _PARTITION_NAME: Final = re.compile(r"(.+)-(\d+)(?:[.-].*-(?:delete|future|stray
 
 
 class Content(NamedTuple):
-    """What batches show: the log they are of (None: not known), and whether there was any.
+    """The content of batches: the log they are of (None: not known), and whether there was any.
 
     `is_proven` means a control record that no other log has, `is_sure` that many records were looked at.
     """
@@ -53,7 +53,7 @@ def kind_of(place: LogKind | None, content: Content) -> LogKind | None:
 
 
 def content_of(items: Iterator[RecordBatch | BatchFault]) -> tuple[Content, Iterator[RecordBatch | BatchFault]]:
-    """What the first batches show, and all of them again."""
+    """The content of the first batches, and an iterator over all of them."""
     looked_at: list[RecordBatch | BatchFault] = []
 
     def noted() -> Iterator[RecordBatch]:

@@ -32,7 +32,7 @@ _WARM_SIZE = 8192
 
 
 class ProducerEntry(NamedTuple):
-    """What a log remembers of one idempotent producer; -1 stands for none."""
+    """The state that a log keeps of one idempotent producer; -1 stands for none."""
 
     producer_id: int
     producer_epoch: int

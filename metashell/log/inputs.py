@@ -1,4 +1,4 @@
-"""What a path stands for: which logs, of which cluster, their segments and the checkpoint they need.
+"""Resolves a path: which logs, of which cluster, their segments and the checkpoint they need.
 
 One rule for every command. A path is a file, a log's directory, the log directory of a node, a folder with those of many clusters,
 a pattern of these, or, with another `Tree`, a place in a store. A log's directory stands for its segments, and where they do not begin
@@ -198,7 +198,7 @@ def _log_folder(folder: str, names: list[str], *, is_named: bool) -> LogFolder |
 
 
 class _Look(NamedTuple):
-    """What a log's segments show: each, as far as they were looked into, the first that tells the log's kind, and whether all is empty."""
+    """The segments of a log that were looked into, the first that tells the log's kind, and whether all are empty."""
 
     contents: dict[str, Content]
     told: Content
@@ -285,7 +285,7 @@ def _found(folder: str, listing: Listing, place: LogKind | None, clusters: "_Clu
 
 
 def checkpoint_id(name: str) -> str:
-    """What identifies a checkpoint: its name as Kafka writes it, else that of its file; empty for the name of a segment."""
+    """The identity of a checkpoint: its name as Kafka writes it, else that of its file; empty for the name of a segment."""
     parsed = parse_name(name)
     if parsed is not None and parsed.snapshot_id is not None:
         return checkpoint_name(parsed.snapshot_id)
@@ -361,7 +361,7 @@ def _to_be_looked_at(file: OpenFile) -> OpenFile:
 
 
 def content_of_file(file: OpenFile) -> Content:
-    """What the first batches of an opened file show. What can only be read front to back can be read as before."""
+    """The content of the first batches of an opened file. A file that can only be read front to back can still be read from its start."""
     looked_at = _to_be_looked_at(file)
     content, items = content_of(read_batches(looked_at, max_bytes=_LOOK_BYTES))
     first = next(items, None)

@@ -12,7 +12,7 @@ from metashell.log.recovery_point import DurableTo
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What was lost; `reason` says it in words.
+    """Lost records; `reason` says it in words.
 
     `until_offset` is where the log ended, None where that is not known; `epoch` the newest that it had.
     """
@@ -35,7 +35,7 @@ def find_loss(
     epochs: Sequence[tuple[int, int]],
     rotten: Sequence[str],
 ) -> Loss | None:
-    """What a log loses that becomes `kept`, or begins anew at `start`; None where it loses nothing that it has to have.
+    """The loss of a log that becomes `kept`, or begins anew at `start`; None where it loses nothing that it has to have.
 
     `found` is the run that would be the log; where `is_headless` its beginning is missing, so that it cannot be. `point` is the recovery
     point, `trusted` the same where it still counts; `epochs` are the entries of leader-epoch-checkpoint as they were found, `rotten` the

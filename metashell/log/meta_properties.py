@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,10}")
 
 
 class MetaProperties(NamedTuple):
-    """What the file says; `directory_id` came with 3.7, so it may be absent, as may anything else before version 1."""
+    """The content of the file; `directory_id` came with 3.7, so it may be absent, as may anything else before version 1."""
 
     version: int
     cluster_id: str | None = None
@@ -47,7 +47,7 @@ def read_meta_properties(path: str) -> MetaProperties:
 
 
 def meta_properties_of(values: Mapping[str, str]) -> MetaProperties:
-    """What the properties say.
+    """Read the content of parsed properties.
 
     Errors: ValueError in Kafka's words.
     """

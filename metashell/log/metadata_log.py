@@ -166,7 +166,7 @@ class MetadataLog:
 
     @property
     def failure(self) -> OSError | None:
-        """What ended the log."""
+        """The error that ended the log."""
         return self._failure
 
     def leader_epochs(self) -> Sequence[tuple[int, int]]:
@@ -447,7 +447,7 @@ class MetadataLog:
         self._work.defer()
 
     def take_work(self) -> Work | None:
-        """What the calls so far have left to be done, None for nothing. One thread carries out all that is taken, in order."""
+        """The deferred work of the calls so far, None for nothing. One thread carries out all that is taken, in order."""
         return self._work.take()
 
     # The end

@@ -43,14 +43,14 @@ OTHER_FILES: Final = {
     QUORUM_STATE: "the election state of a node",
     META_PROPERTIES: "the identity of a log directory",
 }
-"""What else lies beside logs, by suffix or name."""
+"""Other files beside logs, by suffix or name."""
 
 _STATES = {"log": ("deleted", "swap", "cleaned"), "checkpoint": ("deleted", "part")}
 _OFFSET_LIMIT = 1 << 63
 
 
 class LogFileName(NamedTuple):
-    """What a file's name says: its kind, where it lies in the log, and whether it is in use.
+    """The meaning of a file's name: its kind, where it lies in the log, and whether it is in use.
 
     `state` is empty for a file in use, else `deleted`, `swap`, `cleaned` or `part`.
     """
@@ -67,7 +67,7 @@ class LogFileName(NamedTuple):
 
 
 def parse_name(name: str) -> LogFileName | None:
-    """What the name of a segment or checkpoint says, None for any other name."""
+    """Parse the name of a segment or checkpoint; None for any other name."""
     stem, *suffixes = name.split(".")
     is_compressed = suffixes[-1:] != [] and suffixes[-1] in COMPRESSED_SUFFIXES
     if is_compressed:
@@ -82,7 +82,7 @@ def parse_name(name: str) -> LogFileName | None:
 
 
 def other_file(path: str) -> str | None:
-    """What a file that is no log and no checkpoint is, in words, by its name; None for any other name."""
+    """Describe a file that is no log and no checkpoint by its name; None for any other name."""
     return OTHER_FILES.get(os.path.basename(path)) or OTHER_FILES.get(os.path.splitext(path)[1])
 
 

@@ -59,7 +59,7 @@ class Opened:
 
 @dataclass(slots=True)
 class Plan:
-    """What becomes of the directory. `run` is the log, None where it begins anew at `start`; `over` is the snapshot it begins at.
+    """The changes to a directory. `run` is the log, None where it begins anew at `start`; `over` is the snapshot it begins at.
 
     `rotten` are the snapshots to put aside, with what is wrong with them.
     """

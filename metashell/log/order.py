@@ -24,7 +24,7 @@ def order_fault(expected_offset: int | None, epoch: int | None, here: tuple[int,
 
 
 def missing_offsets(first: int, end: int) -> str:
-    """What to say where the offsets from `first` to before `end` are in no batch."""
+    """The fault where the offsets from `first` to before `end` are in no batch."""
     return f"offset {first} is missing" if end == first + 1 else f"offsets {first} to {end - 1} are missing"
 
 

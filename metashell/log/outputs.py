@@ -55,7 +55,7 @@ def open_output(path: str, *, append: bool = False, sources: Iterable[str] = ())
 
 @contextmanager
 def naming(path: str, hint: str = "") -> Iterator[None]:
-    """What is written here goes to one file, or below one folder. Errors: PathError with its name, as when the disk is full."""
+    """A block that writes to one file, or below one folder. Errors: PathError with its name, as when the disk is full."""
     try:
         yield
     except BrokenPipeError:
@@ -67,7 +67,7 @@ def naming(path: str, hint: str = "") -> Iterator[None]:
 
 @contextmanager
 def temporary_files() -> Iterator[None]:
-    """What is written here goes to the folder for temporary files. Errors: PathError that says so."""
+    """A block that writes to the folder for temporary files. Errors: PathError that says so."""
     from tempfile import gettempdir
 
     try:

@@ -9,7 +9,7 @@ from metashell.log.packing import Packing
 
 
 class Packed(Protocol):
-    """What an expander reads: a file as it lies, or as it comes."""
+    """The compressed bytes that an expander reads: a file by position, or a stream."""
 
     name: str
     trouble: str | None
@@ -52,13 +52,13 @@ class PackedInput:
         self._at -= len(data)
 
     def cut_off(self) -> BrokenPackingError:
-        """What to raise where the bytes end too early."""
+        """The error to raise where the bytes end too early."""
         return BrokenPackingError(
             self._packed.trouble or f"{self.packing} stream is cut off at byte {self.position} of the compressed file"
         )
 
     def broken(self, error: Exception | str) -> BrokenPackingError:
-        """What to raise where the bytes are not what they should be."""
+        """The error to raise where the bytes are not what they should be."""
         return BrokenPackingError(f"{self.packing} stream is broken before byte {self.position} of the compressed file: {error}")
 
     def skip_zeros(self) -> bool:

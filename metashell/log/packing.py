@@ -15,7 +15,7 @@ MAGICS: Final[tuple[tuple[bytes, Packing], ...]] = (
     (b"\x28\xb5\x2f\xfd", "zstd"),
     (b"\x04\x22\x4d\x18", "lz4"),
 )
-"""What is expanded while it is read."""
+"""Compression that is expanded while it is read."""
 FOREIGN_MAGICS: Final = (
     (b"PK\x03\x04", "a zip archive"),
     (b"PK\x05\x06", "an empty zip archive"),
@@ -28,7 +28,7 @@ FOREIGN_MAGICS: Final = (
     (b"\x82SNAPPY\x00", "a snappy file"),
     (b"\x02\x21\x4c\x18", "an lz4 file of the legacy format"),
 )
-"""What has to be unpacked first, and what it is called."""
+"""Archives that have to be unpacked first, and their names."""
 HEAD_SIZE: Final = max(len(magic) for magic, _ in (*MAGICS, *FOREIGN_MAGICS))
 TAR_MARK: Final = b"ustar"
 TAR_MARK_AT: Final = 257
@@ -40,5 +40,5 @@ def packing_of(head: bytes) -> Packing | None:
 
 
 def archive_of(head: bytes) -> str | None:
-    """What else holds files and begins like this, in words."""
+    """The name of the archive that begins like this."""
     return next((name for magic, name in FOREIGN_MAGICS if head.startswith(magic)), None)

@@ -64,7 +64,7 @@ class FoundFiles:
 
 
 def list_files(directory: str) -> FoundFiles:
-    """What there is. Files that are no part of a log are left alone."""
+    """The files of the log. Files that are no part of a log are left alone."""
     found = FoundFiles()
     for name in sorted(os.listdir(directory)):
         parsed = parse_name(name)

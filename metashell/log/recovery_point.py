@@ -43,7 +43,7 @@ NOTHING: Final = DurableTo(0, 0)
 
 
 def read_recovery_point(directory: str) -> DurableTo | None:
-    """What the file of a log says; None where there is none that can be read."""
+    """The recovery point of a log; None where there is none that can be read."""
     try:
         with open(os.path.join(directory, RECOVERY_POINT), "rb") as file:
             match = _LINE.fullmatch(file.read(256))
@@ -98,7 +98,7 @@ class RecoveryPoint:
         self._flight = DurableTo(end_offset, self._epoch_before(end_offset))
 
     def finish_flush(self) -> None:
-        """What the flush took along, and what was not cut off meanwhile, is durable now."""
+        """Record that what the flush covered, and what was not cut off meanwhile, is durable."""
         if self._flight.offset > self.known.offset:
             self._write(self._flight)
 

@@ -48,7 +48,7 @@ def checked_snapshot(items: Iterator[RecordBatch | BatchFault], file: str, fault
 
 
 def first_snapshot_fault(file: OpenFile, kept: list[RecordBatch] | None = None) -> SourceFault | None:
-    """What makes a checkpoint unusable as the start of an image, found by reading all of it; None if it is whole.
+    """The fault that makes a checkpoint unusable as the start of an image, found by reading all of it; None if it is whole.
 
     `kept` gets the batches of a whole one, so that it need not be read again, unless they are more than KEPT_SIZE_MAX bytes.
     """

@@ -1,4 +1,4 @@
-"""What a source could not read."""
+"""A part of a source that could not be read."""
 
 from typing import NamedTuple
 

@@ -62,7 +62,7 @@ class Tail(NamedTuple):
 
 
 def empty_tail(name: str) -> Tail:
-    """What is wrong with a file without a byte, where nothing says that it may be one."""
+    """The fault of a file without a byte, where nothing says that it may be one."""
     what = "standard input" if name in STREAM_NAMES or name == STDIN_NAME else "the file"
     return Tail(kind="truncated", file=name, position=0, size=0, reason=f"{what} is empty")
 
@@ -76,7 +76,7 @@ def may_lack_batches(log: LogKind | None) -> bool:
 
 
 def judge_tail(file: OpenFile, stop: Stop, after: int | None = None) -> Tail | None:
-    """What lies where a walk over `file` stopped, None where the file just ends there.
+    """The tail where a walk over `file` stopped, None where the file just ends there.
 
     `after` is the end offset of the batch before, if the caller knows it; else the base offset that stands there is named.
     """

@@ -63,7 +63,7 @@ def option_names(option: Option) -> str:
 
 
 def option_help(option: Option) -> str:
-    """What the option does, with its choices and default."""
+    """The help of an option, with its choices and default."""
     # Some of Kafka's own words have line ends in them, which only its own help keeps.
     text = " ".join(option.help.split())
     if option.choices and not option.type.startswith("optional"):
@@ -83,7 +83,7 @@ def _size_text(size: object) -> str:
 
 
 def argument_help(argument: Argument) -> str:
-    """What the argument is, with its choices."""
+    """The help of an argument, with its choices."""
     return argument.help + (f": {', '.join(argument.choices)}" if argument.choices else "")
 
 

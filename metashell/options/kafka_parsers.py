@@ -119,7 +119,7 @@ def _parse_argparse4j(spec: CommandSpec, argv: Sequence[str]) -> tuple[SimpleNam
 
 
 def missing_text(spec: CommandSpec, values: SimpleNamespace, unchecked: str = "") -> str:
-    """What Kafka says of required options that were not given, empty where nothing is missing.
+    """Kafka's message for required options that were not given, empty where nothing is missing.
 
     Of several it names the last one; then come groups of which one is required, but for the group `unchecked`.
     """

@@ -75,7 +75,7 @@ class Argument(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What help and messages call it: `PATH`."""
+        """Its name in help and messages: `PATH`."""
         return self.metavar or self.name.upper()
 
     @property

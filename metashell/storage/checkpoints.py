@@ -1,6 +1,6 @@
 """The checkpoints that format writes: the first metadata records, and the first voters.
 
-Source: BatchFileWriter of 4.3.1, RecordsSnapshotWriter; tools.md 3.3.
+Source: BatchFileWriter of 4.3.1, RecordsSnapshotWriter.
 """
 
 from __future__ import annotations

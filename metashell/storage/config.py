@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class NodeConfig(NamedTuple):
-    """What a node is to be.
+    """The configured identity of a node.
 
     `log_directories` are all directories, the one for metadata too, each once, sorted as their text.
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 ASIDE_SUFFIX: Final = ".tmp"
-"""What a file is called until it is whole and on disk."""
+"""The suffix of a file until it is whole and on disk."""
 PREPARED: Final = META_PROPERTIES + ASIDE_SUFFIX
 _RESERVED_IDS = 100
 
@@ -61,7 +61,7 @@ def load_ensemble(directories: "Iterable[str]") -> Ensemble:
 
 
 def read_meta(path: str, name: str = META_PROPERTIES) -> MetaProperties | str | None:
-    """What the meta.properties of a directory says: None where there is none, the reason where it cannot be read."""
+    """The meta.properties of a directory: None where there is none, the reason where it cannot be read."""
     try:
         return read_meta_properties(os.path.join(path, name))
     except FileNotFoundError:

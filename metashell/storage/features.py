@@ -154,7 +154,7 @@ class Dependencies(NamedTuple):
 
 
 def dependencies(text: str) -> Dependencies:
-    """What the level in a `feature=level` word depends on.
+    """The dependencies of the level in a `feature=level` word.
 
     Errors: StorageError in Kafka's words.
     """

@@ -1,6 +1,6 @@
 """What `info` finds in the log directories of a node.
 
-Source: kafka.tools.StorageTool.infoCommand of 4.3.1; tools.md 3.6.
+Source: kafka.tools.StorageTool.infoCommand of 4.3.1.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class StorageInfo(NamedTuple):
 
     @property
     def meta(self) -> MetaProperties | None:
-        """What the first readable directory says."""
+        """The first readable meta.properties."""
         return next((d.meta for d in self.directories if d.meta is not None), None)
 
     @property

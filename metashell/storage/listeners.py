@@ -31,7 +31,7 @@ class Endpoint(NamedTuple):
 
 
 class Listeners(NamedTuple):
-    """What a server listens on, and what it advertises."""
+    """The listeners of a server, and those that it advertises."""
 
     all: tuple[Endpoint, ...]
     of_controller: tuple[Endpoint, ...]

@@ -1,7 +1,7 @@
 """What a format would write, decided from the configuration, the command line and what is on disk; nothing is written here.
 
 The order of the checks is Kafka's, so that of two mistakes the same one is reported.
-Source: kafka.tools.StorageTool, org.apache.kafka.metadata.storage.Formatter of 4.4.0, and of 4.3.1 for its layout; tools.md 3.2.
+Source: kafka.tools.StorageTool, org.apache.kafka.metadata.storage.Formatter of 4.4.0, and of 4.3.1 for its layout.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FILE_MODE, _FROZEN_MODE = 0o666, 0o400
 
 
 class FormatRequest(NamedTuple):
-    """What the command line asks for.
+    """The arguments of the command line.
 
     `quorum` is "standalone", "initial" (with `initial_controllers`), "none" (join one that is or will be there), or "". Without a `layout`
     it is that of the metadata.version's release: who asks for an older one may start an older server.
@@ -229,7 +229,7 @@ class _Contents(NamedTuple):
     controls: tuple[tuple[int, Any], ...]
 
     def files(self, now_ms: int, *, keeps_log: bool, names_voters: bool) -> list[PlannedFile]:
-        """What a directory gets of it; with `keeps_log` it is the one in which a controller keeps the metadata log."""
+        """The planned files of a directory; with `keeps_log` it is the one in which a controller keeps the metadata log."""
         if self.layout == "4.4":
             files = [(FIRST_CHECKPOINT, first_checkpoint(now_ms, now_ms, self.controls, self.records))] if keeps_log else []
         else:

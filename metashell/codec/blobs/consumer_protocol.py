@@ -21,7 +21,7 @@ Partition = tuple[str, int]
 
 
 class Subscription(NamedTuple):
-    """What a member says of itself when it joins. `owned` are its claims, `generation` is that in which it got them."""
+    """The metadata that a member sends when it joins. `owned` are its claims, `generation` is that in which it got them."""
 
     topics: tuple[str, ...]
     user_data: bytes | None = None
@@ -32,7 +32,7 @@ class Subscription(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """What a member is given by its leader: partitions in the leader's order."""
+    """The assignment that a member gets from the group's leader: partitions in the leader's order."""
 
     partitions: tuple[Partition, ...]
     user_data: bytes | None = None

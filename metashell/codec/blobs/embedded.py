@@ -37,7 +37,7 @@ def decode_subscription(protocol_type: str, protocol: str | None, blob: bytes) -
 
 
 def decode_assignment(protocol_type: str, protocol: str | None, blob: bytes) -> Embedded:
-    """What a member was given; null for an empty blob, which means: nothing yet. Never raises."""
+    """The assignment of a member; null for an empty blob, which means: nothing yet. Never raises."""
     return _decode("assignment", protocol_type, protocol, blob)
 
 

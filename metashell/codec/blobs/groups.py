@@ -32,14 +32,14 @@ _UNKNOWN = "UNKNOWN"
 
 
 class DecodedRecord(NamedTuple):
-    """What was derived from a record as JSON values, and what was odd about it."""
+    """The members derived from a record as JSON values, and what was odd about it."""
 
     value: dict[str, Any]
     findings: tuple[str, ...] = ()
 
 
 def decode_group_record(value_name: str, value: Any) -> DecodedRecord | None:
-    """What the value of a coordinator's record says between the lines; None for records of which nothing is derived.
+    """Derive members from the value of a coordinator's record; None for records of which nothing is derived.
 
     `value_name` is the name of its message, `value` its object.
     """

@@ -44,7 +44,7 @@ Host = tuple[str, int]
 
 @dataclass(slots=True)
 class StreamsAssignment:
-    """What one client of a Streams application is given.
+    """The assignment of one client of a Streams application.
 
     Shape: `active_tasks` has an entry for each assigned partition, in the order of those partitions sorted by topic;
     the partitions of hosts and of standby tasks are (topic, partition), as they were written. `topic_dictionary` are
@@ -280,7 +280,7 @@ class _Writer:
 
 
 def _partition_hash(partition: Partition) -> int:
-    """What TopicPartition.hashCode gives, without its sign."""
+    """The value of TopicPartition.hashCode as an unsigned int."""
     return ((31 + partition[1]) * 31 + string_hash(partition[0])) & 0xFFFFFFFF
 
 
