@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from metashell.codec.code_words import (
     code_name,
 )
 from metashell.forms import compact_json
+from metashell.reports.group_members import Row
 from metashell.reports.words import EARLIEST_MS, LATEST_MS
 
 _PLACE: Final = [
@@ -43,7 +44,6 @@ _ACL_TEXTS: Final = ("resource_name", "principal", "host")
 ACL_SCHEMA: Final = pa.schema([*_PLACE, ("acl_id", pa.string()), *((name, pa.string()) for name in (*_ACL_WORDS, *_ACL_TEXTS))])
 SCRAM_SCHEMA: Final = pa.schema([*_PLACE, ("user_name", pa.string()), ("mechanism", pa.string()), ("iterations", pa.int64())])
 _ENTITY_TYPES: Final = ("user", "client-id", "ip")
-Row = dict[str, Any]
 Make = Callable[[Row], Iterator[Row]]
 
 

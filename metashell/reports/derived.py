@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from metashell.reports import access_records, group_members, group_topics, group_transactions
+from metashell.reports.access_records import ACL_SCHEMA, ACL_SOURCES, QUOTA_SCHEMA, QUOTA_SOURCES, SCRAM_SCHEMA, SCRAM_SOURCES
 from metashell.reports.catalog import ACL_RECORDS, GROUP_MEMBERS, GROUP_TOPICS, GROUP_TRANSACTIONS, QUOTA_RECORDS, SCRAM_RECORDS
-
-Row = dict[str, Any]
+from metashell.reports.group_members import GROUP_MEMBERS_SCHEMA, GROUP_MEMBERS_SOURCES, Row
+from metashell.reports.group_topics import GROUP_TOPICS_SCHEMA, GROUP_TOPICS_SOURCES
+from metashell.reports.group_transactions import GROUP_TRANSACTIONS_SCHEMA, GROUP_TRANSACTIONS_SOURCES, only_transactions
 
 
 class Derived(NamedTuple):
@@ -28,10 +29,10 @@ class Derived(NamedTuple):
 
 
 TABLES: Final = {
-    GROUP_MEMBERS: Derived(group_members.SCHEMA, group_members.SOURCES),
-    GROUP_TOPICS: Derived(group_topics.SCHEMA, group_topics.SOURCES),
-    GROUP_TRANSACTIONS: Derived(group_transactions.SCHEMA, group_transactions.SOURCES, group_transactions.wanted),
-    QUOTA_RECORDS: Derived(access_records.QUOTA_SCHEMA, access_records.QUOTA_SOURCES),
-    ACL_RECORDS: Derived(access_records.ACL_SCHEMA, access_records.ACL_SOURCES),
-    SCRAM_RECORDS: Derived(access_records.SCRAM_SCHEMA, access_records.SCRAM_SOURCES),
+    GROUP_MEMBERS: Derived(GROUP_MEMBERS_SCHEMA, GROUP_MEMBERS_SOURCES),
+    GROUP_TOPICS: Derived(GROUP_TOPICS_SCHEMA, GROUP_TOPICS_SOURCES),
+    GROUP_TRANSACTIONS: Derived(GROUP_TRANSACTIONS_SCHEMA, GROUP_TRANSACTIONS_SOURCES, only_transactions),
+    QUOTA_RECORDS: Derived(QUOTA_SCHEMA, QUOTA_SOURCES),
+    ACL_RECORDS: Derived(ACL_SCHEMA, ACL_SOURCES),
+    SCRAM_RECORDS: Derived(SCRAM_SCHEMA, SCRAM_SOURCES),
 }

@@ -8,15 +8,14 @@ from typing import Final
 
 import pyarrow as pa
 
-from metashell.reports import record_sums
-from metashell.reports.partitions import states
 from metashell.reports.partitions.gathering import Gathered
-from metashell.reports.record_sums import RecordSums
+from metashell.reports.partitions.states import PARTITION_VIEWS, make_views
+from metashell.reports.record_sums import RECORD_SUMS, RECORD_SUMS_TABLE, RecordSums
 from metashell.reports.undone import Span
 
-VIEWS: Final = (*states.VIEWS, record_sums.VIEW)
+NUMPY_VIEWS: Final = (*PARTITION_VIEWS, RECORD_SUMS)
 PARTITION_TABLES: Final = ("partition", "partition_change", "clear_elr")
-TABLES: Final = (*PARTITION_TABLES, record_sums.TABLE)
+NUMPY_TABLES: Final = (*PARTITION_TABLES, RECORD_SUMS_TABLE)
 """The base tables that the views are made of; `topic_names` is asked for besides."""
 _PART_BYTES: Final = 32 << 20
 """So much of the logs is folded at one time, where that makes no more than `_PARTS_MAX` parts: each is an open file."""
@@ -24,7 +23,7 @@ _PARTS_MAX: Final = 100
 
 
 class Folds:
-    """Takes rows of `TABLES`, then gives `VIEWS`."""
+    """Takes rows of `NUMPY_TABLES`, then gives `NUMPY_VIEWS`."""
 
     def __init__(self, bytes_read: int) -> None:
         self._closing = ExitStack()
@@ -36,11 +35,11 @@ class Folds:
 
     def add(self, table: str, batch: pa.RecordBatch) -> None:
         """Take rows of one file."""
-        if table == record_sums.TABLE:
+        if table == RECORD_SUMS_TABLE:
             self._records.add(batch)
         else:
             self._partitions.add(table, batch)
 
     def make(self, view: str, topic_names: Callable[[], pa.Table], undone: Sequence[Span]) -> dict[str, pa.Table]:
         """A view, and those that are made with it. Errors: MetashellError for offsets that no log can reach; OSError for a full disk."""
-        return {view: self._records.table()} if view == record_sums.VIEW else states.make_views(self._partitions, topic_names, undone)
+        return {view: self._records.table()} if view == RECORD_SUMS else make_views(self._partitions, topic_names, undone)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from metashell.codec.blobs.consumer_protocol import read_assignment
 from metashell.errors import DecodeError
 
-SCHEMA: Final = pa.schema(
+GROUP_MEMBERS_SCHEMA: Final = pa.schema(
     [
         ("cluster_id", pa.string()),
         ("file", pa.string()),
@@ -35,23 +35,23 @@ SCHEMA: Final = pa.schema(
 Row = dict[str, Any]
 
 
-def _row(row: Row, group: str, protocol: str, **more: Any) -> Row:
+def _member_row(row: Row, group: str, protocol: str, **more: Any) -> Row:
     place = {name: row[name] for name in ("cluster_id", "file", "epoch", "timestamp")}
     found: Row = {"generation": None, "is_group": False, "is_gone": False, "member_id": None, "assigned": []}
     return {**place, "log_offset": row["offset"], "group_id": group, "protocol": protocol, **found, **more}
 
 
-def _classic(row: Row) -> Iterator[Row]:
+def _members_of_classic(row: Row) -> Iterator[Row]:
     """A generation of a classic group: a row for it and one for each member."""
     group, generation = row["group"], row["generation"]
     if row["tombstone"]:
-        yield _row(row, group, "classic", is_group=True, is_gone=True)
+        yield _member_row(row, group, "classic", is_group=True, is_gone=True)
         return
     protocol = "cooperative" if (row["protocol"] or "").startswith("cooperative") else "classic"
-    yield _row(row, group, protocol, generation=generation, is_group=True)
+    yield _member_row(row, group, protocol, generation=generation, is_group=True)
     for member in row["members"] or ():
         assigned = _assigned_by_blob(member["assignment"], row["protocol_type"])
-        yield _row(row, group, protocol, generation=generation, member_id=member["member_id"], assigned=assigned)
+        yield _member_row(row, group, protocol, generation=generation, member_id=member["member_id"], assigned=assigned)
 
 
 def _assigned_by_blob(blob: bytes | None, protocol_type: str | None) -> list[str]:
@@ -69,7 +69,7 @@ def _epoch_of(protocol: str) -> Callable[[Row], Iterator[Row]]:
     """Group records of the newer protocols: their epoch is the generation."""
 
     def make(row: Row) -> Iterator[Row]:
-        yield _row(row, row["group_id"], protocol, is_group=True, is_gone=row["tombstone"], generation=row.get(_EPOCH))
+        yield _member_row(row, row["group_id"], protocol, is_group=True, is_gone=row["tombstone"], generation=row.get(_EPOCH))
 
     return make
 
@@ -80,7 +80,7 @@ def _member_of(protocol: str, fields: tuple[str, ...], part_name: str) -> Callab
     def make(row: Row) -> Iterator[Row]:
         is_gone = row["tombstone"] or (row["member_epoch"] or 0) < 0
         assigned = [] if is_gone else [text for field in fields for text in _assigned(row[field], part_name)]
-        yield _row(
+        yield _member_row(
             row,
             row["group_id"],
             protocol,
@@ -102,8 +102,8 @@ def _assigned(parts: list[Row] | None, name: str) -> Iterator[str]:
 
 # The envelope has a column `epoch` already.
 _EPOCH: Final = "value_epoch"
-SOURCES: Final[dict[str, Callable[[Row], Iterator[Row]]]] = {
-    "group_metadata": _classic,
+GROUP_MEMBERS_SOURCES: Final[dict[str, Callable[[Row], Iterator[Row]]]] = {
+    "group_metadata": _members_of_classic,
     "consumer_group_metadata": _epoch_of("consumer"),
     "consumer_group_current_member_assignment": _member_of("consumer", ("assigned_partitions",), "topic_id"),
     "share_group_metadata": _epoch_of("share"),

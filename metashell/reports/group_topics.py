@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from metashell.codec.blobs.consumer_protocol import read_subscription
 from metashell.errors import DecodeError
+from metashell.reports.group_members import Row
 
-SCHEMA: Final = pa.schema(
+GROUP_TOPICS_SCHEMA: Final = pa.schema(
     [
         ("cluster_id", pa.string()),
         ("file", pa.string()),
@@ -34,19 +35,18 @@ SCHEMA: Final = pa.schema(
         ("topics", pa.list_(pa.string())),
     ]
 )
-Row = dict[str, Any]
 
 
-def _row(row: Row, group_id: str, kind: str, **more: Any) -> Row:
+def _topics_row(row: Row, group_id: str, kind: str, **more: Any) -> Row:
     place = {name: row[name] for name in ("cluster_id", "file", "epoch", "timestamp")}
     flags = {"is_group": False, "is_gone": row["tombstone"], "is_member": False, "has_members": False}
     found: Row = {**flags, "part": "", "protocol_type": None, "state_ms": None, "topics": []}
     return {**place, "log_offset": row["offset"], "group_id": group_id, "kind": kind, **found, **more}
 
 
-def _classic(row: Row) -> Iterator[Row]:
+def _topics_of_classic(row: Row) -> Iterator[Row]:
     members = row["members"] or ()
-    yield _row(
+    yield _topics_row(
         row,
         row["group"],
         "classic",
@@ -69,16 +69,16 @@ def _subscribed(members: list[Row] | tuple[Row, ...]) -> list[str] | None:
     return list(topics)
 
 
-def _group(kind: str) -> Callable[[Row], Iterator[Row]]:
+def _group_of(kind: str) -> Callable[[Row], Iterator[Row]]:
     def make(row: Row) -> Iterator[Row]:
-        yield _row(row, row["group_id"], kind, is_group=True)
+        yield _topics_row(row, row["group_id"], kind, is_group=True)
 
     return make
 
 
-def _member(kind: str) -> Callable[[Row], Iterator[Row]]:
+def _member_topics_of(kind: str) -> Callable[[Row], Iterator[Row]]:
     def make(row: Row) -> Iterator[Row]:
-        yield _row(
+        yield _topics_row(
             row, row["group_id"], kind, part=f"member {row['member_id']}", is_member=True, topics=row.get("subscribed_topic_names") or []
         )
 
@@ -86,7 +86,7 @@ def _member(kind: str) -> Callable[[Row], Iterator[Row]]:
 
 
 def _expression(row: Row) -> Iterator[Row]:
-    yield _row(row, row["group_id"], "consumer", part=f"expression {row['regular_expression']}", topics=row["topics"] or [])
+    yield _topics_row(row, row["group_id"], "consumer", part=f"expression {row['regular_expression']}", topics=row["topics"] or [])
 
 
 def _topology(row: Row) -> Iterator[Row]:
@@ -95,17 +95,17 @@ def _topology(row: Row) -> Iterator[Row]:
         for part in row["subtopologies"] or ()
         for topic in (*(part["source_topics"] or ()), *(one["name"] for one in part["repartition_source_topics"] or ()))
     ]
-    yield _row(row, row["group_id"], "streams", part="topology", topics=topics)
+    yield _topics_row(row, row["group_id"], "streams", part="topology", topics=topics)
 
 
-SOURCES: Final[dict[str, Callable[[Row], Iterator[Row]]]] = {
-    "group_metadata": _classic,
-    "consumer_group_metadata": _group("consumer"),
-    "consumer_group_member_metadata": _member("consumer"),
+GROUP_TOPICS_SOURCES: Final[dict[str, Callable[[Row], Iterator[Row]]]] = {
+    "group_metadata": _topics_of_classic,
+    "consumer_group_metadata": _group_of("consumer"),
+    "consumer_group_member_metadata": _member_topics_of("consumer"),
     "consumer_group_regular_expression": _expression,
-    "share_group_metadata": _group("share"),
-    "streams_group_metadata": _group("streams"),
-    "streams_group_member_metadata": _member("streams"),
+    "share_group_metadata": _group_of("share"),
+    "streams_group_metadata": _group_of("streams"),
+    "streams_group_member_metadata": _member_topics_of("streams"),
     "streams_group_topology": _topology,
 }
 """The tables of columns/ that group_topics is made of."""

@@ -61,11 +61,11 @@ def run_local(reports: Sequence[Report], paths: Sequence[str], *, on_error: Any 
     base_tables = tables_of_files(reports, (piece for split in splits for piece in split.pieces))
     options = ReadOptions(tables_by_log=tables_by_log(reports), on_error=on_error, show_secrets=show_secrets, payloads=False)
     with closing(folds.Folds(sum(split.bytes for split in splits))) as folded:
-        wanted = (*tables_in_sql(reports, folds.VIEWS), *undone.TABLES)
+        wanted = (*tables_in_sql(reports, folds.NUMPY_VIEWS), *undone.TABLES)
 
         def kept(table: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
             for name, rows in base_batches(base_tables(batch), table, batch):
-                if name in folds.TABLES:
+                if name in folds.NUMPY_TABLES:
                     folded.add(name, rows)
                 if name in wanted:
                     yield name, rows
@@ -112,9 +112,9 @@ class Asking:
             raise MetashellError(f"{report.name}: {error}") from error
 
     def _make(self, view: str) -> None:
-        from metashell.reports.folds import VIEWS
+        from metashell.reports.folds import NUMPY_VIEWS
 
-        if view in VIEWS:
+        if view in NUMPY_VIEWS:
             for name, table in self._folded.make(view, self._topic_names, self._undone).items():
                 self._database.put(name, table)
                 self._made.add(name)

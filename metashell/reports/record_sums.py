@@ -15,9 +15,9 @@ import pyarrow as pa
 from metashell.columns.sql.spool import Spool
 from metashell.reports.distinct import Numbers
 
-VIEW: Final = "record_sums"
-TABLE: Final = "records"
-SCHEMA: Final = pa.schema(
+RECORD_SUMS: Final = "record_sums"
+RECORD_SUMS_TABLE: Final = "records"
+RECORD_SUMS_SCHEMA: Final = pa.schema(
     [
         ("cluster_id", pa.string()),
         ("checkpoint", pa.string()),
@@ -29,7 +29,9 @@ SCHEMA: Final = pa.schema(
     ]
 )
 _HOUR_MS: Final = 3_600_000
-_ROWS: Final = pa.schema([("offset", pa.int64()), ("at_ms", pa.int64()), ("epoch", pa.int32()), ("type", pa.int32()), ("size", pa.int32())])
+_SUMMED: Final = pa.schema(
+    [("offset", pa.int64()), ("at_ms", pa.int64()), ("epoch", pa.int32()), ("type", pa.int32()), ("size", pa.int32())]
+)
 Log = tuple[str, str]
 """A cluster, and the name of a checkpoint or the empty text."""
 Sums = dict[tuple[str, str, int, int], list[int]]
@@ -73,7 +75,7 @@ class RecordSums:
             "type": numbers[types.indices.fill_null(-1).to_numpy()],
             "size": batch.column("size").fill_null(0),
         }
-        rows = pa.RecordBatch.from_arrays([pa.array(columns[field.name], field.type) for field in _ROWS], schema=_ROWS)
+        rows = pa.RecordBatch.from_arrays([pa.array(columns[field.name], field.type) for field in _SUMMED], schema=_SUMMED)
         self._spool.add_as_is(rows)
         found = _arrays(rows)
         offsets = found["offset"]
@@ -98,7 +100,7 @@ class RecordSums:
                 self._sum_copies(sums, group, batches)
         names = list(self._types)
         rows = [(*log, hour, names[kind], *found) for (*log, hour, kind), found in sums.items()]
-        return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], schema=SCHEMA)
+        return pa.Table.from_pylist([dict(zip(RECORD_SUMS_SCHEMA.names, row, strict=True)) for row in rows], schema=RECORD_SUMS_SCHEMA)
 
     def _overlapping(self, numbers: list[int]) -> list[list[int]]:
         """The pieces of a log that have offsets in common, in groups."""
@@ -137,7 +139,7 @@ class RecordSums:
 
 
 def _arrays(rows: pa.RecordBatch) -> dict[str, Numbers]:
-    return {name: rows.column(name).to_numpy() for name in _ROWS.names}
+    return {name: rows.column(name).to_numpy() for name in _SUMMED.names}
 
 
 def _sum_up(sums: Sums, log: Log, rows: dict[str, Numbers]) -> None:

@@ -10,9 +10,8 @@ from typing import Any
 
 from metashell.errors import PathError
 from metashell.stores.holder import is_dead, said_by, told
-from metashell.stores.local import LOCK
 from metashell.stores.local_lock import is_ours
-from metashell.stores.store import Store
+from metashell.stores.store import LOCK, Store
 from metashell.stores.store_lock import FOLDER, LIVES_MS
 
 

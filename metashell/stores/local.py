@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 from metashell.codec.uris import URI_MARK, shown_uri
 from metashell.errors import PathError, UsageError
-from metashell.stores.store import Held, StoreFile, checked_name
+from metashell.stores.store import LOCK, Held, StoreFile, checked_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 PART = ".part"
-LOCK = ".metashell-lock"
 
 
 def path_of_uri(uri: str) -> str:

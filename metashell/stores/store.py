@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any, BinaryIO
 
+LOCK = ".metashell-lock"
+"""The file that is locked in a folder of this machine. It is none of the folder's files."""
+
 
 class StoreFile(NamedTuple):
     """A file that is there: its name, relative to the folder, its bytes, and when it was written, by the clock of its store."""

@@ -18,12 +18,12 @@ from metashell.columns.sql.confined import Database
 from metashell.reports import REPORTS
 from metashell.reports.answer import as_base, base_schema
 from metashell.reports.catalog import view_text
+from metashell.reports.folds import NUMPY_TABLES as FOLDED_TABLES
 from metashell.reports.folds import PARTITION_TABLES
-from metashell.reports.folds import TABLES as FOLDED_TABLES
 from metashell.reports.local import DUCKDB_MACROS
 from metashell.reports.partitions.gathering import Gathered
+from metashell.reports.partitions.states import PARTITION_VIEWS as FOLDED
 from metashell.reports.partitions.states import STATES_SCHEMA, make_views
-from metashell.reports.partitions.states import VIEWS as FOLDED
 from tests.golden_cases import SUBSET_ROOT
 
 TABLES = (*PARTITION_TABLES, "topic", "remove_topic")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from metashell.columns.export.manifest import MANIFEST, Entry, Journal, write_manifest
 from metashell.columns.export.options import ExportOptions, part_path
 
+WriteEmpty = Callable[[str, str, ExportOptions], str]
 _FAULTS = "faults"
 
 
@@ -39,8 +41,13 @@ def take_over(old: dict[str, Any], keys: list[str], journal: Journal, options: E
         journal.add(entry)
 
 
-def publish(old: dict[str, Any], entries: list[Entry], rows: dict[str, int], options: ExportOptions, work: str) -> None:
-    """Move the tables to their final places; tables of an earlier export that have no rows now are removed."""
+def publish(
+    old: dict[str, Any], entries: list[Entry], rows: dict[str, int], options: ExportOptions, work: str, write_empty: WriteEmpty
+) -> None:
+    """Move the tables to their final places; tables of an earlier export that have no rows now are removed.
+
+    `write_empty` writes a table without rows into the folder of work. It is passed in, since it needs pyarrow.
+    """
     from shutil import rmtree
 
     form, out = options.form, options.out
@@ -53,8 +60,6 @@ def publish(old: dict[str, Any], entries: list[Entry], rows: dict[str, int], opt
         parts = [part_path(work, table, entry["part"], form) for entry in entries if entry["rows"].get(table)]
         whole = os.path.join(out, f"{table}.{form}")
         if not parts:
-            from metashell.columns.export.split import write_empty
-
             parts = [write_empty(work, table, options)]
         _drop_others(os.path.dirname(parts[0]), set(parts))
         _move_away(whole, os.path.join(work, f"old-{table}"))

@@ -95,7 +95,7 @@ def _export(
     entries = [journal.done[key] for key in keys]
     for entry in entries:
         report.add(entry)
-    publish(old, entries, report.rows, options, work)
+    publish(old, entries, report.rows, options, work, _write_empty)
     return report
 
 
@@ -133,6 +133,12 @@ def _export_split(number: int, split: Split, options: ExportOptions, folder: str
     from metashell.columns.export.split import export_split
 
     return export_split(number, split, options, folder)
+
+
+def _write_empty(folder: str, table: str, options: ExportOptions) -> str:
+    from metashell.columns.export.split import write_empty
+
+    return write_empty(folder, table, options)
 
 
 def _load() -> None:

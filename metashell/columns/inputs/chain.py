@@ -13,7 +13,7 @@ from metashell.log.files import OpenFile
 WINDOW: Final = 1 << 20
 _LARGE: Final = 1 << 14
 """Of batches above this only the headers are read, where a read costs little."""
-_MAGIC_AT: Final = MAGIC_END - 1
+MAGIC_AT: Final = MAGIC_END - 1
 
 
 class Chain:
@@ -81,7 +81,7 @@ class Chain:
 
     def _is_batch(self, position: int, last_offset: int) -> bool:
         header = self.file.read_at(position, HEADER_SIZE)
-        if len(header) < HEADER_SIZE or header[_MAGIC_AT] != MAGIC_MAX:
+        if len(header) < HEADER_SIZE or header[MAGIC_AT] != MAGIC_MAX:
             return False
         known = read_batch_header(header)
         return known.last_offset == last_offset and is_good(self.file.read_at(position, known.size_bytes), known.size_bytes)
@@ -117,10 +117,10 @@ def resync(file: OpenFile, broken: int, end: int) -> int | None:
         window = file.read_at(base, min(WINDOW, end - base))
         if not window:
             return None
-        at = window.find(b"\x02", _MAGIC_AT)
+        at = window.find(b"\x02", MAGIC_AT)
         while at >= 0:
-            start = base + at - _MAGIC_AT
-            if could_start(window, at - _MAGIC_AT, end - start) and _leads_to(file, start, end, led_nowhere):
+            start = base + at - MAGIC_AT
+            if could_start(window, at - MAGIC_AT, end - start) and _leads_to(file, start, end, led_nowhere):
                 return start
             at = window.find(b"\x02", at + 1)
         base += max(len(window) - HEADER_SIZE, 1)
@@ -147,7 +147,7 @@ def _leads_to(file: OpenFile, start: int, end: int, led_nowhere: set[int]) -> bo
     while position < end and position not in led_nowhere:
         passed.append(position)
         head = file.read_at(position, HEADER_SIZE)
-        if len(head) < HEADER_SIZE or head[_MAGIC_AT] != MAGIC_MAX:
+        if len(head) < HEADER_SIZE or head[MAGIC_AT] != MAGIC_MAX:
             if position > start and _is_zero(file, position, end):
                 return True
             break

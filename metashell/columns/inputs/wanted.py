@@ -12,11 +12,10 @@ from typing import Final
 from metashell.codec.batches import HEADER_SIZE, LEAD_SIZE, MAGIC_END, BatchHeader, read_batch_header
 from metashell.codec.framing import FRAME_SIZE_MIN, MAGIC_MAX, unpack_length
 from metashell.columns.bounds import Bounds
-from metashell.columns.inputs.chain import WINDOW, could_start, is_good, next_reach
+from metashell.columns.inputs.chain import MAGIC_AT, WINDOW, could_start, is_good, next_reach
 from metashell.columns.inputs.files import is_far
 from metashell.log.files import OpenFile
 
-_MAGIC_AT: Final = MAGIC_END - 1
 _NEAR: Final = 1 << 14
 """Closer than this no bisection is worth its reads: headers are walked."""
 _GUESS: Final = 1 << 12
@@ -100,11 +99,11 @@ def batch_from(file: OpenFile, start: int, end: int, size: int, guess: int) -> t
     base, reach = start, guess
     while base < end:
         window = file.read_at(base, min(reach, size - base))
-        at = window.find(b"\x02", _MAGIC_AT)
-        while at >= 0 and base + at - _MAGIC_AT < end:
-            position = base + at - _MAGIC_AT
-            if could_start(window, at - _MAGIC_AT, size - position):
-                header = read_batch_header(window, at - _MAGIC_AT)
+        at = window.find(b"\x02", MAGIC_AT)
+        while at >= 0 and base + at - MAGIC_AT < end:
+            position = base + at - MAGIC_AT
+            if could_start(window, at - MAGIC_AT, size - position):
+                header = read_batch_header(window, at - MAGIC_AT)
                 # What is no batch may claim any length: of that only a header is read, where the next batch should be.
                 if _is_followed(file, position, header, size) and _is_whole(file, window, base, position, header.size_bytes):
                     return position, header
@@ -138,7 +137,7 @@ def _header(file: OpenFile, position: int, size: int) -> BatchHeader | None:
 
 
 def _header_in(window: bytes, at: int, left: int) -> BatchHeader | None:
-    if len(window) - at < HEADER_SIZE or window[at + _MAGIC_AT] != MAGIC_MAX:
+    if len(window) - at < HEADER_SIZE or window[at + MAGIC_AT] != MAGIC_MAX:
         return None
     header = read_batch_header(window, at)
     return header if HEADER_SIZE <= header.size_bytes <= left else None

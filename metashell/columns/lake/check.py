@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
-from pyarrow.parquet import read_metadata
-
 from metashell.columns.lake.lake import PARQUET, read_commit
 from metashell.columns.lake.ledger import LakeFile
 from metashell.columns.lake.names import FORMAT, OWN, WORK, is_commit, is_pending
@@ -142,6 +140,9 @@ def _look(store: Store, sizes: Mapping[str, int], file: LakeFile) -> Finding | N
 
 def _row_count(store: Store, name: str) -> int:
     """The rows of a file, by its footer."""
+    # `status` goes by the ledger alone, and needs no pyarrow.
+    from pyarrow.parquet import read_metadata
+
     if store.is_local:
         return int(read_metadata(os.path.join(store.place, name)).num_rows)
     from metashell.stores.file_systems import file_system

@@ -73,7 +73,5 @@ class Coverage:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Coverage) and list(self) == list(other)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return f"Coverage({list(self)})"

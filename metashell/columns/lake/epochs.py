@@ -85,7 +85,5 @@ class Epochs:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Epochs) and self._runs == other._runs
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return f"Epochs({self._runs})"

@@ -11,10 +11,10 @@ from itertools import pairwise
 from typing import Final
 
 from metashell.codec.batches import read_batch_header
-from metashell.columns.inputs.chain import could_start, is_good
+from metashell.columns.inputs.chain import MAGIC_AT, could_start, is_good
 from metashell.columns.inputs.files import is_far
 from metashell.columns.inputs.wanted import batch_from
-from metashell.columns.lake.headers import MAGIC_AT, Hops, batch_at, wanted_cuts
+from metashell.columns.lake.headers import Hops, batch_at, wanted_cuts
 from metashell.log.file_kinds import Closing
 from metashell.log.files import OpenFile
 

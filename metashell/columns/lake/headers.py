@@ -9,7 +9,7 @@ from typing import Final
 
 from metashell.codec.batches import HEADER_SIZE, LEAD_SIZE, MAGIC_END, unpack_header
 from metashell.codec.framing import FRAME_SIZE_MIN, MAGIC_MAX, Frame, unpack_length
-from metashell.columns.inputs.chain import resync
+from metashell.columns.inputs.chain import MAGIC_AT, resync
 from metashell.columns.inputs.files import Excerpt
 from metashell.columns.lake.ledger import Anchor
 from metashell.log.files import OpenFile
@@ -17,7 +17,6 @@ from metashell.log.segment import BadBatch, read_batches
 from metashell.log.tail import Tail
 
 _WINDOW: Final = 1 << 20
-MAGIC_AT: Final = MAGIC_END - 1
 
 Visit = Callable[[int, int, Anchor], None]
 """Gets a batch: where it starts in the file, where it ends, and what tells it from others."""

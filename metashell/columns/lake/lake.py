@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from metashell.columns.lake.ledger import Commit, LakeState, names_of_json
+from metashell.columns.lake.ledger import Commit, LakeState
 from metashell.columns.lake.names import COMMITS, FORMAT, PENDINGS, checkpoint_name, commit_name, is_pending, numbers_of, pending_name
 from metashell.errors import MetashellError, UsageError
 from metashell.stores import Store
+from metashell.stores.store import checked_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def read_pendings(store: Store, names: Sequence[str]) -> list[Pending]:
         found = read_json(store, name)
         if found is not None:
             with _damaged(store, name):
-                made = Pending(Commit.of_json(found["commit"]), names_of_json(found["staged"]), found["more"])
+                made = Pending(Commit.of_json(found["commit"]), tuple(map(checked_name, found["staged"])), found["more"])
                 if len(made.staged) != len(made.commit.added):
                     raise ValueError(len(made.staged))
                 pendings.append(made)

@@ -104,10 +104,7 @@ class LogState:
         self.anchors.update(other.anchors)
         for run in other.epochs:
             self.epochs.add(*run)
-        self._thin_out()
-
-    def _thin_out(self) -> None:
-        """Of old anchors every second one goes: what is left still tells where a log differs, less exactly."""
+        # Every second one of the old anchors goes: those that are left still show where a log differs, less exactly.
         if len(self.anchors) > _ANCHORS_MAX:
             lasts = sorted(self.anchors)
             for last in lasts[1 : _ANCHORS_MAX // 2 : 2]:
@@ -206,7 +203,7 @@ class Commit:
             "logs": logs_to_json(self.logs),
             "cut": [[*key, offset] for key, offset in sorted(self.cut.items())],
             "first_source": self.first_source,
-            "sources": sources_to_json(self.sources),
+            "sources": [[*source.log, source.path, source.checkpoint] for source in self.sources],
             "added": files_to_json(self.added),
             "removed": list(self.removed),
             "schemas": self.schemas,
@@ -230,7 +227,7 @@ class Commit:
             first_source=found["first_source"],
             sources=tuple(sources_of_json(found["sources"])),
             added=tuple(files_of_json(found["added"])),
-            removed=names_of_json(found["removed"]),
+            removed=tuple(map(checked_name, found["removed"])),
             schemas=found["schemas"],
             format=found["format"],
         )
@@ -281,7 +278,7 @@ class LakeState:
             "at_ms": self.at_ms,
             "rows": self.rows,
             "logs": logs_to_json(self.logs),
-            "sources": sources_to_json(self.sources),
+            "sources": [[*source.log, source.path, source.checkpoint] for source in self.sources],
             "files": files_to_json(self.files.values()),
             "schemas": self.schemas,
             "last": self.last,
@@ -311,10 +308,6 @@ def logs_of_json(found: list[Json]) -> Logs:
     return {LogKey(log["cluster"], log["node"], log["log"]): LogState.of_json(log) for log in found}
 
 
-def sources_to_json(sources: Any) -> list[list[str]]:
-    return [[*source.log, source.path, source.checkpoint] for source in sources]
-
-
 def sources_of_json(found: list[list[str]]) -> list[Source]:
     return [Source(LogKey(cluster, node, log), path, checkpoint) for cluster, node, log, path, checkpoint in found]
 
@@ -325,10 +318,6 @@ def files_to_json(files: Any) -> list[list[Any]]:
 
 def files_of_json(found: list[list[Any]]) -> list[LakeFile]:
     return [LakeFile(checked_name(name), rows, size, tuple(sources)) for name, rows, size, sources in found]
-
-
-def names_of_json(found: list[str]) -> tuple[str, ...]:
-    return tuple(map(checked_name, found))
 
 
 def _number(found: Any) -> int:

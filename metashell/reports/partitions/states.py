@@ -17,7 +17,7 @@ from metashell.reports.places import INT64_MAX
 from metashell.reports.undone import Span
 
 STATES, UNKNOWN = "partition_states", "unknown_changes"
-VIEWS: Final = (STATES, UNKNOWN)
+PARTITION_VIEWS: Final = (STATES, UNKNOWN)
 _ROWS: Final = 1 << 17
 _BROKERS: Final = pa.list_(pa.int32())
 _FIELDS: Final = ("replicas", "adding_replicas", "isr", "leader", "leader_recovery_state", "elr", "last_known_elr")
@@ -69,7 +69,7 @@ def make_views(gathered: Gathered, topic_names: Callable[[], pa.Table], undone: 
     clears = gathered.clears_without(undone)
     clearing = Clearing(gathered, clears, topic_names()) if clears else None
     with closing(Spool()) as states, closing(Spool()) as unknown:
-        is_empty = dict.fromkeys(VIEWS, True)
+        is_empty = dict.fromkeys(PARTITION_VIEWS, True)
         for part in gathered.parts(undone):
             rows = part if clearing is None else pa.concat_tables([part, clearing.rows_for(part)])
             folded = fold(rows, ranks)
