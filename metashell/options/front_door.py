@@ -13,6 +13,7 @@ from metashell.options.dump_tools import DUMP_LOG, KAFKA_DUMP_LOG
 from metashell.options.group_tools import GROUPS
 from metashell.options.health_tools import HEALTH
 from metashell.options.kafka_admin_tools import KAFKA_CLUSTER, KAFKA_FEATURES, KAFKA_METADATA_QUORUM
+from metashell.options.kafka_names import KAFKA
 from metashell.options.lake_tools import LAKE
 from metashell.options.quota_tools import QUOTAS
 from metashell.options.reassign_tools import REASSIGN
@@ -25,9 +26,15 @@ from metashell.options.shell_tools import KAFKA_METADATA_SHELL, KAFKA_SHELL
 from metashell.options.simulate_tools import SIMULATE
 from metashell.options.spec import Argument, CommandSpec
 from metashell.options.storage_tools import KAFKA_STORAGE, STORAGE
-from metashell.options.subcommands import SUBCOMMANDS
+from metashell.options.subcommands import SUBCOMMANDS, TASKS
 from metashell.options.topic_tools import CONFIGS, ELECT, TOPICS
 from metashell.options.verify_tools import VERIFY
+
+_SUMMARIES = shared.listed({name: summary for name, (_, summary) in SUBCOMMANDS.items()}).split("\n")
+_TASKS = tuple(
+    (task, "\n".join(line for line, name in zip(_SUMMARIES, SUBCOMMANDS, strict=True) if name in commands))
+    for task, commands in TASKS.items()
+)
 
 METASHELL = CommandSpec(
     name="metashell",
@@ -41,7 +48,7 @@ METASHELL = CommandSpec(
         ("metashell shell --demo", "a prompt on the directory that ships with the package"),
         ("metashell dump-log --cluster-metadata-decoder FILE", "the records of a metadata log as JSON lines"),
     ),
-    epilog=(("COMMANDS", shared.listed({name: summary for name, (_, summary) in SUBCOMMANDS.items()})), shared.EXIT_STATUS),
+    epilog=(*_TASKS, shared.EXIT_STATUS),
     files=shared.LOG_FILES,
     first_word_ends_options=True,
 )
@@ -65,6 +72,7 @@ TOOLS: dict[str, CommandSpec] = {
         KAFKA_CLUSTER,
         KAFKA_METADATA_QUORUM,
         KAFKA_FEATURES,
+        KAFKA,
         QUORUM,
         TOPICS,
         CONFIGS,
