@@ -19,7 +19,8 @@ The packages, from the bottom up:
 
 Beside them modules that every package may import: `values`, `ids`, `errors`, `escape` (text that is safe for a terminal), `amounts`
 (times and sizes as words), `settings` (what a person has chosen for all runs), `forms` (text, JSON, CSV and tables), `colors` (what
-colours mean), `progress` (how far something is) and `uncollected` (blocks in which the garbage collector rests). Imports go downward only;
+colours mean), `progress` (how far something is), `uncollected` (blocks in which the garbage collector rests), `system` (what differs
+between operating systems) and `installed` (how this copy was installed). `__main__` is the command by the name of the package. Imports go downward only;
 tests/test_layers.py holds the table.
 """
 

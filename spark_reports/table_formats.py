@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from metashell.columns.lake.lake import PARQUET
 from metashell.errors import MetashellError, UsageError
+from metashell.installed import how_to_add
 from metashell.stores import Store
 from spark_reports.said import error_in
 from spark_reports.session import is_submitted
@@ -45,7 +46,7 @@ def packages_of(table_format: str, spark_version: str) -> tuple[str, ...]:
         known = ", ".join(RELEASES[table_format])
         raise UsageError(
             f"--format {table_format}: {NAMES[table_format]} is known here for Spark {known}, and this is {spark_version}: "
-            f"pip install 'metashell[{table_format}]', or give jars for it with --jars",
+            f"{how_to_add(table_format)}, or give jars for it with --jars",
             "--format",
         )
     if table_format == ICEBERG:

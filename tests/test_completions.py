@@ -13,7 +13,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from tools.gen_completions import FOLDER
+from tools.gen_completions import files
 from tools.generated import ROOT
 
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
@@ -48,14 +48,29 @@ CASES = [
     ("metashell sql LICEN", set()),
     ("metashell sql x LICEN", {"LICENSE"}),
     ("metashell completion f", {"fish"}),
+    ("metashell kafka kafka-sto", {"kafka-storage"}),
+    ("metashell kafka kafka-storage form", {"format"}),
+    ("metashell kafka kafka-dump-log --fil", {"--files"}),
+    ("metashell kafka kafka-shell --outp", {"--output"}),
 ]
 
 
-def in_bash(line: str, path: str) -> set[str]:
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all completions, as the build makes it."""
+    top = tmp_path_factory.mktemp("made")
+    for name, text in files().items():
+        path = top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return top / "completions"
+
+
+def in_bash(line: str, path: str, scripts: Path) -> set[str]:
     words = " ".join(f"'{word}'" for word in line.split(" "))
     script = f"""
         compopt() {{ :; }}
-        source '{ROOT}/{FOLDER}/bash/metashell'
+        source '{scripts}/bash/metashell'
         COMP_WORDS=({words}) COMP_CWORD={line.count(" ")}
         _metashell '{line.split(" ")[0]}'
         printf '%s\\n' "${{COMPREPLY[@]}}"
@@ -65,21 +80,21 @@ def in_bash(line: str, path: str) -> set[str]:
     return set(result.stdout.split())
 
 
-def in_fish(line: str, path: str) -> set[str]:
-    script = f"source {ROOT}/{FOLDER}/fish/metashell.fish; complete -C '{line}'"
+def in_fish(line: str, path: str, scripts: Path) -> set[str]:
+    script = f"source {scripts}/fish/metashell.fish; complete -C '{line}'"
     environment = {"PATH": path, "HOME": str(ROOT / "tests")}
     result = subprocess.run(["fish", "-N", "-c", script], capture_output=True, text=True, check=True, cwd=ROOT, env=environment)
     assert result.stderr == ""
     return {row.split("\t")[0] for row in result.stdout.split("\n")} - {""}
 
 
-def in_zsh(line: str, path: str) -> set[str]:
+def in_zsh(line: str, path: str, scripts: Path) -> set[str]:
     """What zsh lists; of a list and of a path it lists the last part alone."""
     shell = pexpect.spawn("zsh", ["-f", "-i"], encoding="utf-8", dimensions=(50, 300), cwd=str(ROOT), env={"PATH": path, "TERM": "dumb"})
     shell.delaybeforesend = None
     # Matches are counted as the completion system is given them, and shown by a key of our own.
     shell.sendline(
-        f"PS1='>'; fpath=({ROOT}/{FOLDER}/zsh $fpath); autoload -Uz compinit; compinit -u -D; compadd() {{ local -a hits; "
+        f"PS1='>'; fpath=({scripts}/zsh $fpath); autoload -Uz compinit; compinit -u -D; compadd() {{ local -a hits; "
         'builtin compadd -O hits "$@"; seen+=($hits); builtin compadd "$@"; }; '
         "look() { seen=(); local before=$BUFFER; zle complete-word; zle -I; print -rl -- BEGIN $seen -END-; BUFFER=; }; "
         "zle -N look; zle -C complete-word complete-word _main_complete; bindkey '^G' look; print RE''ADY"
@@ -93,32 +108,32 @@ def in_zsh(line: str, path: str) -> set[str]:
     return {f"{before[0] if before else ''}{hit}" for hit in hits}
 
 
-RUNNERS: dict[str, Callable[[str, str], set[str]]] = {"bash": in_bash, "fish": in_fish, "zsh": in_zsh}
+RUNNERS: dict[str, Callable[[str, str, Path], set[str]]] = {"bash": in_bash, "fish": in_fish, "zsh": in_zsh}
 
 
 @pytest.mark.parametrize("shell", [name for name in RUNNERS if shutil.which(name)])
 @pytest.mark.parametrize(("line", "offered"), CASES)
-def test_a_shell_offers_what_may_come_next(shell: str, line: str, offered: set[str]) -> None:
+def test_a_shell_offers_what_may_come_next(shell: str, line: str, offered: set[str], scripts: Path) -> None:
     path = f"{ROOT}/.venv/bin:{os.environ['PATH']}"
-    assert RUNNERS[shell](line, path) == offered
+    assert RUNNERS[shell](line, path, scripts) == offered
 
 
-def test_bash_completes_commands_and_paths_behind_a_path_to_open() -> None:
+def test_bash_completes_commands_and_paths_behind_a_path_to_open(scripts: Path) -> None:
     path = f"{ROOT}/.venv/bin:{os.environ['PATH']}"
-    assert in_bash("kafka-shell metashell/demo/data tre", path) == {"tree"}
-    assert in_bash("kafka-shell metashell/demo/data ls /image/sc", path) == {"/image/scram"}
+    assert in_bash("kafka-shell metashell/demo/data tre", path, scripts) == {"tree"}
+    assert in_bash("kafka-shell metashell/demo/data ls /image/sc", path, scripts) == {"/image/scram"}
 
 
-def test_bash_takes_an_equals_sign_for_a_word() -> None:
-    assert in_bash("kafka-shell --output = js", os.environ["PATH"]) == {"json", "jsonl"}
+def test_bash_takes_an_equals_sign_for_a_word(scripts: Path) -> None:
+    assert in_bash("kafka-shell --output = js", os.environ["PATH"], scripts) == {"json", "jsonl"}
 
 
 @pytest.mark.parametrize(("folder", "suffix"), [("bash", ""), ("fish", ".fish")])
-def test_shells_find_the_completions_by_the_name_of_each_command(folder: str, suffix: str) -> None:
-    assert {path.name for path in (ROOT / FOLDER / folder).iterdir()} == {f"{name}{suffix}" for name in SCRIPTS}
+def test_shells_find_the_completions_by_the_name_of_each_command(folder: str, suffix: str, scripts: Path) -> None:
+    assert {path.name for path in (scripts / folder).iterdir()} == {f"{name}{suffix}" for name in SCRIPTS}
 
 
-def test_bash_loads_the_completions_of_one_command_from_the_file_of_its_name(tmp_path: Path) -> None:
-    script = f"source {ROOT}/{FOLDER}/bash/dump-log; complete -p dump-log"
+def test_bash_loads_the_completions_of_one_command_from_the_file_of_its_name(tmp_path: Path, scripts: Path) -> None:
+    script = f"source {scripts}/bash/dump-log; complete -p dump-log"
     result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert result.stdout == "complete -F _metashell dump-log\n"

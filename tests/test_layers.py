@@ -29,6 +29,9 @@ LAYERS: dict[str, set[str]] = {
     "options": {"rebalance"},
     "settings": {"options"},
     "uncollected": set(),
+    "system": set(),
+    "installed": set(),
+    "__main__": {"cli"},
     "page": set(),
     "demo": set(),
     "codec": set(),
@@ -100,6 +103,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
     },
 }
 EVERYWHERE = {"values", "ids", "errors", "escape", "forms", "amounts", "colors", "progress", "settings", "uncollected", ""}
+EVERYWHERE |= {"system", "installed"}
 
 # What each package never imports, of all that can be installed.
 CLOCK_AND_CHANCE = {"time", "datetime", "random", "secrets"}
@@ -110,8 +114,8 @@ NEVER: dict[str, set[str]] = {
     "nodes": {"prompt_toolkit", "socket", "asyncio"},
     "forms": {"prompt_toolkit", "rich", "asyncio", "shutil"},
     "options": {"prompt_toolkit", "rich", "asyncio"},
-    "dump": {"prompt_toolkit", "rich", "typer", "asyncio"},
-    "storage": {"prompt_toolkit", "rich", "typer", "asyncio", "socket", "random", "secrets", "time", "datetime"},
+    "dump": {"prompt_toolkit", "rich", "click", "asyncio"},
+    "storage": {"prompt_toolkit", "rich", "click", "asyncio", "socket", "random", "secrets", "time", "datetime"},
     "raft": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
     "controller": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
     "groups": {"os", "io", "pathlib", "socket", "asyncio"} | CLOCK_AND_CHANCE,
@@ -128,7 +132,7 @@ HEAVY = {
     "rich",
     "pygments",
     "asyncio",
-    "typer",
+    "click",
     "pyarrow",
     "numpy",
     "pyspark",
@@ -181,7 +185,7 @@ LATE_MODULES = {
 # Of the heavy ones, only these packages may use them at all.
 OWNERS = {
     "prompt_toolkit": {"shell"},
-    "typer": {"options"},
+    "click": {"options"},
     "numpy": {"columns", "reports"},
     "pyarrow": {"columns", "reports", "stores"},
     "duckdb": {"columns"},
@@ -322,7 +326,7 @@ def test_no_two_modules_import_each_other() -> None:
 
 def test_nothing_imports_cli() -> None:
     for path in modules():
-        if package_of(module_name(path)) != "cli":
+        if package_of(module_name(path)) not in ("cli", "__main__"):
             assert all(package_of(name) != "cli" for name, _ in imports_of(path) if name.startswith("metashell.")), path
 
 

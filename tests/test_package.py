@@ -36,16 +36,3 @@ def test_every_dependency_tells_its_reason() -> None:
     for above, line in pairwise(block):
         if line.strip().startswith('"'):
             assert above.strip().startswith("#"), line
-
-
-def test_man_pages_and_completions_are_installed_where_man_and_shells_look() -> None:
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["data-files"]
-    installed = {place: {path.name for pattern in patterns for path in ROOT.glob(pattern)} for place, patterns in declared.items()}
-    folder = PACKAGE / "completions"
-    assert installed == {
-        "share/man/man1": {path.name for path in (ROOT / "man").iterdir()},
-        "share/bash-completion/completions": {path.name for path in (folder / "bash").iterdir()},
-        "share/zsh/site-functions": {path.name for path in (folder / "zsh").iterdir()},
-        "share/fish/vendor_completions.d": {path.name for path in (folder / "fish").iterdir()},
-    }
-    assert all(installed.values())

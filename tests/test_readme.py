@@ -32,6 +32,7 @@ from metashell.embedded.ports import reserve_these
 from metashell.errors import UsageError
 from tests.java import java
 from tests.live.demo_quorum import demo_quorum
+from tools.gen_man import pages as man_pages
 from tools.interop.nodes import free_ports
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -219,10 +220,10 @@ WORDING = {
 
 @pytest.mark.parametrize("phrase", WORDING)
 def test_pages_and_help_are_in_plain_english(phrase: str) -> None:
-    pages = [*(ROOT / page for page in (*PAGES, "CHANGELOG.md")), *sorted((ROOT / "man").glob("*.1"))]
+    pages = {page: (ROOT / page).read_text(encoding="utf-8") for page in (*PAGES, "CHANGELOG.md")} | man_pages()
     found = [
-        f"{page.name}: {match[0]!r}: {WORDING[phrase]}"
-        for page in pages
-        for match in re.finditer(phrase, " ".join(page.read_text(encoding="utf-8").split()), flags=re.IGNORECASE)
+        f"{page}: {match[0]!r}: {WORDING[phrase]}"
+        for page, text in pages.items()
+        for match in re.finditer(phrase, " ".join(text.split()), flags=re.IGNORECASE)
     ]
     assert found == []

@@ -1,4 +1,6 @@
-"""Completions for bash, zsh and fish from the declared options: `python -m tools.gen_completions`, `--check` only compares.
+"""Completions for bash, zsh and fish from the declared options: `python -m tools.gen_completions` writes them to completions/.
+
+The build of a wheel makes them by itself (setup.py), and `metashell completion` in a source tree (`--print SHELL`).
 
 Options, their choices, commands, reports, tables and record types are static, so that a key costs no start of Python. Only paths inside
 the metadata are asked for, from `kafka-shell ls`, when the line names what to open.
@@ -16,16 +18,18 @@ from metashell.columns.names import table_names
 from metashell.dump.record_types import type_names
 from metashell.log.kinds import KNOWN_LOGS
 from metashell.options.spec import Argument, CommandSpec, Option
-from metashell.options.subcommands import SUBCOMMANDS
+from metashell.options.subcommands import KAFKA_NAMES, SUBCOMMANDS
 from metashell.options.tool_list import TOOLS
 from metashell.rebalance.plan import STRATEGIES
 from metashell.shell.commands import COMMANDS
 from tools.gen_man import with_own_options
-from tools.generated import ROOT, write_or_check
+from tools.generated import ROOT, write
 
-FOLDER = "metashell/completions"
+FOLDER = "completions"
 HEADER = "# Made by `python -m tools.gen_completions`; do not edit.\n"
-TEMPLATES = ROOT / "tools" / "completion_templates"
+TEMPLATES = ROOT / "completions"
+CALLED = tuple(dict.fromkeys((*SUBCOMMANDS, *KAFKA_NAMES)))
+"""What `metashell` and `metashell kafka` call by its first word."""
 HELP = Option(names=("--help", "-h"), type="flag", help="show the help and exit")
 KAFKA_ONE_SHOT = ("cat", "find", "ls", "tree")
 
@@ -119,6 +123,7 @@ KINDS: dict[str, Callable[[], Kind]] = {
     "source": lambda: Kind("files"),
     "node": lambda: Kind("nodes"),
     "subcommand": lambda: Kind("tools", tuple(SUBCOMMANDS)),
+    "kafka-name": lambda: Kind("tools", KAFKA_NAMES),
     "record-type": lambda: Kind("list", record_types()),
     "table": lambda: Kind("list", ("all", *table_names())),
     "any-table": lambda: Kind("list", ("all", *listed_tables())),
@@ -137,7 +142,7 @@ def one_line(text: str) -> str:
 
 
 def _filled(template_name: str, **parts: str) -> str:
-    text = (TEMPLATES / template_name).read_text(encoding="utf-8")
+    text = (TEMPLATES / f"{template_name}.in").read_text(encoding="utf-8")
     for name, part in parts.items():
         text = text.replace(f"@{name.upper()}@", part.rstrip("\n"))
     return text
@@ -147,7 +152,7 @@ def _filled(template_name: str, **parts: str) -> str:
 
 
 def bash() -> str:
-    tools = "".join(f"        {name}) _metashell_table {tool_of(name)} ;;\n" for name in SUBCOMMANDS)
+    tools = "".join(f"        {name}) _metashell_table {tool_of(name)} ;;\n" for name in CALLED)
     return HEADER + _filled("bash", tables="".join(map(_bash_case, lines())), tools=tools, names=" ".join(TOOLS))
 
 
@@ -165,7 +170,7 @@ def _bash_case(line: Line) -> str:
 
 
 def zsh() -> str:
-    tools = "".join(f"        {name}) _metashell_line_{line_of(tool_of(name), HELP_SPEC).function} ;;\n" for name in SUBCOMMANDS)
+    tools = "".join(f"        {name}) _metashell_line_{line_of(tool_of(name), HELP_SPEC).function} ;;\n" for name in CALLED)
     dispatch = "".join(f"        {name}) _metashell_line_{line_of(name, HELP_SPEC).function} ;;\n" for name in TOOLS)
     functions = "".join(map(_zsh_function, lines()))
     return (
@@ -227,7 +232,7 @@ def _zsh_action(kind: Kind, line: Line) -> str:
 
 
 def fish() -> str:
-    tools = "".join(f"        case {name}\n            echo {tool_of(name)}\n" for name in SUBCOMMANDS)
+    tools = "".join(f"        case {name}\n            echo {tool_of(name)}\n" for name in CALLED)
     rows = [row for spec in TOOLS.values() for row in _fish_tool(spec)]
     valued = ""
     for line in lines():
@@ -251,7 +256,8 @@ def _fish_tool(spec: CommandSpec) -> Iterator[str]:
             followers = list(spec.commands)
         case "tools":
             followers = []
-            for name, (_, summary) in SUBCOMMANDS.items():
+            for name in line.kinds[0].words:
+                summary = TOOLS[tool_of(name)].summary if tool_of(name) in TOOLS else SUBCOMMANDS[name][1]
                 yield f"complete -c {spec.name} -n '__metashell_words_are 0' -x -a {name} -d '{one_line(summary)}'"
             yield f"complete -c {spec.name} -n 'not __metashell_words_are 0' -x -a '(__metashell_of_tool)'"
         case _:
@@ -303,4 +309,7 @@ def _fish_arguments(kind: Kind) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(write_or_check(files(), FOLDER))
+    if sys.argv[1:2] == ["--print"]:
+        sys.stdout.write({"bash": bash, "zsh": zsh, "fish": fish}[sys.argv[2]]())
+    else:
+        write(files())

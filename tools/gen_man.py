@@ -1,9 +1,8 @@
-"""Man pages from the declared options: `python -m tools.gen_man` writes man/, `--check` only compares."""
+"""Man pages from the declared options: `python -m tools.gen_man` writes man/. The build of a wheel makes them by itself."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable
 from textwrap import wrap
 
@@ -14,7 +13,7 @@ from metashell.options.shell_command_tools import SHELL_COMMANDS
 from metashell.options.spec import CommandSpec, Option
 from metashell.options.tool_list import TOOLS
 from metashell.shell.commands import COMMANDS
-from tools.generated import write_or_check
+from tools.generated import write
 
 FOLDER = "man"
 DATE = "2026-11-22"
@@ -152,4 +151,4 @@ def text(plain: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(write_or_check(pages(), FOLDER))
+    write(pages())

@@ -17,14 +17,19 @@ def stale(files: Mapping[str, str], folder: str) -> list[str]:
     return sorted([*differing, *(present - set(files))])
 
 
+def write(files: Mapping[str, str]) -> None:
+    """Write the files, by their paths in the checkout."""
+    for name, text in files.items():
+        path = ROOT / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
 def write_or_check(files: Mapping[str, str], folder: str) -> int:
     """Write the files; with `--check` only name those that are out of date, status 1."""
     if "--check" in sys.argv[1:]:
         for name in stale(files, folder):
             print(f"{name} is out of date")
         return 1 if stale(files, folder) else 0
-    for name, text in files.items():
-        path = ROOT / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    write(files)
     return 0

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from metashell.errors import MetashellError, PathError
+from metashell.system import sync_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +58,7 @@ def new_file(path: str) -> Iterator[BinaryIO]:
             with open(fd, "wb") as file:
                 yield file
                 file.flush()
-                os.fsync(fd)
+                sync_file(fd)
         except OSError as error:
             raise MetashellError(f"{path}: {error.strerror or error}; nothing was written") from None
         _appear(beside, path)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from metashell.cli.common import STATUS_FAILED, STATUS_OK, Tool, complain, parsed, run_sub_command
 
 TYPE_CHECKING = False
@@ -122,9 +120,10 @@ def _side_by_side(
     from multiprocessing import active_children
 
     from metashell.progress import shown_while
+    from metashell.system import processors
 
     others = set(active_children())
-    count = min(len(strategies), os.cpu_count() or 1)
+    count = min(len(strategies), processors())
     with ProcessPoolExecutor(count, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
         try:
             # The processes are there before the thread that shows how far they are: a process is not to be split off beside it.

@@ -9,6 +9,7 @@ from importlib.abc import MetaPathFinder
 from importlib.util import find_spec
 
 from metashell.errors import MetashellError
+from metashell.installed import missing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def require_packages(extra: str, *names: str) -> None:
     """Errors: MetashellError that says what to install, for the first package that is missing."""
     for name in names:
         if find_spec(name) is None:
-            raise MetashellError(f"{name} is not installed; install it by: pip install 'metashell[{extra}]'")
+            raise MetashellError(missing(name, extra))
 
 
 @contextmanager

@@ -187,7 +187,9 @@ def metrics_socket(port: int = 0) -> socket.socket:
     try:
         import prometheus_client  # noqa: F401
     except ImportError:
-        raise MetashellError("metrics need prometheus_client: pip install 'metashell[metrics]'") from None
+        from metashell.installed import missing
+
+        raise MetashellError(f"metrics need a package: {missing('prometheus_client', 'metrics')}") from None
     held = socket.socket()
     try:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

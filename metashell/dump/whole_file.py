@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 from metashell.codec.framing import Stop
 from metashell.dump.output import Output
 from metashell.dump.windows import dump_in_turn
 from metashell.dump.writer import Writer
 from metashell.log.window_reader import WindowReader
+from metashell.system import processors
 
 PARALLEL_SIZE_MIN = 2 << 20
 """Smaller files are done before a second process has started."""
@@ -31,11 +30,3 @@ def dump_file(writer: Writer, reader: WindowReader, output: Output, jobs: int) -
 
             return dump_in_parallel(writer, reader, output, jobs)
     return dump_in_turn(writer, reader, output)
-
-
-def processors() -> int:
-    """How many processors this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # pragma: no cover - a system without processor affinity
-        return os.cpu_count() or 1

@@ -14,6 +14,8 @@ from contextlib import suppress
 from errno import EACCES, EAGAIN
 from typing import Final
 
+from metashell.system import sync_file
+
 _DIRECTORY_MODE: Final = 0o777
 _LOCK_MODE: Final = 0o666
 _FLOCK, _FLOCK_FIELDS = (
@@ -72,7 +74,7 @@ class Disk:
 
     def sync_file(self, fd: int) -> None:
         """Return when the file's bytes are on disk."""
-        os.fsync(fd)
+        sync_file(fd)
 
     def close_file(self, fd: int) -> None:
         os.close(fd)

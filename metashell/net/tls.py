@@ -136,7 +136,9 @@ def _open_pkcs12(store: StoreConfig, data: bytes) -> Identity:
         from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
         from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
     except ImportError:
-        raise UsageError(f"{_name(store)}: PKCS12 stores need the extra: pip install 'metashell[tls]'", store.location) from None
+        from metashell.installed import missing
+
+        raise UsageError(f"{_name(store)}: PKCS12 stores need a package: {missing('cryptography', 'tls')}", store.location) from None
     try:
         found = load_pkcs12(data, store.password.encode())
     except ValueError:

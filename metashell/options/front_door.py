@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from metashell.options import shared
 from metashell.options.spec import Argument, CommandSpec
-from metashell.options.subcommands import SUBCOMMANDS
+from metashell.options.subcommands import SUBCOMMANDS, TASKS
+
+_SUMMARIES = shared.listed({name: summary for name, (_, summary) in SUBCOMMANDS.items()}).split("\n")
+_TASKS = tuple(
+    (task, "\n".join(line for line, name in zip(_SUMMARIES, SUBCOMMANDS, strict=True) if name in commands))
+    for task, commands in TASKS.items()
+)
 
 METASHELL = CommandSpec(
     name="metashell",
@@ -18,7 +24,7 @@ METASHELL = CommandSpec(
         ("metashell shell --demo", "a prompt on the directory that ships with the package"),
         ("metashell dump-log --cluster-metadata-decoder FILE", "the records of a metadata log as JSON lines"),
     ),
-    epilog=(("COMMANDS", shared.listed({name: summary for name, (_, summary) in SUBCOMMANDS.items()})), shared.EXIT_STATUS),
+    epilog=(*_TASKS, shared.EXIT_STATUS),
     files=shared.LOG_FILES,
     first_word_ends_options=True,
 )

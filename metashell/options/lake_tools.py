@@ -56,7 +56,7 @@ CHECK = _command(
     """
         Looks for every file that the commits name, and compares its size and the count of its rows. Files beside them, which no commit
         names, are named too: where a reader of the tables would read one, that is a fault. A commit that is being made is not. Nothing is
-        mended, and no row is decoded. It needs pip install 'metashell[arrow]'.
+        mended, and no row is decoded. It needs the extra arrow.
         """,
     ("metashell lake check lake", "whether the lake is whole"),
     ("metashell lake check s3://bucket/lake -o jsonl", "each finding as an object"),

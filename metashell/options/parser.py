@@ -1,7 +1,7 @@
-"""Command lines of our own commands: argv to a namespace, by the parser inside typer.
+"""Command lines of our own commands: argv to a namespace, by the parser of click.
 
 Options may stand before, between and after positional words; `--name value`, `--name=value` and joined short flags all work;
-`--` ends the options. typer (0.26 to 0.28 carry their own Click) is imported by the first call, not with this module.
+`--` ends the options. click is imported by the first call, not with this module.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _with_implied_values(spec: CommandSpec, argv: Sequence[str]) -> list[str]:
 
 
 def _make_context(spec: CommandSpec, argv: list[str]) -> Any:
-    from typer._click import exceptions
+    from click import exceptions
 
     command = _make_command(spec)
     try:
@@ -90,11 +90,12 @@ def _make_context(spec: CommandSpec, argv: list[str]) -> Any:
 
 
 def _make_command(spec: CommandSpec) -> Any:
-    from typer.core import TyperCommand, TyperOption
+    from click.core import Command
+    from click.core import Option as ClickOption
 
     # Words are converted by us, after parsing: only so do messages name the value and suggest another.
     params = [
-        TyperOption(
+        ClickOption(
             param_decls=[option.dest, *option.names],
             type=None if option.is_flag else str,
             is_flag=option.is_flag,
@@ -104,12 +105,11 @@ def _make_command(spec: CommandSpec) -> Any:
         for option in spec.options
     ]
     free_help_names = [name for name in HELP_NAMES if not any(name in option.names for option in spec.options)]
-    params.append(TyperOption(param_decls=["help", *free_help_names], is_flag=True, default=False))
-    return TyperCommand(
+    params.append(ClickOption(param_decls=["help", *free_help_names], is_flag=True, default=False))
+    return Command(
         name=spec.name,
         params=list(params),
         add_help_option=False,
-        rich_markup_mode=None,
         context_settings={
             "allow_extra_args": True,
             "allow_interspersed_args": not spec.first_word_ends_options,

@@ -35,7 +35,7 @@ SERVER = CommandSpec(
             names=("--metrics-port",),
             metavar="PORT",
             type="int",
-            help="serve /metrics, /healthz and /readyz over HTTP on this port of loopback, 0 for any (needs metashell[metrics])",
+            help="serve /metrics, /healthz and /readyz over HTTP on this port of loopback, 0 for any (needs the extra metrics)",
         ),
         flag("--allow-plaintext", help="let other machines in without authentication"),
         flag("--accept-loss", help="start and vote although records or a vote were lost, as Kafka does (docs/damage.md)"),

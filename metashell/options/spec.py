@@ -10,9 +10,9 @@ same, refused in Kafka's words), `choice`, `size` (bytes: 5242880, 64k, 128M), `
 `--batches=only`; alone it means the first choice); `optional-int` (the same with a number, which may also follow as the next word);
 `optional-str` (in Kafka's parser only).
 `kind` says what a value names, for completion: `file`, `source` (a path to read, or `@NAME` of the settings), `node`, `command`,
-`subcommand`, `record-type`, `table`, `any-table`, `strategy`, or the name of a list in the shell; `record-type`, `table` and `strategy`
-take several between commas. Of options that share an `exclusive` name at most one may be given; in Kafka's parsers one must be, where
-they are `required`. `heading` is that of the help's section in which Kafka lists an option.
+`subcommand`, `kafka-name`, `record-type`, `table`, `any-table`, `strategy`, or the name of a list in the shell; `record-type`, `table` and
+`strategy` take several between commas. Of options that share an `exclusive` name at most one may be given; in Kafka's parsers one
+must be, where they are `required`. `heading` is that of the help's section in which Kafka lists an option.
 """
 
 from typing import Any, NamedTuple

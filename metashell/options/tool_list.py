@@ -17,6 +17,7 @@ from metashell.options.group_tools import GROUPS
 from metashell.options.health_tools import HEALTH
 from metashell.options.kafka_cluster_tools import KAFKA_CLUSTER
 from metashell.options.kafka_feature_tools import KAFKA_FEATURES
+from metashell.options.kafka_names import KAFKA
 from metashell.options.kafka_quorum_tools import KAFKA_METADATA_QUORUM
 from metashell.options.kafka_storage_tools import KAFKA_STORAGE
 from metashell.options.lake_tools import LAKE
@@ -55,6 +56,7 @@ TOOLS: dict[str, CommandSpec] = {
         KAFKA_CLUSTER,
         KAFKA_METADATA_QUORUM,
         KAFKA_FEATURES,
+        KAFKA,
         QUORUM,
         TOPICS,
         CONFIGS,

@@ -5,7 +5,6 @@ The database sees these tables and nothing else: see `columns/sql/confined`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from metashell.reports import undone
 from metashell.reports.answer import as_declared, base_schema, declared_schema
 from metashell.reports.catalog import Report, tables_in_sql, view_text
 from metashell.reports.inputs import answerable, base_batches, tables_by_log, tables_of_files
+from metashell.system import processors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,7 +82,7 @@ def run_local(reports: Sequence[Report], paths: Sequence[str], *, on_error: Any 
 
 def _settings() -> dict[str, str | int]:
     """Of DuckDB. No report asks for rows in the order in which they were read."""
-    threads = min(len(os.sched_getaffinity(0)), _THREADS_MAX)
+    threads = min(processors(), _THREADS_MAX)
     return {"threads": threads, "memory_limit": f"{_MEMORY_MB * max(threads, 2)}MB", "preserve_insertion_order": "false"}
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from metashell.codec.uris import URI_MARK, shown_uri
 from metashell.errors import PathError, UsageError
 from metashell.stores.store import LOCK, Held, StoreFile, checked_name
+from metashell.system import sync_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class LocalStore:
                     yield file
                     if durable:
                         file.flush()
-                        os.fsync(file.fileno())
+                        sync_file(file.fileno())
                 os.replace(unfinished, path)
             except BaseException:
                 with suppress(OSError):
@@ -235,7 +236,7 @@ def _errors_of(path: str, *others: str) -> Iterator[None]:
 def _sync_file(path: str) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        sync_file(descriptor)
     finally:
         os.close(descriptor)
 

@@ -21,6 +21,7 @@ MODULES = {
     "kafka-metadata-shell": "kafka_metadata_shell",
     "dump-log": "dump_log",
     "kafka-dump-log": "kafka_dump_log",
+    "kafka-storage": "kafka_storage",
     "metashell": "front_door",
 }
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -20,8 +20,8 @@ METADATA = os.path.join(DEMO, "__cluster_metadata-0")
 LOG = os.path.join(METADATA, "00000000000000000251.log")
 CHECKPOINT = os.path.join(METADATA, "00000000000000000329-0000000001.checkpoint")
 HEAVY = {"prompt_toolkit", "rich", "pygments", "asyncio", "numpy", "pyarrow", "duckdb", "multiprocessing", "logging"}
-# Our own voice has most of these from typer; Kafka's needs none of them, and dataclasses alone bring 20 modules and 5 ms.
-KAFKA_HEAVY = {"typer", "dataclasses", "inspect", "ast", "subprocess", "pathlib"}
+# Our own voice has most of these from click; Kafka's needs none of them, and dataclasses alone bring 20 modules and 5 ms.
+KAFKA_HEAVY = {"click", "dataclasses", "inspect", "ast", "subprocess", "pathlib"}
 
 
 def imported(tool: str, *words: str) -> set[str]:
@@ -41,7 +41,7 @@ def imported(tool: str, *words: str) -> set[str]:
         ("kafka-shell", ("-s", CHECKPOINT, "cat", "/image/features/metadataVersion"), HEAVY, 110),
         ("dump-log", ("--cluster-metadata-decoder", LOG), HEAVY, 71),
         ("kafka-dump-log", ("--cluster-metadata-decoder", "--files", LOG), HEAVY | KAFKA_HEAVY, 66),
-        ("kafka-metadata-shell", ("--snapshot", CHECKPOINT, "ls", "/"), HEAVY | {"typer"}, 103),
+        ("kafka-metadata-shell", ("--snapshot", CHECKPOINT, "ls", "/"), HEAVY | {"click"}, 103),
         ("kafka-storage", ("random-uuid",), HEAVY | KAFKA_HEAVY, 24),
         ("metashell-tables", ("partition",), HEAVY, 60),
     ],
@@ -67,7 +67,7 @@ def test_a_question_to_a_cluster_imports_neither_an_image_nor_a_controller(tool:
         # In two of the three the option stands before the sub-command.
         address = (option, quorum.bootstrap_controllers)
         found = imported(tool, *((*rest, *address) if tool == "kafka-cluster" else (*address, *rest)))
-    assert not {name.partition(".")[0] for name in found} & (HEAVY | {"typer"}) - {"asyncio", "logging"}
+    assert not {name.partition(".")[0] for name in found} & (HEAVY | {"click"}) - {"asyncio", "logging"}
     own = sorted(name for name in found if name.partition(".")[0] == "metashell")
     assert not {name.split(".")[1] for name in own if "." in name} & {"image", "live", "controller", "raft", "server", "embedded"}
     assert 0 < len(own) <= count_max, own

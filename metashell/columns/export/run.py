@@ -24,6 +24,7 @@ from metashell.columns.inputs.splits import Split
 from metashell.columns.names import table_names
 from metashell.errors import UsageError
 from metashell.stores import Store, open_store
+from metashell.system import processors
 
 if TYPE_CHECKING:
     from metashell.columns.export.split import SplitResult
@@ -36,7 +37,7 @@ def export(options: ExportOptions, progress: Progress | None = None, planned: Ca
     has appeared or changed. OSError where the output cannot be written; NotADirectoryError for an output that is a file.
     """
     store = open_store(options.out)
-    with Workers(options.jobs or len(os.sched_getaffinity(0)), _load, partial(_prepare_worker, store)) as workers:
+    with Workers(options.jobs or processors(), _load, partial(_prepare_worker, store)) as workers:
         if not store.is_local:
             from metashell.columns.export.to_store import export_to_store
 

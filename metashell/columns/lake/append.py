@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -34,6 +33,7 @@ from metashell.columns.lake.plan import Plan, Task, plan_append
 from metashell.columns.names import table_names
 from metashell.errors import MetashellError, UsageError
 from metashell.stores import Held, Store, open_store
+from metashell.system import processors
 
 if TYPE_CHECKING:
     from metashell.columns.decode.options import Form, OnError
@@ -116,7 +116,7 @@ def append(options: AppendOptions, progress: Progress | None = None, planned: Ca
     Errors: as of `add_to`.
     """
     store = open_store(options.out, sources=options.paths)
-    with spool_of(store) as spool, Workers(options.jobs or len(os.sched_getaffinity(0)), load, partial(prepare, spool=spool)) as workers:
+    with spool_of(store) as spool, Workers(options.jobs or processors(), load, partial(prepare, spool=spool)) as workers:
         if is_large(options.paths):
             # Before the lock: what has threads must not be forked.
             workers.start(workers.jobs)

@@ -12,6 +12,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from metashell import system
 from metashell.columns.decode.joint import groups
 from metashell.columns.decode.options import ReadOptions
 from metashell.columns.decode.reader import read_split
@@ -296,6 +297,6 @@ def columns_of(schema: pa.Schema) -> dict[str, str]:
 def sync_file(path: str) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        system.sync_file(descriptor)
     finally:
         os.close(descriptor)

@@ -1,0 +1,8 @@
+"""`python -m metashell`: the command `metashell`, of this interpreter and this copy."""
+
+import sys
+
+from metashell.cli.front_door import main
+
+if __name__ == "__main__":
+    sys.exit(main())

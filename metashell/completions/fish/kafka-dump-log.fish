@@ -1,2 +1,0 @@
-# Made by `python -m tools.gen_completions`; do not edit.
-source (status dirname)/metashell.fish
