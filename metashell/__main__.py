@@ -2,7 +2,7 @@
 
 import sys
 
-from metashell.cli.front_door import main
+from metashell.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,8 +1,8 @@
 """Kafka's metadata and coordinator logs in Spark: a data source, and jobs over it, one a file.
 
-`source` and `stream` are thin over metashell.columns: Spark plans splits on its driver, and each task yields the Arrow batches of its
+`source` and `stream` are thin over metashell.tables: Spark plans splits on its driver, and each task yields the Arrow batches of its
 split; no Python object is made for a record. `report_job`, `export_job` and `stream_job` are what `spark-reports` runs, on the SQL of
-metashell.reports. Nothing imports this package, and nothing else imports pyspark.
+metashell.tables.reports. Nothing imports this package, and nothing else imports pyspark.
 
     import spark_reports
     spark_reports.register(spark)

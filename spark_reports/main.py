@@ -16,24 +16,23 @@ from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from metashell.cli.common import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, complain, declared_tool
-from metashell.errors import MetashellError, UsageError
-from metashell.options.report_tools import SPARK_REPORTS
-from spark_reports.said import error_in, silence_interrupts
+from metashell.cli.tables.report import SPARK_REPORTS
+from metashell.cli.tool import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, complain, declared_tool
+from metashell.common.errors import MetashellError, UsageError
+from spark_reports.session import error_from, silence_interrupts
 
 if TYPE_CHECKING:
-    from metashell.stores import Held
+    from metashell.tables.stores import Held
 
 NAME = "spark-reports"
 
 
 def run(values: SimpleNamespace) -> int:
     """Do the job that the command line names."""
-    from metashell.reports.forms import left_out
-    from metashell.stores import open_store
-    from spark_reports.export_command import is_done_without_spark, require_fitting, session_settings
-    from spark_reports.masters import check_master
-    from spark_reports.session import end_at_once, require_parts
+    from metashell.tables.reports.output import left_out
+    from metashell.tables.stores import open_store
+    from spark_reports.export_job import is_done_without_spark, require_fitting, session_settings
+    from spark_reports.session import check_master, end_at_once, require_parts
 
     require_parts()
     check_master(values.master)
@@ -61,7 +60,7 @@ def run(values: SimpleNamespace) -> int:
             try:
                 fault_count = do_job(spark, values, held)
             except Exception as error:
-                message = error_in(error)
+                message = error_from(error)
                 if message is None:
                     raise
                 raise message from None
@@ -81,9 +80,9 @@ def do_job(spark: Any, values: SimpleNamespace, held: Held | None) -> int:
     """Do a job; returns how many places of the logs were left out."""
     match values.job:
         case "export":
-            from spark_reports.export_command import export
+            from spark_reports.export_job import run_export
 
-            return export(spark, values)
+            return run_export(spark, values)
         case "stream":
             return _stream(spark, values, held)
         case _:
@@ -91,7 +90,7 @@ def do_job(spark: Any, values: SimpleNamespace, held: Held | None) -> int:
 
 
 def _session(master: str | None, settings: dict[str, str]) -> Any:
-    from spark_reports.export_command import start_error
+    from spark_reports.export_job import start_error
     from spark_reports.session import open_session
 
     try:
@@ -102,8 +101,8 @@ def _session(master: str | None, settings: dict[str, str]) -> Any:
 
 def require_tables(names: Sequence[str]) -> None:
     """Errors: UsageError for a name that is no table's, of which an export would find no row."""
-    from metashell.columns.names import table_names
-    from metashell.options.values import did_you_mean
+    from metashell.common.options import did_you_mean
+    from metashell.tables.dictionary import table_names
 
     known = table_names()
     for name in names:
@@ -116,15 +115,14 @@ def require_inputs(paths: Sequence[str], *, may_be_empty: bool, is_whole: bool =
 
     With `is_whole` nothing looks again later, so logs without a batch are an error here too.
     """
-    from metashell.codec.uris import is_uri
-    from metashell.columns.inputs.files import input_files
-    from metashell.columns.inputs.globs import places_of
-    from metashell.columns.inputs.remote import remote_input
+    from metashell.disk.uris import is_uri
+    from metashell.tables.input_files import expand_globs, input_files
+    from metashell.tables.remote_files import remote_input
 
     for path in paths:
         if is_uri(path):
             # Only whether something is there: the job lists what is below a folder of a store.
-            if places_of(path) == [path]:
+            if expand_globs(path) == [path]:
                 remote_input(path)
         elif not (may_be_empty and os.path.isdir(path)):
             deque(input_files(path), maxlen=0) if is_whole else next(input_files(path))
@@ -141,13 +139,13 @@ def reading_options(values: SimpleNamespace) -> dict[str, str]:
 
 
 def _report(spark: Any, values: SimpleNamespace) -> int:
-    from metashell.codec.uris import shown_uri
-    from metashell.options.report_tools import ALL, FORMS
-    from metashell.reports import REPORTS
-    from metashell.reports.forms import left_out_lines, notes_on, write_answer, write_index
-    from metashell.reports.inputs import answerable, logs_at
-    from metashell.reports.today import judge_clusters
-    from metashell.stores import open_store
+    from metashell.cli.tables.report import ALL, FORMS
+    from metashell.disk.uris import shown_uri
+    from metashell.tables.reports import REPORTS
+    from metashell.tables.reports.local import answerable, logs_at
+    from metashell.tables.reports.output import left_out_lines, notes_on, write_answer, write_index
+    from metashell.tables.reports.page import judge_clusters
+    from metashell.tables.stores import open_store
     from spark_reports.report_job import count_faults, run_on_spark
 
     wanted = list(REPORTS.values()) if values.job == ALL else [REPORTS[values.job]]

@@ -9,13 +9,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Window, functions
 
-from metashell.log.kinds import METADATA, LogKind
-from metashell.reports import undone
-from metashell.reports.answer import as_declared
-from metashell.reports.catalog import BASES, DERIVED, Report, view_text
-from metashell.reports.inputs import FAULTS, base_tables_of, source_tables, tables_by_log
-from metashell.reports.places import with_places
-from metashell.reports.words import EARLIEST_MS, LATEST_MS
+from metashell.disk.names import METADATA, LogKind
+from metashell.tables.reports import uncommitted
+from metashell.tables.reports.catalog import BASES, DERIVED, EARLIEST_MS, LATEST_MS, Report, view_text, with_places
+from metashell.tables.reports.local import FAULTS, as_declared, base_tables_of, source_tables, tables_by_log
 from spark_reports.source import NAME
 
 Answers = Iterator[tuple[Report, pa.Table]]
@@ -60,7 +57,7 @@ def _base_views(spark: Any, reports: Sequence[Report], paths: Sequence[str], opt
     for table in sorted({table for report in reports for table in report.tables}):
         logs = dict.fromkeys(report.log for report in reports if table in report.tables)
         frame = _base(spark, table, logs, paths, options, _checkpoints(reports))
-        happened = undone.happened_sql(table, spans)
+        happened = uncommitted.committed_sql(table, spans)
         yield _keep(frame if happened is None else frame.where(happened), table)
 
 
@@ -75,30 +72,30 @@ def _base(spark: Any, table: str, logs: Iterable[LogKind], paths: Sequence[str],
     return frame.withColumn("timestamp", time)
 
 
-def _undone(spark: Any, paths: Sequence[str], options: dict[str, str]) -> list[undone.Span]:
+def _undone(spark: Any, paths: Sequence[str], options: dict[str, str]) -> list[uncommitted.Span]:
     """What stands in the metadata log and has not happened."""
 
     def of_log(table: str) -> Any:
         return _base(spark, table, [METADATA], paths, options, "needed").where(with_places("not in_checkpoint(file)"))
 
-    def places(table: str) -> list[undone.Place]:
-        happened = undone.happened_sql(table, overwritten) or "true"
+    def places(table: str) -> list[uncommitted.Place]:
+        happened = uncommitted.committed_sql(table, overwritten) or "true"
         return [tuple(row) for row in of_log(table).where(happened).select("cluster_id", "log_offset").collect()]
 
-    def has_gap_after(place: undone.Place) -> bool:
+    def has_gap_after(place: uncommitted.Place) -> bool:
         cluster, offset = place
-        rows = of_log(undone.BATCHES).where(functions.col("cluster_id") == cluster)
+        rows = of_log(uncommitted.BATCHES).where(functions.col("cluster_id") == cluster)
         before = Window.orderBy("log_offset").rowsBetween(Window.unboundedPreceding, -1)
         end = functions.max(functions.col("log_offset") + functions.col("count")).over(before)
         return not rows.withColumn("end", end).where(f"log_offset > end and log_offset > {offset}").isEmpty()
 
-    begun = of_log(undone.CONTROL).where("type = 'LEADER_CHANGE'").select("cluster_id", "file", "epoch", "log_offset").collect()
-    runs = of_log(undone.BATCHES).groupBy("cluster_id", "file", "epoch")
+    begun = of_log(uncommitted.CONTROL).where("type = 'LEADER_CHANGE'").select("cluster_id", "file", "epoch", "log_offset").collect()
+    runs = of_log(uncommitted.BATCHES).groupBy("cluster_id", "file", "epoch")
     read = runs.agg(functions.min("log_offset"), functions.max("log_offset")).collect()
-    overwritten = undone.overwritten_spans((undone.Election(*row) for row in begun), (undone.Run(*row) for row in read))
-    begins = places(undone.BEGIN)
-    ends, aborts = (places(table) if begins else [] for table in (undone.END, undone.ABORT))
-    return [*overwritten, *undone.transaction_spans(begins, ends, aborts, has_gap_after)]
+    overwritten = uncommitted.overwritten_spans((uncommitted.Election(*row) for row in begun), (uncommitted.Run(*row) for row in read))
+    begins = places(uncommitted.BEGIN)
+    ends, aborts = (places(table) if begins else [] for table in (uncommitted.END, uncommitted.ABORT))
+    return [*overwritten, *uncommitted.transaction_spans(begins, ends, aborts, has_gap_after)]
 
 
 def _keep(frame: Any, name: str) -> tuple[str, Any]:

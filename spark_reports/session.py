@@ -1,11 +1,16 @@
-"""The Spark session of our jobs: found parts, the workers' Python, and settings that keep output clean."""
+"""The Spark session of the jobs: the parts it needs, the workers' Python, settings that keep output clean, and Spark's errors in one line.
+
+`--master` is checked before Java is started, since Spark takes a minute to fail where nobody answers. Spark wraps every error in words of
+its own and pages of traces."""
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,9 +20,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from metashell.columns.packages import require_packages
-from metashell.errors import MetashellError
-from spark_reports.said import start_reason
+from metashell.common.errors import MetashellError, UsageError, reason_of
+from metashell.tables import require_packages
 
 OLDEST_JAVA: Final = 17
 INSTALL_JAVA: Final = f"install Java {OLDEST_JAVA} or later (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
@@ -207,3 +211,113 @@ def _with_our_root(path: str) -> str:
     root = str(Path(__file__).resolve().parents[1])
     known = path.split(os.pathsep)
     return path if root in known else os.pathsep.join([root, *filter(None, known)])
+
+
+_KNOWN: Final = re.compile(r"local|local\[(?:[1-9]\d*|\*)(?:, *\d+)?\]|local-cluster\[[\d, ]+\]|yarn|spark://.+|k8s://.+")
+_DEFAULT_PORT: Final = 7077
+_TIMEOUT_S: Final = 10.0
+
+
+def check_master(master: str | None) -> None:
+    """Errors: UsageError for what is no master; MetashellError where none of the masters of a standalone cluster answers."""
+    if master is None:
+        return
+    if master.startswith("sc://"):
+        reason = "jobs make a session of their own; Spark Connect serves the data source (docs/spark.md)"
+        raise UsageError(f"--master {master}: {reason}", "--master")
+    if not _KNOWN.fullmatch(master):
+        raise UsageError(f"--master {master}: Spark knows local, local[N], local[*], spark://HOST, yarn and k8s://URL", "--master")
+    if master.startswith("spark://"):
+        _require_answer(master)
+
+
+def _require_answer(master: str) -> None:
+    reasons = []
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":") if ":" in address else (address, "", str(_DEFAULT_PORT))
+        if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+            raise UsageError(f"--master {master}: {address} is not HOST:PORT", "--master")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT_S).close()
+        except OSError as error:
+            reasons.append(f"{address}: {reason_of(error)}")
+        else:
+            return
+    raise MetashellError(f"--master {master}: no master answers: {'; '.join(reasons)}")
+
+
+_OURS: Final = re.compile(r"^\s*metashell\.errors\.(\w+): (.*)$", re.MULTILINE)
+_OURS_OF_USAGE: Final = "UsageError"
+_PYTHON: Final = re.compile(r"^(\w+(?:\.\w+)*(?:Error|Exception|Warning)): (.+)$", re.MULTILINE)
+_JAVA: Final = re.compile(r'^(?:Exception in thread "\w+" )?((?:\w+\.){2,}[\w$]*(?:Exception|Error)): (.+)$', re.MULTILINE)
+_CAUSE: Final = re.compile(r"^\s*(?:Caused by|Suppressed): ((?:\w+\.)+[\w$]*(?:Exception|Error)): (.+)$", re.MULTILINE)
+_NEW_ENTRY: Final = re.compile(r"^(?:\d\d/\d\d/\d\d \d\d:|Exception in thread)", re.MULTILINE)
+_WRITTEN: Final = re.compile(r"Task failed while writing rows to (?:file:)?(\S+?)\.?(?: |$)", re.MULTILINE)
+_UNFIT: Final = re.compile(r"java\.lang\.(?:NoSuch\w+|IncompatibleClassChange|AbstractMethod|Linkage)Error: ([^\n]+)")
+_LACKED: Final = re.compile(r"java\.lang\.NoClassDefFoundError: (?:Could not initialize class )?([\w.$/]+)")
+_STATE: Final = re.compile(r"(?:\. | )?SQLSTATE: \w+")
+_FULL: Final = "No space left on device"
+
+
+def error_from(error: Exception) -> MetashellError | None:
+    """The error inside an exception of Spark or a worker; None for our own mistakes."""
+    if isinstance(error, MetashellError):
+        return error
+    if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+        return None
+    text = f"{error}\n{getattr(error, '_stackTrace', None) or ''}"
+    found = _OURS.findall(text)
+    if found:
+        name, message = found[-1]
+        return UsageError(message) if name == _OURS_OF_USAGE else MetashellError(message)
+    if _FULL in text:
+        return MetashellError(f"{_full_place(text)}: {_FULL}")
+    unfit = _UNFIT.search(text)
+    if unfit is not None:
+        return MetashellError(f"a jar that Spark was given is built for another release of Spark: {unfit[1][:160]}")
+    lacked = _LACKED.search(text)
+    if lacked is not None:
+        name = lacked[1].replace("/", ".")
+        return MetashellError(f"Spark cannot load the class {name}: a jar is missing, or is built for another release")
+    return MetashellError(_reason(text))
+
+
+def silence_interrupts() -> None:
+    """Keep py4j from logging Ctrl-C with traces, by its own loggers and the root one: the command tells it in a line.
+
+    What goes wrong otherwise comes as an exception, too.
+    """
+
+    def is_told(record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt))
+
+    logging.getLogger().addFilter(is_told)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+
+
+def start_reason(remarks: str, error: Exception) -> str:
+    """Why Spark did not start, of what Java wrote to standard error meanwhile."""
+    first = _JAVA.search(remarks)
+    if first is None:
+        lines = [line.strip() for line in (remarks.strip() or str(error)).splitlines()]
+        return next((line for line in reversed(lines) if " ERROR " in f" {line} "), lines[-1] if lines else type(error).__name__)
+    following = _NEW_ENTRY.search(remarks, first.end())
+    causes = _CAUSE.findall(remarks, first.end(), following.start() if following else len(remarks))
+    return _STATE.sub("", (causes[-1] if causes else first.groups())[1]).strip()
+
+
+def _full_place(text: str) -> str:
+    """What a full disk kept from being written: output, or else what Spark puts aside."""
+    found = _WRITTEN.search(text)
+    return found[1] if found else "a folder for Spark's own files (SPARK_LOCAL_DIRS, or spark.local.dir)"
+
+
+def _reason(text: str) -> str:
+    """The innermost cause that somebody named: of a worker's trace, or of Java's."""
+    python = [found for found in _PYTHON.findall(text) if "Traceback" in text]
+    if python:
+        name, message = python[-1]
+        return f"{name.rpartition('.')[2]}: {message}"
+    causes = _CAUSE.findall(text)
+    said = causes[-1][1] if causes and causes[-1][1].strip() else text.strip().splitlines()[0]
+    return _STATE.sub("", said).strip()

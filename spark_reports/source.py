@@ -1,7 +1,7 @@
 """The data source `kafka_metadata`: tables of the given files and directories, one partition a split, Arrow batches only.
 
-A table of the state (`topics`, `partitions`, `brokers` and so on, see columns/state) has one partition a cluster; all others are events.
-The option `at` asks for the state as of an offset or a time.
+A table of the state (`topics`, `partitions`, `brokers` and so on, see `metashell.tables.state`) has one partition a cluster, since an
+image is made from a log front to back; all others are events. The option `at` asks for the state as of an offset or a time.
 
 Options: `table` (default `records`) or `tables` (several in one pass: a row has `table`, and its columns in the struct of that name),
 `columns` (names with commas between; `.schema(...)` does the same; Spark prunes none by itself), `onError` (`fail` or `skip`),
@@ -10,17 +10,26 @@ Options: `table` (default `records`) or `tables` (several in one pass: a row has
 `faults`; `faultsOf` names the tables whose records are decoded for it, which finds those that are at fault within.
 
 Paths may be patterns. The option `where` has conditions that the source applies itself: by `offset`, `epoch` and `timestamp` batches are
-passed over by their headers, and where possible not read at all, so what is damaged there is not reported; all others save rows on their
-way to Spark. `pushdown` (`true`) does the same with the filters of a query, for loads that only one query uses: see `where`.
-"""
+skipped by their headers, and where possible not read at all, so damage there is not reported; all others save rows on their way to Spark.
+`pushdown` (`true`) does the same with the filters of a query, for loads that only one query uses: see `filters`.
+
+A stream reads what has been appended to growing logs since the last micro-batch, whole batches only. Its offset is how far each log was
+read (`progress`). Segments that appear are read from their start, those that a broker deletes are forgotten; checkpoints take no part,
+they repeat the log. A tail that is half written waits for its rest."""
 
 from __future__ import annotations
 
+import gc
 import json
+import os
+import pickle
+import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import signature
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pyarrow as pa
 from pyspark.sql import datasource
@@ -28,23 +37,25 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from metashell.columns import Split, plan_splits
-from metashell.columns.bounds import Bounds
-from metashell.columns.decode.options import OF_BODIES
-from metashell.columns.decode.reader import read_piece
-from metashell.columns.inputs.globs import places_of
-from metashell.columns.inputs.splits import require_logs
-from metashell.columns.meanings.comments import spark_row_metadata
-from metashell.columns.schemas import FAULTS
-from metashell.columns.typed.shapes import shaped
-from metashell.columns.typed.tables import raw_columns, spark_batch, typed_batch
-from metashell.errors import UsageError
-from metashell.log.kinds import LogKind
-from metashell.reports.derived import TABLES
-from spark_reports.asked import TABLE, Asked, asked_by, table_schema, with_columns
-from spark_reports.filters import Filters, judged, with_bounds
-from spark_reports.where import conditions
-from spark_reports.worker import begin_task
+from metashell.common.errors import MetashellError, UsageError
+from metashell.disk.names import LogKind
+from metashell.disk.uris import is_uri
+from metashell.metadata.history import parse_moment
+from metashell.metadata.history.sources import image_as_of
+from metashell.tables import Split, plan_splits
+from metashell.tables.columns.reader import read_piece
+from metashell.tables.columns.typed_arrays import shaped
+from metashell.tables.columns.typed_tables import raw_columns, spark_batch, typed_batch
+from metashell.tables.input_files import expand_globs, input_files
+from metashell.tables.read_options import OF_BODIES, Bounds
+from metashell.tables.reports.derived_tables import TABLES
+from metashell.tables.schemas import FAULTS, spark_row_metadata
+from metashell.tables.splits import Split, require_logs
+from metashell.tables.state.clusters import copies_by_cluster, read_state
+from metashell.tables.state.tables import spark_state_batch, state_batches
+from spark_reports.filters import Filters, judged, parse_conditions, with_bounds
+from spark_reports.options import SPLITS, SPLITS_SCHEMA, TABLE, LoadOptions, parse_options, table_schema, with_columns
+from spark_reports.progress import GrowingLog, growing_logs, new_between, position_of_log
 
 NAME = "kafka_metadata"
 SPLIT_BYTES = 32 << 20
@@ -70,21 +81,18 @@ class KafkaMetadataSource(DataSource):
         return NAME
 
     def schema(self) -> StructType:
-        return spark_types(asked_by(self.options).schema)
+        return spark_types(parse_options(self.options).schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        asked = asked_by(self.options)
+        asked = parse_options(self.options)
         if asked.is_state:
-            from spark_reports.state import StateReader
-
             rows = Rows(asked, schema)
             return StateReader(rows.asked, rows.schema)
         return PushingReader(asked, schema) if asked.pushes and KNOWS_FILTERS else SplitReader(asked, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        from spark_reports.stream import GrowingLogsReader
 
-        asked = asked_by(self.options)
+        asked = parse_options(self.options)
         if asked.is_state:
             raise UsageError(
                 f"table {asked.table} is of the state, which is read as a whole: only tables of events can be streamed", asked.table
@@ -95,7 +103,7 @@ class KafkaMetadataSource(DataSource):
 class Rows:
     """Makes the rows of splits as they are asked for, in the form of `schema`, which is that of the load or was given with it."""
 
-    def __init__(self, asked: Asked, schema: StructType) -> None:
+    def __init__(self, asked: LoadOptions, schema: StructType) -> None:
         if asked.is_one and tuple(schema.names) != asked.columns:
             asked = with_columns(asked, schema.names)
         self.asked = asked
@@ -103,7 +111,7 @@ class Rows:
         self.schema = _agreed(self.own, schema)
         self.is_cast = self.schema is not self.own
         whole = table_schema(asked.table, asked.options.columns) if asked.is_one else asked.schema
-        self._apply(Filters(conditions(asked.where, whole)) if asked.where else Filters(), whole)
+        self._apply(Filters(parse_conditions(asked.where, whole)) if asked.where else Filters(), whole)
 
     def push(self, filters: list[Any]) -> None:
         """Take the filters that can be judged here, besides those of the load."""
@@ -174,7 +182,7 @@ def _column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
 class SplitReader(DataSourceReader):
     """Plans on the driver, reads in the tasks."""
 
-    def __init__(self, asked: Asked, schema: StructType) -> None:
+    def __init__(self, asked: LoadOptions, schema: StructType) -> None:
         self.rows = Rows(asked, schema)
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -217,7 +225,7 @@ def balanced_splits(
     logs: set[LogKind | None] | None = None,
 ) -> list[Split]:
     """The splits of an input, of `wanted_bytes` each; where that is 0, so that there is work for all cores. See `plan_splits`."""
-    places = list(dict.fromkeys(place for path in paths for place in places_of(path)))
+    places = list(dict.fromkeys(place for path in paths for place in expand_globs(path)))
     splits = plan_splits(places, wanted_bytes or SPLIT_BYTES, log=log, every_checkpoint=every_checkpoint, only=only, logs=logs)
     share = max(sum(split.bytes for split in splits) // TASKS_WANTED, SPLIT_BYTES_MIN)
     if not wanted_bytes and share < SPLIT_BYTES and len(splits) < TASKS_WANTED:
@@ -249,3 +257,131 @@ def _agreed(own: pa.Schema, given: StructType) -> pa.Schema:
                 f"column {have.name} is {shown}, and not {given[have.name].dataType.simpleString()}, as the given schema says", have.name
             ) from None
     return wanted
+
+
+Offset = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class NewPartition(InputPartition):
+    """A task's share; `note` says what is odd about its log."""
+
+    split: Split
+    note: str = ""
+
+
+class GrowingLogsReader(DataSourceStreamReader):
+    """Micro-batches of the logs below some directories."""
+
+    def __init__(self, asked: LoadOptions, schema: StructType) -> None:
+        self.asked = asked
+        self.rows = None if asked.table == SPLITS else Rows(asked, schema)
+        self.split_bytes = asked.split_bytes or SPLIT_BYTES
+        self._known: Offset = {}
+        self._run = time.time_ns()
+
+    def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
+        return {}
+
+    def latestOffset(self, start: Offset | None = None, *_: Any) -> Offset:  # noqa: N802 - Spark's name
+        """How far whole batches reach now. Spark before 4.2 does not say where the last one ended."""
+        # Spark keeps offsets in files, which must not hold credentials.
+        known = {**(start or {}), **self._known}
+        self._known = {log.name: position_of_log(log, known.get(log.name), self._run) for log in self._logs()}
+        # As JSON gives it back.
+        return cast(Offset, json.loads(json.dumps(self._known)))
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """What was appended between two offsets, cut into shares."""
+        if any(not isinstance(reach, dict) for reach in (*start.values(), *end.values())):
+            raise MetashellError("the progress of this stream was written by an earlier release: begin a new one with another place for it")
+        logs = {log.name: log for log in self._logs()}
+        found: list[InputPartition] = []
+        for name, reach in sorted(end.items()):
+            # A log that was deleted since is skipped.
+            if name in logs and reach != start.get(name):
+                new = new_between(logs[name], start.get(name), reach, self.split_bytes)
+                for said in filter(None, (new.note, new.stopped)):
+                    sys.stderr.write(f"kafka_metadata: {said}\n")
+                found += [NewPartition(Split((piece,)), "" if number else new.note) for number, piece in enumerate(new.pieces)]
+                if new.stopped:
+                    found.append(NewPartition(Split(()), new.stopped))
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        share = cast(NewPartition, partition)
+        if self.rows is None:
+            yield pa.RecordBatch.from_arrays(
+                [pa.array([pickle.dumps(share.split)], pa.binary()), pa.array([share.note])], schema=SPLITS_SCHEMA
+            )
+        else:
+            yield from self.rows.of(share.split)
+
+    def _logs(self) -> list[GrowingLog]:
+        found = []
+        for path in self.asked.paths:
+            try:
+                for place in expand_globs(path):
+                    found += list(input_files(place, self.asked.log, may_be_empty=True))
+            except UsageError:
+                # A directory may be empty until its broker starts; what is not there, or no log, will never be one.
+                if not is_folder(path):
+                    raise
+        return growing_logs(found)
+
+
+def is_folder(path: str) -> bool:
+    """Whether something lies at a path or URI that may hold logs one day. Errors: UsageError where a URI leads nowhere."""
+    if not is_uri(path):
+        return os.path.isdir(path)
+    from metashell.tables.remote_files import remote_input
+
+    return remote_input(path)[2]
+
+
+@dataclass(frozen=True)
+class ClusterPartition(InputPartition):
+    """A task's share: the copies of one cluster's log, of which it shows the one that reaches furthest."""
+
+    paths: tuple[str, ...]
+
+
+class StateReader(DataSourceReader):
+    """Finds the clusters on the driver, and makes their images in the tasks."""
+
+    def __init__(self, asked: LoadOptions, schema: pa.Schema) -> None:
+        self.wanted = asked
+        self.schema = schema
+        # A time ago is one time for all clusters.
+        self.moment = parse_moment(asked.at, round(time.time() * 1000)) if asked.at else None
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [
+            ClusterPartition(tuple(copies))
+            for copies in copies_by_cluster([place for path in self.wanted.paths for place in expand_globs(path)])
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        wanted = self.wanted
+        image_at = None if self.moment is None else partial(image_as_of, moment=self.moment)
+        for cluster in read_state(cast(ClusterPartition, partition).paths, on_error=wanted.options.on_error, image_at=image_at):
+            form = wanted.options.columns
+            for batch in state_batches(wanted.table, cluster, show_secrets=wanted.options.show_secrets, columns=form):
+                yield spark_state_batch(wanted.table, batch, form).select(list(wanted.columns)).cast(self.schema)
+
+
+_TASKS_MAX: Final = 2
+"""The first task brings our modules, the next one finds what they keep, such as compiled schemas."""
+_tasks = 0
+
+
+def begin_task() -> None:
+    """Take what there is by now out of the sight of the garbage collector, in the first tasks of a worker.
+
+    A worker collects garbage after each task, and looks at every object of all modules: two fifths of its time for tasks of 8 MiB.
+    Nothing happens in a process that is no worker.
+    """
+    global _tasks
+    if _tasks < _TASKS_MAX and "pyspark.worker" in sys.modules:
+        _tasks += 1
+        gc.freeze()

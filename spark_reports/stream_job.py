@@ -16,22 +16,21 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from metashell.codec.uris import is_uri, shown_uri
-from metashell.columns import ReadOptions, Split, read_split
-from metashell.columns.decode.redacting import marked_schema
-from metashell.columns.export.earlier import refuse_lake
-from metashell.columns.export.parquet import ParquetTable
-from metashell.columns.meanings.comments import commented
-from metashell.columns.names import STATE_TABLES
-from metashell.columns.typed.tables import spark_batch
-from metashell.errors import UsageError
-from metashell.reports.derived import TABLES as DERIVED
-from metashell.reports.forms import left_out
-from metashell.stores import Held, Store, open_store
-from spark_reports.asked import SPLITS, asked_by, table_schema
-from spark_reports.source import NAME
-from spark_reports.tables import java_uri
-from spark_reports.worker import begin_task
+from metashell.common.errors import UsageError
+from metashell.disk.uris import is_uri, shown_uri
+from metashell.tables import ReadOptions, Split, read_split
+from metashell.tables.columns.record_tables import marked_schema
+from metashell.tables.columns.typed_tables import spark_batch
+from metashell.tables.dictionary import STATE_TABLES
+from metashell.tables.export.parquet import ParquetTable
+from metashell.tables.export.plan import refuse_lake
+from metashell.tables.reports.derived_tables import TABLES as DERIVED
+from metashell.tables.reports.output import left_out
+from metashell.tables.schemas import commented
+from metashell.tables.stores import Held, Store, open_store
+from spark_reports.options import SPLITS, parse_options, table_schema
+from spark_reports.source import NAME, begin_task
+from spark_reports.table_logs import java_uri
 
 _FAULTS: Final = "faults"
 PROGRESS: Final = "_progress"
@@ -144,7 +143,7 @@ def start_stream(
     progress = progress_place(spark, out)
     store.require_writable()
     options = {**(options or {}), "table": SPLITS, "paths": dumps(list(paths))}
-    asked = asked_by(options)
+    asked = parse_options(options)
     wanted = replace(asked.options, tables=frozenset(tables) if tables else None, payloads=True)
     frame = spark.readStream.format(NAME).options(**options).load()
     query = frame.writeStream.foreachBatch(Sink(spark, store, wanted, say, held, count_faults))

@@ -1,11 +1,13 @@
-"""How what tasks have written gets into tables of Delta Lake or Iceberg: the same commits as of Parquet, with other steps in the middle.
+"""How the rows of tasks get into tables of Delta Lake or Iceberg: the same commits as of Parquet, with other steps in the middle.
 
     2  the pending file says also how each table was before, and which Java writes to them
     4  each table gets its rows, unless it says that it has them
 
-All is asked before step 2, as far as it can be: once a table has a commit it is never undone, for another commit of that number would be
-left out there. Whoever completes it waits until the Java of the one before has ended.
-"""
+All checks come before step 2, as far as possible: once a table has a commit it is never undone, since another commit of that number would
+be left out there. Whoever completes it waits until the Java of the one before has ended.
+
+The versions of Delta Lake's and Iceberg's jars stand here and nowhere else. Each jar is built for one release of Spark, and fails in odd
+ways on any other."""
 
 from __future__ import annotations
 
@@ -17,14 +19,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from metashell.columns.lake.commit import Commits
-from metashell.columns.lake.lake import Pending, read_format
-from metashell.columns.lake.ledger import Commit, LakeState
-from metashell.columns.meanings.comments import SPARK_ROW_METADATA
-from metashell.errors import MetashellError, UsageError
-from metashell.stores import Held, Store
-from metashell.stores.holder import holder, said_by
-from spark_reports.tables import GLOB, Look, Tables, java_uri
+from metashell.common.errors import MetashellError, UsageError
+from metashell.common.installed import how_to_add
+from metashell.tables.lake.commit import Commits
+from metashell.tables.lake.layout import PARQUET, Pending, read_format
+from metashell.tables.lake.ledger import Commit, LakeState
+from metashell.tables.schemas import SPARK_ROW_METADATA
+from metashell.tables.stores import Held, Store
+from metashell.tables.stores.locks import describe_owner, owner_text
+from spark_reports.session import error_from, is_submitted
+from spark_reports.table_logs import GLOB, Tables, TableState, java_uri
 
 _WAIT_S: Final = 20.0
 _ANEW: Final = "write all anew with --mode overwrite"
@@ -116,20 +120,20 @@ class TableCommits(Commits):
     def _java(self) -> dict[str, Any]:
         """The Java that writes: it may live on for a moment when its Python is gone."""
         number = self._spark._jvm.java.lang.ProcessHandle.current().pid()
-        return {**holder("spark-reports export"), "pid": number, "started": _started(number)}
+        return {**describe_owner("spark-reports export"), "pid": number, "started": _started(number)}
 
     def _wait_for(self, store: Store, writer: dict[str, Any]) -> None:
         """Errors: MetashellError where another Java is still there that may write."""
         until = time.monotonic() + _WAIT_S
         while self._java()["pid"] != writer["pid"] and _is_alive(writer):
             if time.monotonic() > until:
-                raise MetashellError(f"{store.shown}: {said_by(writer)} was interrupted, and its Java still runs: end it first")
+                raise MetashellError(f"{store.shown}: {owner_text(writer)} was interrupted, and its Java still runs: end it first")
             time.sleep(0.2)
 
 
 def _is_alive(writer: dict[str, Any]) -> bool:
     """Whether a process is known to run: one of this machine, started when it was. Of other machines nothing is known."""
-    is_here = bool(writer["machine"]) and holder("")["machine"] == writer["machine"]
+    is_here = bool(writer["machine"]) and describe_owner("")["machine"] == writer["machine"]
     return is_here and bool(writer["started"]) and _started(writer["pid"]) == writer["started"]
 
 
@@ -175,7 +179,7 @@ def _nullable(kind: Any) -> Any:
     return kind
 
 
-def _require_ours(tables: Tables, table: str, look: Look | None, state: LakeState) -> None:
+def _require_ours(tables: Tables, table: str, look: TableState | None, state: LakeState) -> None:
     shown, count = tables.shown(table), state.rows.get(table, 0)
     if look is None:
         if count:
@@ -187,7 +191,7 @@ def _require_ours(tables: Tables, table: str, look: Look | None, state: LakeStat
         raise UsageError(f"{shown}: {said}: the ledger was put back, or is a copy; name another --out", "--out")
 
 
-def _require_fit(tables: Tables, table: str, look: Look | None, frame: Any) -> None:
+def _require_fit(tables: Tables, table: str, look: TableState | None, frame: Any) -> None:
     there = {} if look is None else {field.name: _kind(field) for field in look.schema}
     for field in frame.schema:
         kind = _kind(field)
@@ -199,3 +203,81 @@ def _require_fit(tables: Tables, table: str, look: Look | None, frame: Any) -> N
 def _kind(field: Any) -> str:
     """A type; Iceberg has no smaller numbers than int."""
     return re.sub(r"\b(?:tinyint|smallint)\b", "int", field.dataType.simpleString())
+
+
+DELTA: Final = "delta"
+ICEBERG: Final = "iceberg"
+NAMES: Final = {DELTA: "Delta Lake", ICEBERG: "Iceberg"}
+_DELTA_VERSION: Final = "4.4.0"
+_DELTA_PARTS: Final = ("delta-storage", "delta-kernel-api", "delta-kernel-defaults", "delta-kernel-unitycatalog")
+RELEASES: Final = {
+    DELTA: {"4.0": _DELTA_VERSION, "4.1": _DELTA_VERSION, "4.2": _DELTA_VERSION},
+    ICEBERG: {"4.0": "1.11.0", "4.1": "1.12.0"},
+}
+"""The release of each format for a release of Spark; pyproject.toml has the same range for each extra."""
+_CLASSES: Final = {DELTA: "io.delta.sql.DeltaSparkSessionExtension", ICEBERG: "org.apache.iceberg.spark.SparkCatalog"}
+_SETTINGS: Final[dict[str, dict[str, str]]] = {
+    DELTA: {
+        "spark.sql.extensions": _CLASSES[DELTA],
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # Fifty tasks read a table's log by default: for logs like ours that is most of the time.
+        "spark.databricks.delta.snapshotPartitions": "2",
+    },
+    ICEBERG: {},
+}
+_IN_SPARK: Final = "com.*:*,commons-*:*,io.airlift:*,io.unitycatalog:*,javax.*:*,org.*:*"
+
+
+def packages_of(table_format: str, spark_version: str) -> tuple[str, ...]:
+    """What Maven calls the jars of a format: those that Spark does not have itself. Errors: UsageError where there are none."""
+    spark = ".".join(spark_version.split(".")[:2])
+    version = RELEASES[table_format].get(spark)
+    if version is None:
+        known = ", ".join(RELEASES[table_format])
+        raise UsageError(
+            f"--format {table_format}: {NAMES[table_format]} is known here for Spark {known}, and this is {spark_version}: "
+            f"{how_to_add(table_format)}, or give jars for it with --jars",
+            "--format",
+        )
+    if table_format == ICEBERG:
+        return (f"org.apache.iceberg:iceberg-spark-runtime-{spark}_2.13:{version}",)
+    return (f"io.delta:delta-spark_{spark}_2.13:{version}", *(f"io.delta:{part}:{version}" for part in _DELTA_PARTS))
+
+
+def settings_for(table_format: str, jars: str) -> dict[str, str]:
+    """The settings of a session that writes tables of a format; its jars come from Maven, unless they are given or spark-submit has them.
+
+    Errors: UsageError where there are none for this Spark.
+    """
+    if table_format == PARQUET:
+        return {}
+    found = dict(_SETTINGS[table_format])
+    if jars:
+        found["spark.jars"] = jars
+    elif not is_submitted():
+        import pyspark
+
+        found["spark.jars.packages"] = ",".join(packages_of(table_format, pyspark.__version__))
+        if table_format == DELTA:
+            # Its parts are all named. What else they ask for is in Spark, in the versions that it was built with.
+            found["spark.jars.excludes"] = _IN_SPARK
+    return found
+
+
+def require_format(spark: Any, table_format: str, store: Store) -> None:
+    """Errors: MetashellError where the session lacks a format's jars, or Java cannot reach the place of output."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    java, shown = spark._jvm, NAMES[table_format]
+    try:
+        java.java.lang.Class.forName(_CLASSES[table_format], False, java.Thread.currentThread().getContextClassLoader())
+    except Py4JError:
+        wanted = ",".join(packages_of(table_format, spark.version))
+        what = f"--format {table_format}: Spark has no jars of {shown}"
+        raise MetashellError(f"{what}: give them with --jars, or by spark-submit --packages {wanted}") from None
+    path = java.org.apache.hadoop.fs.Path(java_uri(store.place))
+    try:
+        path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).exists(path)
+    except (Py4JError, PySparkException) as error:
+        raise MetashellError(f"{store.shown}: tables of {shown} are written by Java, which cannot reach it: {error_from(error)}") from None

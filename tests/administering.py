@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from metashell.embedded import EmbeddedQuorum
-from metashell.options.subcommands import SUBCOMMANDS
+from metashell.cli.main import SUBCOMMANDS
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.running import Outcome, run_main
 
 AUTHORIZER = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users": "User:ANONYMOUS"}

@@ -1,6 +1,6 @@
 """Options, hypothesis profiles and fixtures that all tests share.
 
-The folders mirror metashell/: the tests of `log/segment.py` are in `log/test_segment.py`. Besides, `transcripts` has whole sessions with
+The folders mirror metashell/: the tests of `disk/segment.py` are in `log/test_segment.py`. Besides, `transcripts` has whole sessions with
 their output, `golden` the bytes and answers of real Kafka tools, `simulation` quorums on a seeded clock, network and disk, `interop` tests
 with running Kafka nodes, `fuzz` spoilt requests and answers. Tests of everything at once are at the top. CONTRIBUTING.md says how to run
 them.
@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from metashell.uncollected import Uncollected
+from metashell.common.runtime import PausedCollector
 from tests.golden_cases import full_root, golden_root
 from tests.s3 import s3 as s3
 from tests.s3 import s3_server as s3_server
@@ -84,7 +84,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection() -> Iterator[None]:
     """Python's collector took half of the time of finding 20 000 tests; afterwards they are out of its way."""
     atexit.register(gc.unfreeze)  # DuckDB speaks of leaks where it is not taken apart
-    with Uncollected(freezes=True):
+    with PausedCollector(freezes=True):
         return (yield)
 
 

@@ -6,8 +6,8 @@ import hashlib
 
 from metashell.codec import messages
 from metashell.codec.releases import FEATURES
-from metashell.embedded import EmbeddedQuorum
-from metashell.storage.features import NEWEST_RELEASE_LEVEL, OLDEST_RELEASE_LEVEL
+from metashell.disk.bootstrap import NEWEST_RELEASE_LEVEL, OLDEST_RELEASE_LEVEL
+from metashell.quorum.embedded import EmbeddedQuorum
 
 PATIENT = {"broker.session.timeout.ms": 3_600_000}
 """What a quorum with extra brokers needs: on a slow machine the controller would fence them, for they send nothing by themselves."""

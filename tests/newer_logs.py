@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from metashell.codec.frame import write_metadata_record
+from metashell.codec.metadata_records import write_metadata_record
 from metashell.codec.registry import message_type
-from metashell.log.names import META_PROPERTIES, METADATA_DIRECTORY, segment_name
-from tests.verify.making import data_batch, leader_change, metadata_value, topic_value
+from metashell.disk.names import META_PROPERTIES, METADATA_DIRECTORY, segment_name
+from tests.inspect.verify.making import data_batch, leader_change, metadata_value, topic_value
 
 TYPE, VERSION = 1, 2
 """Where a record has them."""

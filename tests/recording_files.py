@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from metashell.log.disk import Disk
+from metashell.disk.file_system import Disk
 
 SECTOR_SIZE = 512
 STATES_MAX = 300

@@ -14,19 +14,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from metashell.codec.batch_writer import write_batch
+from metashell.codec.batch_writer import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, write_batch
 from metashell.codec.batches import CRC_START, HEADER_SIZE, Record
-from metashell.codec.compression import CODEC_NAMES
-from metashell.codec.control import SNAPSHOT_FOOTER, SNAPSHOT_HEADER
 from metashell.codec.coordinator import COORDINATOR_LOGS
-from metashell.codec.crc32c import crc32c
 from metashell.codec.dispatch import METADATA_TYPES
-from metashell.codec.frame import write_metadata_record
 from metashell.codec.messages import GroupMetadataKey, GroupMetadataValue
-from metashell.codec.primitives import encode_uvarint
+from metashell.codec.metadata_records import write_metadata_record
+from metashell.codec.primitives import CODEC_NAMES, crc32c, encode_uvarint
 from metashell.codec.registry import message_type
-from metashell.log.kinds import TOPICS
-from tests.dump.making import LOG_NAME, T0, batch, control_batch, topic
+from metashell.disk.names import TOPICS
+from tests.inspect.dump.making import LOG_NAME, T0, batch, control_batch, topic
 
 SIZE = 24
 WINDOW = 8

@@ -7,37 +7,40 @@ from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
-from metashell.cli import bundle, dump_log, export, groups, kafka_shell, rehearse, report, sql, storage, verify
-from metashell.options.bundle_tools import BUNDLE
-from metashell.options.dump_tools import DUMP_LOG
-from metashell.options.export_tools import EXPORT
-from metashell.options.group_tools import GROUPS
-from metashell.options.quorum import QUORUM_OPTIONS
-from metashell.options.rehearse_tools import REHEARSE
-from metashell.options.report_tools import REPORT
-from metashell.options.shell_tools import KAFKA_SHELL
-from metashell.options.spec import CommandSpec, Option
-from metashell.options.sql_tools import SQL
-from metashell.options.storage_tools import STORAGE
-from metashell.options.verify_tools import VERIFY
-from metashell.shell.command import FORMS
-from metashell.shell.commands import COMMANDS
-from metashell.shell.search.logic import OPERATOR_OPTIONS
-from metashell.shell.search.predicates import TEST_OPTIONS
+from metashell.cli.cluster import rehearse
+from metashell.cli.cluster.rehearse import REHEARSE
+from metashell.cli.connection import QUORUM_OPTIONS
+from metashell.cli.controllers import storage
+from metashell.cli.controllers.storage import STORAGE
+from metashell.cli.groups import command
+from metashell.cli.groups.command import GROUPS
+from metashell.cli.inspect import bundle, checks, dump_log, kafka_shell
+from metashell.cli.inspect.bundle import BUNDLE
+from metashell.cli.inspect.checks import VERIFY
+from metashell.cli.inspect.dump_log import DUMP_LOG
+from metashell.cli.shell_options import KAFKA_SHELL
+from metashell.cli.tables import export, report, sql
+from metashell.cli.tables.export import EXPORT
+from metashell.cli.tables.report import REPORT
+from metashell.cli.tables.sql import SQL
+from metashell.common.options import CommandSpec, Option
+from metashell.shell.commands import COMMANDS, FORMS
+from metashell.shell.conditions import OPERATOR_OPTIONS
+from metashell.shell.predicates import TEST_OPTIONS
 from tests.running import Outcome, run_main
 from tests.secret_logs import SECRETS, found_in, found_in_files
 
 MAINS = {
     DUMP_LOG.name: dump_log.main,
     KAFKA_SHELL.name: kafka_shell.main,
-    VERIFY.name: verify.main,
+    VERIFY.name: checks.verify_main,
     BUNDLE.name: bundle.main,
     REHEARSE.name: rehearse.main,
     EXPORT.name: export.main,
     SQL.name: sql.main,
     REPORT.name: report.main,
     STORAGE.name: storage.main,
-    GROUPS.name: groups.main,
+    GROUPS.name: command.main,
 }
 WORDS = {
     "target_file_size": ["--append", "--target-file-size", "1k"],

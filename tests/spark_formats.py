@@ -17,8 +17,8 @@ from typing import Final
 
 import pytest
 
-from metashell.options.report_tools import TABLE_FORMATS
-from spark_reports.table_formats import packages_of
+from metashell.cli.tables.report import TABLE_FORMATS
+from spark_reports.table_commits import packages_of
 from tests.java import java
 
 PYSPARK: Final = "4.1.4"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.amounts import clock_text, duration_ms, duration_text, duration_word, moment_text, size_text, time_text
-from metashell.errors import UsageError
+from metashell.common.errors import UsageError
+from metashell.common.values import clock_text, duration_ms, duration_text, duration_word, moment_text, size_text, time_text
 
 
 @pytest.mark.parametrize(

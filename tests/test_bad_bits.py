@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from metashell.dump import DumpOptions, run_dump
-from metashell.image import MetadataImage, load_image
-from metashell.log.source import open_source
+from metashell.disk.source import open_source
+from metashell.inspect.dump import DumpOptions, run_dump
+from metashell.metadata.image import MetadataImage, load_image
 from tests import plain_walk as plain
 from tests.running import no_longer_than
 

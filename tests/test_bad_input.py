@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli import dump_log, kafka_dump_log, kafka_metadata_shell, kafka_shell
+from metashell.cli.inspect import dump_log, kafka_shell
+from metashell.cli.inspect import dump_log as kafka_dump_log
+from metashell.cli.kafka import file_tools
 from tests import plain_walk as plain
 from tests.running import REPOSITORY, Outcome, command_line, run_main
 
@@ -21,9 +23,9 @@ LOG_NAME = "00000000000000000000.log"
 CHECKPOINT_NAME = "00000000000000000008-0000000001.checkpoint"
 MAINS: dict[str, Callable[[list[str]], int]] = {
     "dump-log": dump_log.main,
-    "kafka-dump-log": kafka_dump_log.main,
+    "kafka-dump-log": kafka_dump_log.kafka_main,
     "kafka-shell": kafka_shell.main,
-    "kafka-metadata-shell": kafka_metadata_shell.main,
+    "kafka-metadata-shell": file_tools.shell_main,
 }
 
 
@@ -317,7 +319,7 @@ def test_a_change_of_an_unknown_topic_is_a_fault_at_its_offset(tmp_path: Path) -
 def test_a_file_that_shrinks_while_it_is_read_ends_with_a_line(tmp_path: Path) -> None:
     path = write(tmp_path, plain.make_log([plain.topic(f"topic-{n}", n) for n in range(60_000)], per_batch=500))
     child = subprocess.Popen(
-        command_line("metashell.cli.dump_log", "--cluster-metadata-decoder", "--jobs", "1", str(path)),
+        command_line("metashell.cli.inspect.dump_log", "--cluster-metadata-decoder", "--jobs", "1", str(path)),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=REPOSITORY,

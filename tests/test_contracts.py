@@ -13,27 +13,27 @@ from tests.test_layers import LAYERS
 
 ROOT = Path(__file__).parent.parent
 QUORUM = (
-    "metashell.raft",
-    "metashell.raft.wire",
+    "metashell.quorum.raft",
+    "metashell.quorum.raft.wire",
     "metashell.net",
-    "metashell.server",
-    "metashell.controller_server",
-    "metashell.group_server",
-    "metashell.embedded",
-    "metashell.live",
-    "metashell.client",
-    "metashell.admin",
+    "metashell.quorum.server",
+    "metashell.quorum.server",
+    "metashell.groups.server",
+    "metashell.quorum.embedded",
+    "metashell.quorum.observer",
+    "metashell.net",
+    "metashell.cli.admin",
 )
 PACKAGES = (
     *QUORUM,
-    "metashell.placement",
+    "metashell.rehearse.placement",
     "metashell.codec",
-    "metashell.log",
-    "metashell.image",
+    "metashell.disk",
+    "metashell.metadata.image",
     "metashell.verify",
     "metashell.bundle",
     "metashell.rehearse",
-    "metashell.rebalance",
+    "metashell.groups.simulation",
 )
 NAME = re.compile(r"`(?:await )?([A-Za-z_][A-Za-z_.]*)")
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli import dump_log, kafka_metadata_shell, kafka_shell
+from metashell.cli.inspect import dump_log, kafka_shell
+from metashell.cli.kafka import file_tools
 from tests import plain_walk as plain
 from tests.golden_cases import PREVIOUS, VERSIONS, golden_root
 from tests.running import Outcome, run_main
@@ -125,7 +126,7 @@ def test_the_shell_shows_what_the_intact_batches_say(path: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("path", [path for path in FILES if PREVIOUS in path.parts], ids=label)
 def test_the_shell_of_kafkas_name_never_hangs_and_ends_with_status_0(path: Path) -> None:
-    outcome = run_main(kafka_metadata_shell.main, ["--snapshot", str(path), "find", "/local"], cwd=path.parent, limit_s=20)
+    outcome = run_main(file_tools.shell_main, ["--snapshot", str(path), "find", "/local"], cwd=path.parent, limit_s=20)
     assert (outcome.status, outcome.stdout) == (0, b"/local\n/local/commitId\n/local/version\n")
     assert "Traceback" not in outcome.stderr
     if not intact_part(path).is_whole:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.escape import terminal_json, terminal_line, terminal_text, unescaped, writable, writable_json
+from metashell.common.terminal import terminal_json, terminal_line, terminal_text, unescape, writable, writable_json
 
 HOSTILE = [
     "\x00",
@@ -76,8 +76,8 @@ def test_a_hidden_character_outside_the_first_plane_keeps_its_number():
 @given(st.text())
 def test_what_was_shown_on_a_line_is_understood_again(text: str) -> None:
     plain = text.replace("\\", "/")
-    assert unescaped(terminal_line(plain)) == plain
+    assert unescape(terminal_line(plain)) == plain
 
 
 def test_numbers_of_no_character_stay_as_they_are() -> None:
-    assert unescaped(r"a\Uffffffff\q\x1b") == r"a\Uffffffff\q" + "\x1b"
+    assert unescape(r"a\Uffffffff\q\x1b") == r"a\Uffffffff\q" + "\x1b"

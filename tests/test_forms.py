@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell import forms
-from metashell.forms import Display, aligned, counted, fitted, text_width, write_objects, write_rows, write_value
+from metashell.common import forms
+from metashell.common.forms import Display, aligned, counted, fitted, text_width, write_objects, write_rows, write_value
 
 CELLS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()) | st.lists(st.integers(), max_size=3)
 COLUMNS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=6), min_size=1, max_size=8)

@@ -19,12 +19,12 @@ from typing import Any, Final
 
 import pytest
 
-from metashell.codec.api_keys import API_VERSIONS
+from metashell.codec.codes import API_VERSIONS
 from metashell.codec.messages import DescribeClusterResponse
-from metashell.embedded import EmbeddedQuorum
 from metashell.net.api_versions import answer_unknown_api_versions
 from metashell.net.frames import decode_request_header, decode_response, encode_response
-from tests.admin.peers import peer
+from metashell.quorum.embedded import EmbeddedQuorum
+from tests.cli.admin.peers import peer
 from tests.golden_cases import (
     NEWEST,
     PREVIOUS,

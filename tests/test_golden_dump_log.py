@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.cli.kafka_dump_log import main
+from metashell.cli.inspect.dump_log import kafka_main
 from tests.golden_cases import Case, dump_log_cases, has_trace, own_lines, small_diff, with_local_paths
 from tests.running import ODD_SURROUNDINGS, run_main, run_process
 
@@ -15,7 +15,7 @@ CASES = dump_log_cases()
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_dump_log_prints_what_kafka_prints(case: Case) -> None:
-    outcome = run_main(main, case.argv, cwd=case.root)
+    outcome = run_main(kafka_main, case.argv, cwd=case.root)
     assert outcome.stdout == case.stdout, small_diff(case.stdout, outcome.stdout)
     assert outcome.status == case.status, outcome.stderr
     assert_same_diagnostics(case, outcome.stderr)
@@ -33,6 +33,6 @@ def assert_same_diagnostics(case: Case, stderr: str) -> None:
 
 @pytest.mark.parametrize("case", CASES[:: len(CASES) // 12], ids=lambda case: case.id)
 def test_locale_zone_and_width_change_nothing(case: Case) -> None:
-    outcome = run_process("metashell.cli.kafka_dump_log", case.argv, cwd=case.root, env=ODD_SURROUNDINGS)
+    outcome = run_process("metashell.cli.inspect.dump_log", case.argv, cwd=case.root, env=ODD_SURROUNDINGS)
     assert outcome.stdout == case.stdout, small_diff(case.stdout, outcome.stdout)
     assert outcome.status == case.status, outcome.stderr

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from metashell.cli.dump_log import main as own_main
-from metashell.cli.kafka_dump_log import main
+from metashell.cli.inspect.dump_log import kafka_main
+from metashell.cli.inspect.dump_log import main as own_main
 from tests.golden_cases import has_trace, own_lines, small_diff
 from tests.running import run_main
 
@@ -26,7 +26,7 @@ def case_id(case: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("case", CASES, ids=case_id)
 def test_kafka_dump_log_prints_what_kafka_prints(case: dict[str, Any]) -> None:
-    outcome = run_main(main, case["argv"], cwd=FOLDER)
+    outcome = run_main(kafka_main, case["argv"], cwd=FOLDER)
     expected = case["stdout"].replace("{cwd}", str(FOLDER)).encode()
     assert outcome.stdout == expected, small_diff(expected, outcome.stdout)
     assert outcome.status == case["rc"], outcome.stderr
@@ -56,6 +56,6 @@ def test_nothing_that_is_read_is_created_or_changed() -> None:
     before = everything()
     for flags in ((), ("--index-sanity-check",), ("--verify-index-only",)):
         for name in before:
-            for tool in (main, own_main):
+            for tool in (kafka_main, own_main):
                 run_main(tool, [*flags, "--files", name], cwd=FOLDER)
     assert everything() == before

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.kafka_metadata_shell import main
+from metashell.cli.kafka.file_tools import shell_main
 from tests.golden_cases import Case, own_lines, shell_cases, small_diff, with_local_paths
 from tests.running import ODD_SURROUNDINGS, run_main, run_process
 from tests.seeds import shows
@@ -21,7 +21,7 @@ ANSWERS = [case for case in CASES if case.files and not {"-h", "-l", "--help"} &
 @shows("KIP-631/metadata-shell")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_the_shell_prints_what_kafka_prints(case: Case) -> None:
-    outcome = run_main(main, case.argv, cwd=case.root, stdin=case.stdin)
+    outcome = run_main(shell_main, case.argv, cwd=case.root, stdin=case.stdin)
     assert outcome.stdout == case.stdout, small_diff(case.stdout, outcome.stdout)
     assert outcome.status == case.status, outcome.stderr
     assert "Traceback" not in outcome.stderr
@@ -32,7 +32,7 @@ def test_the_shell_prints_what_kafka_prints(case: Case) -> None:
 
 @pytest.mark.parametrize("case", ANSWERS[:: len(ANSWERS) // 12], ids=lambda case: case.id)
 def test_locale_zone_and_width_change_nothing(case: Case) -> None:
-    outcome = run_process("metashell.cli.kafka_metadata_shell", case.argv, cwd=case.root, stdin=case.stdin, env=ODD_SURROUNDINGS)
+    outcome = run_process("metashell.cli.kafka.file_tools", case.argv, cwd=case.root, stdin=case.stdin, env=ODD_SURROUNDINGS)
     assert outcome.stdout == case.stdout, small_diff(case.stdout, outcome.stdout)
     assert outcome.status == case.status, outcome.stderr
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from metashell.cli.kafka_storage import main
+from metashell.cli.kafka.file_tools import storage_main
+from tests.disk.storage.golden import cases, comparable_stdout, content, listing, set_up
 from tests.golden_cases import own_lines
 from tests.running import Outcome, run_main
 from tests.seeds import shows
-from tests.storage.golden import cases, comparable_stdout, content, listing, set_up
 
 # Where Kafka repeats what may be a part of a password, ours does not.
 SECRETIVE = re.compile(r"^scram-bad-")
@@ -37,7 +37,7 @@ def test_the_answer_and_the_files_are_kafkas(case: dict[str, Any], tmp_path: Pat
     folder.mkdir()
     set_up(case, folder)
     before = {name: (folder / name).read_bytes() for name, size in listing(folder).items() if size is not None}
-    outcome = run_main(main, case["argv"], cwd=folder)
+    outcome = run_main(storage_main, case["argv"], cwd=folder)
     compare_answer(case, outcome)
     compare_files(case, folder, before, tmp_path)
 
@@ -47,7 +47,7 @@ def test_the_answers_while_a_cluster_was_made_are_kafkas(cluster: str, tmp_path:
     for case in cases():
         if case.get("cluster") == cluster:
             set_up(case, tmp_path)
-            compare_answer(case, run_main(main, case["argv"], cwd=tmp_path))
+            compare_answer(case, run_main(storage_main, case["argv"], cwd=tmp_path))
 
 
 def compare_answer(case: dict[str, Any], outcome: Outcome) -> None:

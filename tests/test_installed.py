@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from metashell import installed
-from metashell.installed import how_to_add, missing
+from metashell.common import installed
+from metashell.common.installed import how_to_add, missing
 
 
 @pytest.fixture

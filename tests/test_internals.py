@@ -17,7 +17,7 @@ PAGE = ROOT / "docs" / "internals.md"
 PACKAGES = {path.stem for path in (ROOT / "metashell").iterdir() if path.is_dir() or path.suffix == ".py"}
 NAME = re.compile(r"`([a-z_]+(?:\.\w+)+)`")
 COMMAND = re.compile(r"^\$ (.*?)(?: \|.*)?$", re.MULTILINE)
-MAINS = {"dump-log": "metashell.cli.dump_log", "kafka-shell": "metashell.cli.kafka_shell"}
+MAINS = {"dump-log": "metashell.cli.inspect.dump_log", "kafka-shell": "metashell.cli.inspect.kafka_shell"}
 
 
 @cache

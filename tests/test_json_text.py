@@ -7,8 +7,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.colors import colored_json
-from metashell.forms import compact_json, plain_text, pretty_json
+from metashell.common.forms import compact_json, plain_text, pretty_json
+from metashell.common.terminal import colored_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from metashell.uncollected import Uncollected
+from metashell.common.runtime import PausedCollector
 from tools.structure import circles, module_imports
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -143,44 +143,44 @@ HEAVY = {
 LATE_MODULES = {
     "metashell.shell.terminal.prompt": {"prompt_toolkit"},
     "metashell.shell.terminal.sql_prompt": {"prompt_toolkit", "pygments"},
-    "metashell.shell.terminal.tab_key": {"prompt_toolkit"},
-    "metashell.shell.terminal.bar": {"prompt_toolkit"},
-    "metashell.shell.terminal.keys": {"prompt_toolkit"},
-    "metashell.shell.terminal.file_history": {"prompt_toolkit"},
-    "metashell.stores.file_systems": {"pyarrow"},
-    "metashell.stores.remote": {"pyarrow"},
-    "metashell.columns.inputs.remote": {"pyarrow"},
+    "metashell.shell.terminal.parts": {"prompt_toolkit"},
+    "metashell.shell.terminal.parts": {"prompt_toolkit"},
+    "metashell.shell.terminal.parts": {"prompt_toolkit"},
+    "metashell.shell.terminal.parts": {"prompt_toolkit"},
+    "metashell.tables.stores.file_systems": {"pyarrow"},
+    "metashell.tables.stores.remote": {"pyarrow"},
+    "metashell.tables.remote_files": {"pyarrow"},
     "metashell.net.transport": {"asyncio"},
     "metashell.net.accepted_connection": {"asyncio"},
-    "metashell.net.accepting": {"asyncio"},
     "metashell.net.listener": {"asyncio"},
-    "metashell.client.async_client": {"asyncio"},
-    "metashell.admin.session": {"asyncio"},
-    "metashell.server.driver": {"asyncio", "concurrent"},
-    "metashell.server.links": {"asyncio"},
-    "metashell.server.inbound": {"asyncio"},
-    "metashell.server.feed": {"asyncio"},
-    "metashell.server.commits": {"asyncio"},
-    "metashell.server.image_machine": {"asyncio"},
-    "metashell.server.snapshot_maker": {"asyncio"},
-    "metashell.server.replica_server": {"asyncio"},
-    "metashell.live.follow_loop": {"asyncio"},
-    "metashell.live.probes": {"asyncio"},
-    "metashell.controller_server.server": {"asyncio"},
-    "metashell.controller_server.machine": {"asyncio"},
-    "metashell.controller_server.queue": {"asyncio"},
-    "metashell.controller_server.metrics": {"asyncio"},
-    "metashell.controller_server.endpoint": {"asyncio"},
-    "metashell.controller_server.apis": {"asyncio"},
-    "metashell.controller_server.registration": {"asyncio"},
-    "metashell.controller_server.leaderless": {"asyncio"},
-    "metashell.controller_server.garbage": {"asyncio"},
-    "metashell.embedded.members": {"asyncio"},
-    "metashell.embedded.requests": {"asyncio"},
-    "metashell.embedded.fake_brokers": {"asyncio"},
-    "metashell.embedded.groups": {"asyncio"},
-    "metashell.group_server.machine": {"asyncio"},
-    "metashell.group_server.server": {"asyncio"},
+    "metashell.net.listener": {"asyncio"},
+    "metashell.net.client": {"asyncio"},
+    "metashell.cli.admin.session": {"asyncio"},
+    "metashell.quorum.server.driver": {"asyncio", "concurrent"},
+    "metashell.quorum.server.links": {"asyncio"},
+    "metashell.quorum.server.links": {"asyncio"},
+    "metashell.quorum.server.feed": {"asyncio"},
+    "metashell.quorum.server.event_queue": {"asyncio"},
+    "metashell.quorum.server.feed": {"asyncio"},
+    "metashell.quorum.server.feed": {"asyncio"},
+    "metashell.quorum.server.replica_server": {"asyncio"},
+    "metashell.quorum.observer.follow_loop": {"asyncio"},
+    "metashell.quorum.observer.probes": {"asyncio"},
+    "metashell.quorum.server.controller_server": {"asyncio"},
+    "metashell.quorum.server.controller_machine": {"asyncio"},
+    "metashell.quorum.server.event_queue": {"asyncio"},
+    "metashell.quorum.server.metrics": {"asyncio"},
+    "metashell.quorum.server.endpoint": {"asyncio"},
+    "metashell.quorum.server.apis": {"asyncio"},
+    "metashell.quorum.server.registration": {"asyncio"},
+    "metashell.quorum.server.registration": {"asyncio"},
+    "metashell.quorum.server.controller_server": {"asyncio"},
+    "metashell.quorum.embedded.members": {"asyncio"},
+    "metashell.quorum.embedded.fake_brokers": {"asyncio"},
+    "metashell.quorum.embedded.fake_brokers": {"asyncio"},
+    "metashell.quorum.embedded.members": {"asyncio"},
+    "metashell.groups.server.server": {"asyncio"},
+    "metashell.groups.server.server": {"asyncio"},
 }
 # Of the heavy ones, only these packages may use them at all.
 OWNERS = {
@@ -213,7 +213,7 @@ def package_of(name: str) -> str:
 @cache
 def tree_of(path: Path) -> ast.Module:
     # Trees are kept, and a tree has cycles: Python's collector would look through all of them again and again.
-    with Uncollected(freezes=True):
+    with PausedCollector(freezes=True):
         return ast.parse(path.read_text(encoding="utf-8"))
 
 

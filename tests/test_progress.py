@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from metashell import progress
-from metashell.progress import CLEAR_LINE, clear, end, shown_while, stepping_aside, tell
+from metashell.common import terminal as progress
+from metashell.common.terminal import CLEAR_LINE, clear_progress, clear_progress_before, end_progress, show_progress, update_progress
 
 
 class Terminal(io.StringIO):
@@ -45,16 +45,16 @@ def test_the_innermost_block_is_shown_with_its_own_seconds_and_then_the_outer_on
     line: progress._Line, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.monotonic", lambda: 10.0)
-    with shown_while("inside"):
+    with show_progress("inside"):
         line.draw(13)
-        tell(lambda seconds: f"{seconds:g} of 9")
+        update_progress(lambda seconds: f"{seconds:g} of 9")
         line.draw(14)
     line.draw(15)
     assert terminal.getvalue() == f"{CLEAR_LINE}inside: 3 s{CLEAR_LINE}4 of 9{CLEAR_LINE}opening a: 15 s"
 
 
 def test_it_is_gone_before_anything_else_is_written(line: progress._Line, terminal: Terminal) -> None:
-    out = stepping_aside(terminal)
+    out = clear_progress_before(terminal)
     line.draw(1)
     out.write("a line\n")
     assert terminal.getvalue() == f"{CLEAR_LINE}opening a: 1 s{CLEAR_LINE}a line\n"
@@ -64,7 +64,7 @@ def test_it_is_gone_before_anything_else_is_written(line: progress._Line, termin
 
 
 def test_it_does_not_come_back_beside_half_a_line(line: progress._Line, terminal: Terminal) -> None:
-    out = stepping_aside(terminal)
+    out = clear_progress_before(terminal)
     out.write("half")
     line.draw(1)
     line.draw(2)
@@ -77,7 +77,7 @@ def test_it_does_not_come_back_beside_half_a_line(line: progress._Line, terminal
 
 def test_a_note_takes_it_off_and_it_comes_back(line: progress._Line, terminal: Terminal) -> None:
     line.draw(1)
-    clear()
+    clear_progress()
     assert terminal.getvalue().endswith(CLEAR_LINE)
     line.draw(2)
     line.draw(3)
@@ -86,15 +86,15 @@ def test_a_note_takes_it_off_and_it_comes_back(line: progress._Line, terminal: T
 
 def test_what_waits_for_others_has_none(line: progress._Line, terminal: Terminal) -> None:
     line.draw(1)
-    end()
+    end_progress()
     line.draw(2)
     assert terminal.getvalue().endswith(f"1 s{CLEAR_LINE}")
 
 
 def test_a_question_is_never_drawn_over(line: progress._Line, terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    from metashell.cli import passwords, questions
+    from metashell.cli import connection, tool
 
-    for ask in (lambda: questions.agreed("Delete 1 topic?", "h:1"), lambda: passwords._asked("Password")):
+    for ask in (lambda: tool.confirm("Delete 1 topic?", "h:1"), lambda: connection._asked("Password")):
         line.has_ended = False
         line.draw(1)
 
@@ -102,7 +102,7 @@ def test_a_question_is_never_drawn_over(line: progress._Line, terminal: Terminal
             line.draw(2)  # while a person thinks
             return "yes\n"
 
-        monkeypatch.setattr(questions, "sys", SimpleNamespace(stdin=SimpleNamespace(readline=typed), stderr=terminal))
+        monkeypatch.setattr(tool, "sys", SimpleNamespace(stdin=SimpleNamespace(readline=typed), stderr=terminal))
         monkeypatch.setattr("getpass.getpass", typed)
         terminal.truncate(0)
         ask()
@@ -110,7 +110,7 @@ def test_a_question_is_never_drawn_over(line: progress._Line, terminal: Terminal
 
 
 def test_a_name_cannot_make_the_terminal_obey(line: progress._Line, terminal: Terminal) -> None:
-    tell("opening \x1b[2Jx")
+    update_progress("opening \x1b[2Jx")
     line.draw(1)
     assert terminal.getvalue().removeprefix(CLEAR_LINE) == "opening \\x1b[2Jx: 1 s"
 
@@ -118,7 +118,7 @@ def test_a_name_cannot_make_the_terminal_obey(line: progress._Line, terminal: Te
 @pytest.mark.parametrize("width", [20, 80])
 def test_it_is_never_wider_than_the_terminal(line: progress._Line, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     monkeypatch.setattr(progress, "_width", lambda _: width)
-    tell("x" * 300)
+    update_progress("x" * 300)
     line.draw(1)
     shown = terminal.getvalue().removeprefix(CLEAR_LINE)
     assert len(shown) == width - 1 and shown.endswith(": 1 s")
@@ -126,7 +126,7 @@ def test_it_is_never_wider_than_the_terminal(line: progress._Line, terminal: Ter
 
 def test_of_a_long_path_the_end_is_seen_and_the_seconds(line: progress._Line, terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_width", lambda _: 40)
-    tell("opening /a/very/long/path/that/leads/to/00000000000000000000.log")
+    update_progress("opening /a/very/long/path/that/leads/to/00000000000000000000.log")
     line.draw(12)
     assert terminal.getvalue().removeprefix(CLEAR_LINE) == "opening /a/…00000000000000000.log: 12 s"
 
@@ -142,21 +142,21 @@ def test_a_pipe_may_feed_a_pager_so_what_goes_there_ends_the_line(line: progress
 
 def test_a_terminal_that_cannot_take_a_line_back_gets_none(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
-    assert not progress.may_show()
-    assert stepping_aside(terminal) is terminal
+    assert not progress.may_show_progress()
+    assert clear_progress_before(terminal) is terminal
 
 
 def test_a_file_gets_no_line_and_is_no_reason_to_step_aside(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     file = io.StringIO()
-    assert stepping_aside(file) is file
+    assert clear_progress_before(file) is file
     monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=file))
-    with shown_while("opening a", 0.001):
+    with show_progress("opening a", 0.001):
         assert progress._line is None
     assert file.getvalue() == ""
 
 
 def test_an_error_inside_leaves_no_line_behind(terminal: Terminal) -> None:
-    with pytest.raises(KeyError), shown_while("opening a"):
+    with pytest.raises(KeyError), show_progress("opening a"):
         assert progress._line is not None
         raise KeyError
     assert progress._line is None

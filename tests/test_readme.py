@@ -28,10 +28,10 @@ from textwrap import dedent
 import pytest
 
 from metashell.codec.schema import parse_schema
-from metashell.embedded.ports import reserve_these
-from metashell.errors import UsageError
+from metashell.common.errors import UsageError
+from metashell.quorum.embedded.layout import reserve_these
 from tests.java import java
-from tests.live.demo_quorum import demo_quorum
+from tests.quorum.observer.demo_quorum import demo_quorum
 from tools.gen_man import pages as man_pages
 from tools.interop.nodes import free_ports
 

@@ -7,12 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from metashell.cli.inspect.checks import JUDGED
 from metashell.codec.dispatch import METADATA_TYPES
-from metashell.codec.metadata_version import METADATA_VERSION, metadata_version_name
-from metashell.codec.releases import NEWEST_RELEASE, RELEASES, Release, knows_record_type, releases_from, supported_features
+from metashell.codec.releases import (
+    METADATA_VERSION,
+    NEWEST_RELEASE,
+    RELEASES,
+    Release,
+    knows_record_type,
+    metadata_version_name,
+    releases_from,
+    supported_features,
+)
 from metashell.codec.schema import parse_schema
-from metashell.groups.probing.releases import LATEST_VERSIONS
-from metashell.options.verify_tools import JUDGED
+from metashell.groups.members.version_probing import LATEST_VERSIONS
 from tests import golden_cases
 from tests.java import TRIED
 from tools.release.jars import release_facts

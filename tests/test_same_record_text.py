@@ -10,12 +10,13 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from metashell.cli import dump_log, export, sql
+from metashell.cli.inspect import dump_log
+from metashell.cli.tables import export, sql
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.codec.registry import message_type
 from spark_reports.source import KafkaMetadataSource
-from tests.dump.making import metadata, topic
+from tests.inspect.dump.making import metadata, topic
 from tests.running import run_main
 
 Pair = tuple[bytes | None, bytes | None]

@@ -16,40 +16,32 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli import kafka_dump_log, kafka_metadata_shell, kafka_shell, storage
+from metashell.cli.cluster.rehearse import REHEARSE
+from metashell.cli.connection import CLUSTER_OPTIONS
+from metashell.cli.controllers import storage
+from metashell.cli.controllers.storage import STORAGE
+from metashell.cli.groups.command import ASSIGN, GROUPS, LOG_COMMANDS
+from metashell.cli.inspect import dump_log, kafka_shell
+from metashell.cli.inspect.bundle import BUNDLE
+from metashell.cli.inspect.checks import VERIFY
+from metashell.cli.inspect.dump_log import DUMP_LOG
+from metashell.cli.kafka import file_tools
+from metashell.cli.shell_options import KAFKA_SHELL
+from metashell.cli.tables.export import EXPORT
+from metashell.cli.tables.report import ALL, REPORT
+from metashell.cli.tables.sql import SQL
+from metashell.cli.tool_list import TOOLS
 from metashell.codec.redaction import REDACTED, holds_secrets, secrets_of
-from metashell.columns.names import table_names
-from metashell.columns.schemas import COMMON_TABLES, tables_of_log
-from metashell.dump.kafka.classes import DECODER_CLASSES
-from metashell.options.administering import CLUSTER_OPTIONS
-from metashell.options.bundle_tools import BUNDLE
-from metashell.options.dump_tools import DUMP_LOG
-from metashell.options.export_tools import EXPORT
-from metashell.options.group_log_tools import LOG_COMMANDS
-from metashell.options.group_tools import ASSIGN, GROUPS
-from metashell.options.rehearse_tools import REHEARSE
-from metashell.options.report_tools import ALL, REPORT
-from metashell.options.shared import LOG_KINDS
-from metashell.options.shell_tools import KAFKA_SHELL
-from metashell.options.sql_tools import SQL
-from metashell.options.storage_tools import STORAGE
-from metashell.options.tool_list import TOOLS
-from metashell.options.verify_tools import VERIFY
+from metashell.common.options import LOG_KINDS
+from metashell.inspect.dump.kafka_records import DECODER_CLASSES
 from metashell.shell.commands import NAMES as SHELL_COMMANDS
-from tests.bundle.unpacking import unpacked
+from metashell.tables.dictionary import COMMON_TABLES, table_names
+from metashell.tables.schemas import tables_of_log
+from tests.inspect.bundle.unpacking import unpacked
+from tests.inspect.dump.making import LOG_NAME
 from tests.quick import quick
 from tests.running import Outcome, command_line, run_main
-from tests.secret_logs import (
-    CHECKPOINT_NAME,
-    CONNECT_GROUPS,
-    LOG_NAME,
-    SECRETS,
-    found_in,
-    found_in_files,
-    secret_values,
-    write_group_log,
-    write_logs,
-)
+from tests.secret_logs import CHECKPOINT_NAME, CONNECT_GROUPS, SECRETS, found_in, found_in_files, secret_values, write_group_log, write_logs
 from tests.secret_logs import LOGS as MADE_LOGS
 from tests.secret_runs import ENDLESS, MAINS, Ran, run, shell_lines, single_options, variants
 
@@ -375,7 +367,7 @@ def _live_words(quorum: object) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("show", [False, True])
 def test_a_live_quorum(tmp_path: Path, show: bool) -> None:
-    from tests.live.fake_quorum import FakeQuorum
+    from tests.quorum.observer.fake_quorum import FakeQuorum
     from tests.secret_logs import harmless_values, odd_values
 
     ran = Ran()
@@ -394,10 +386,10 @@ def test_a_live_quorum(tmp_path: Path, show: bool) -> None:
 
 def _followed(words: list[str], quorum: object, folder: Path) -> Outcome:
     """What a command prints of secrets that are committed while it looks on; a topic tells that all of it was seen."""
-    from tests.secret_logs import topic
+    from tests.inspect.dump.making import topic
 
     name = f"seen-by-{words[-1].strip('/')}-{len(words)}"
-    lines = command_line("metashell.cli.kafka_shell", *words, "-o", "jsonl")
+    lines = command_line("metashell.cli.inspect.kafka_shell", *words, "-o", "jsonl")
     env = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(lines, cwd=Path(__file__).parents[1], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -444,8 +436,8 @@ def test_storage_shows_no_credential_that_it_writes(tmp_path: Path, show: bool) 
 
 def test_kafkas_own_voice_prints_clear(root: Path) -> None:
     folder = root / "sound" / "__cluster_metadata-0"
-    dumped = run_main(kafka_dump_log.main, ["--cluster-metadata-decoder", "--files", LOG_NAME], cwd=folder)
-    shown = run_main(kafka_metadata_shell.main, ["--snapshot", LOG_NAME, "tree", "/"], cwd=folder)
+    dumped = run_main(dump_log.kafka_main, ["--cluster-metadata-decoder", "--files", LOG_NAME], cwd=folder)
+    shown = run_main(file_tools.shell_main, ["--snapshot", LOG_NAME, "tree", "/"], cwd=folder)
     assert set(KNOWN) <= found_in(dumped.stdout)
     assert set(KNOWN) <= found_in(shown.stdout)
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.cli.common import chosen_settings
-from metashell.settings import DEFAULTS, Settings, SettingsError, parse_settings, read_settings, sgr_of
+from metashell.cli.tool import chosen_settings
+from metashell.common.settings import DEFAULTS, Settings, SettingsError, parse_settings, read_settings, sgr_of
 
 WHOLE = """
 [aliases]

@@ -9,13 +9,14 @@ from urllib.parse import quote
 
 import pytest
 
-from metashell.options.dump_tools import DUMP_LOG
-from metashell.options.export_tools import EXPORT
-from metashell.options.report_tools import ALL, REPORT
-from metashell.options.shell_tools import KAFKA_SHELL
-from metashell.options.sql_tools import SQL
-from metashell.options.verify_tools import VERIFY
-from tests.secret_logs import LOG_NAME, content_of, write_logs
+from metashell.cli.inspect.checks import VERIFY
+from metashell.cli.inspect.dump_log import DUMP_LOG
+from metashell.cli.shell_options import KAFKA_SHELL
+from metashell.cli.tables.export import EXPORT
+from metashell.cli.tables.report import ALL, REPORT
+from metashell.cli.tables.sql import SQL
+from tests.inspect.dump.making import LOG_NAME
+from tests.secret_logs import content_of, write_logs
 from tests.secret_runs import run
 
 TABLE_FORMS = EXPORT.option("format").choices
@@ -36,17 +37,17 @@ def store(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The URI of a store that holds the logs, with all that opens it; the store quotes it in each of its complaints."""
     from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-    from metashell.columns.inputs import remote
+    from metashell.tables import remote_files
 
     def found(uri: str) -> tuple[object, str]:
         place = uri.partition("?")[0].partition("@bucket/")[2]
         if place.startswith("none"):
-            raise remote.store_error(
+            raise remote_files.store_error(
                 uri, OSError(f"no {uri}: signed with {KEYS['key']} and {quote(KEYS['key'], safe='')} by {KEYS['user']}")
             )
         return SubTreeFileSystem(str(root), LocalFileSystem()), place
 
-    monkeypatch.setattr(remote, "file_system", found)
+    monkeypatch.setattr(remote_files, "file_system", found)
     return f"s3://{KEYS['user']}:{quote(KEYS['key'], safe='')}@bucket/PLACE?region=eu&session_token={KEYS['token']}"
 
 

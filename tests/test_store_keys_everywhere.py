@@ -10,13 +10,13 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
+from metashell.cli.main import SUBCOMMANDS
 from metashell.demo import demo_directory
-from metashell.options.subcommands import SUBCOMMANDS
-from metashell.stores import open_store
-from tests.columns.test_remote_s3 import upload
+from metashell.tables.stores import open_store
 from tests.running import REPOSITORY
 from tests.s3 import KEY, REGION
 from tests.secret_logs import content_of
+from tests.tables.columns.test_remote_s3 import upload
 
 SECRET = "wJalr/XUtnFEMI+K7MDENG/bPxRfi"
 TOKEN = "FwoGZXIvYXdzEBYaDHqa0AP"
@@ -72,7 +72,7 @@ def place(tmp_path: Path, s3: str, s3_server: str) -> Place:
 
 SOAKS = bool(os.environ.get("METASHELL_SOAK"))
 """Then every command is tried, and jobs of Spark that end well, too."""
-FRONT = "metashell.cli.front_door"
+FRONT = "metashell.cli.main"
 GOOD = [
     ("export", ["{in}", "--out", "out"]),
     ("export", ["{in}", "--out", "{out}", "-f", "csv"]),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from metashell import system
+from metashell.common import runtime
 from tests.test_layers import ROOT, modules
 
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
@@ -30,12 +30,12 @@ import_module(sys.argv[1])
 
 
 def test_processors_are_those_of_the_affinity_and_all_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert 1 <= system.processors() <= (os.cpu_count() or 1)
+    assert 1 <= runtime.processors() <= (os.cpu_count() or 1)
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 7)
-    assert system.processors() == 7
+    assert runtime.processors() == 7
     monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert system.processors() == 1
+    assert runtime.processors() == 1
 
 
 class Calls:
@@ -56,20 +56,20 @@ class Calls:
 
 def test_macos_waits_for_the_drive(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = Calls(monkeypatch)
-    system.sync_file(3)
+    runtime.sync_file(3)
     assert calls.made == ["full"]
 
 
 def test_a_file_system_without_a_full_sync_gets_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = Calls(monkeypatch, EINVAL)
-    system.sync_file(3)
+    runtime.sync_file(3)
     assert calls.made == ["fsync"]
 
 
 def test_a_drive_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = Calls(monkeypatch, EIO)
     with pytest.raises(OSError, match="Input/output"):
-        system.sync_file(3)
+        runtime.sync_file(3)
     assert calls.made == []
 
 
@@ -86,4 +86,4 @@ def test_only_one_place_asks_for_processors_or_syncs_a_file() -> None:
 def test_windows_gets_one_line(script: str, tmp_path: Path) -> None:
     module = SCRIPTS[script].partition(":")[0]
     done = subprocess.run([sys.executable, "-c", WINDOWS, module], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{system.WINDOWS_LINE}\n")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{runtime.WINDOWS_LINE}\n")

@@ -11,13 +11,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from metashell.codec.batch_writer import write_batch
+from metashell.codec.batch_writer import KRAFT_VERSION_RECORD, write_batch
 from metashell.codec.batches import Record
-from metashell.codec.control import KRAFT_VERSION
 from metashell.codec.primitives import encode_uvarint
 from metashell.codec.registry import message_type
+from tests.inspect.verify.making import NO_OP, checkpoint_bytes, data_batch, leader_change, metadata_value, topic_value
 from tests.interop.start_bases import ELECTION
-from tests.verify.making import NO_OP, checkpoint_bytes, data_batch, leader_change, metadata_value, topic_value
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 DIRECTORY_ID = "JEXY6aqzQY-32P5TStzaFg"
@@ -92,7 +91,7 @@ def _control(offset: int, key: bytes, value: bytes) -> bytes:
 
 def _kraft_version(number: int, tags: bytes = b"\0", version: int = 0) -> Callable[[int], bytes]:
     body = version.to_bytes(2, "big") + number.to_bytes(2, "big") + tags
-    return lambda offset: _control(offset, b"\0\0" + KRAFT_VERSION.to_bytes(2, "big"), body)
+    return lambda offset: _control(offset, b"\0\0" + KRAFT_VERSION_RECORD.to_bytes(2, "big"), body)
 
 
 CONTROL_ROWS: dict[str, Callable[[int], bytes]] = {

@@ -15,14 +15,14 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from metashell.columns import ReadOptions, plan_splits, read_split
-from metashell.columns.names import STATE_TABLES
-from metashell.columns.state.reading import read_state
-from metashell.columns.state.tables import state_table
-from metashell.columns.texts import row_values
-from metashell.columns.typed.tables import plain_batch
-from metashell.reports import REPORTS
-from metashell.reports.local import run_local
+from metashell.tables import ReadOptions, plan_splits, read_split
+from metashell.tables.columns.typed_arrays import row_values
+from metashell.tables.columns.typed_tables import plain_batch
+from metashell.tables.dictionary import STATE_TABLES
+from metashell.tables.reports import REPORTS
+from metashell.tables.reports.local import run_local
+from metashell.tables.state.clusters import read_state
+from metashell.tables.state.tables import state_table
 from tools.generated import ROOT
 
 PLACES: Final = ("metashell/demo/data", "tests/golden/kafka/4.3.1/main/data/stopped", "tests/golden/kafka/4.4.0/main/data/stopped")

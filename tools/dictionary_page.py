@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from metashell.columns.meanings.dictionary import EVENTS, REPORT, STATE, ListedColumn, ListedTable, listed_columns, listed_tables
-from metashell.log.kinds import KNOWN_LOGS, LOG_NAMES
+from metashell.disk.names import KNOWN_LOGS, LOG_NAMES
+from metashell.tables.dictionary import EVENTS, REPORT, STATE, ListedColumn, ListedTable, listed_columns, listed_tables
 
 PAGE: Final = "docs/dictionary.md"
 SHARED: Final = ("cluster_id", "file", "offset", "epoch", "timestamp", "version", "tombstone")

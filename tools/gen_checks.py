@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
-from metashell.checks import Check, all_checks
+from metashell.metadata.checks import Check, all_checks
 from tools.generated import write_or_check
 
 PAGE: Final = "docs/checks.md"

@@ -13,15 +13,14 @@ import tomllib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from metashell.columns.meanings.dictionary import listed_tables
-from metashell.columns.names import table_names
-from metashell.dump.record_types import type_names
-from metashell.log.kinds import KNOWN_LOGS
-from metashell.options.spec import Argument, CommandSpec, Option
-from metashell.options.subcommands import KAFKA_NAMES, SUBCOMMANDS
-from metashell.options.tool_list import TOOLS
-from metashell.rebalance.plan import STRATEGIES
+from metashell.cli.main import KAFKA_NAMES, SUBCOMMANDS
+from metashell.cli.tool_list import TOOLS
+from metashell.common.options import Argument, CommandSpec, Option
+from metashell.disk.names import KNOWN_LOGS
+from metashell.groups.simulation import STRATEGIES
+from metashell.inspect.dump.inputs import type_names
 from metashell.shell.commands import COMMANDS
+from metashell.tables.dictionary import listed_tables, table_names
 from tools.gen_man import with_own_options
 from tools.generated import ROOT, write
 

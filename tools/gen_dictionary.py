@@ -14,15 +14,12 @@ from typing import Final
 import pyarrow as pa
 
 from metashell.codec.schema import FieldSchema, MessageSchema
-from metashell.columns.meanings.companions import base_of, meaning_of
-from metashell.columns.meanings.dictionary import LISTED, REPORTS
-from metashell.columns.meanings.fields import all_fields, rows
-from metashell.columns.names import log_of_table
-from metashell.columns.schemas import tables, tables_of_log
-from metashell.columns.state.schemas import SCHEMAS
-from metashell.columns.typed.tables import typed_schema
-from metashell.reports import catalog
-from metashell.reports.answer import declared_schema
+from metashell.tables.columns.typed_tables import typed_schema
+from metashell.tables.dictionary import LISTED, REPORTS, all_fields, base_of, dictionary_rows, log_of_table, meaning_of
+from metashell.tables.reports import catalog
+from metashell.tables.reports.local import declared_schema
+from metashell.tables.schemas import tables, tables_of_log
+from metashell.tables.state.schemas import SCHEMAS
 from tools.dictionary_examples import examples
 from tools.dictionary_page import PAGE, page
 from tools.generated import ROOT
@@ -55,7 +52,7 @@ def schemas() -> dict[str, pa.Schema]:
 
 def listed() -> Iterator[tuple[str, str, str, str, str]]:
     """A line for each column and each field of a struct: table, name, type, since when, example."""
-    assert len(rows("fields.tsv")) == len(all_fields()), f"{FOLDER}/fields.tsv has two lines about the same"
+    assert len(dictionary_rows("fields.tsv")) == len(all_fields()), f"{FOLDER}/fields.tsv has two lines about the same"
     real = examples()
     for table, schema in schemas().items():
         for path, kind in paths(schema):
@@ -118,7 +115,7 @@ def _own_since(table: str, path: str) -> str:
 
 def first_written(table: str, version: int) -> str:
     """When a version of a table's record was first written."""
-    (releases,) = (releases.split(" ") for name, releases, _ in rows("tables.tsv") if name == table)
+    (releases,) = (releases.split(" ") for name, releases, _ in dictionary_rows("tables.tsv") if name == table)
     return "" if releases[version] == _NEVER else releases[version]
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from textwrap import wrap
 
 from metashell import __version__
-from metashell.cli.shell_commands import full_spec
-from metashell.options.help import argument_help, option_help
-from metashell.options.shell_command_tools import SHELL_COMMANDS
-from metashell.options.spec import CommandSpec, Option
-from metashell.options.tool_list import TOOLS
+from metashell.cli.inspect.kafka_shell import full_spec
+from metashell.cli.shell_options import SHELL_COMMANDS
+from metashell.cli.tool_list import TOOLS
+from metashell.common.option_parser import argument_help, option_help
+from metashell.common.options import CommandSpec, Option
 from metashell.shell.commands import COMMANDS
 from tools.generated import write
 

@@ -8,9 +8,8 @@ from typing import Any
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
-from metashell.codec.crc32c import crc32c
 from metashell.codec.dispatch import OFFSETS_KEYS, REMOTE_LOG_TYPES
-from metashell.codec.primitives import encode_uvarint
+from metashell.codec.primitives import crc32c, encode_uvarint
 from metashell.codec.registry import message_type
 
 NAME = "00000000000000000000"

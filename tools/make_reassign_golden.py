@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from metashell.forms import compact_json
+from metashell.common.forms import compact_json
 from tests.java import run_program
-from tests.placement.random_clusters import answers, movable, question, random_cluster
+from tests.rehearse.placement.random_clusters import answers, movable, question, random_cluster
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 FOLDER: Final = ROOT / "tests" / "golden" / "reassign"

@@ -57,7 +57,7 @@ def make_environment(folder: Path, wanted: Iterable[str]) -> Path:
 
 def jobs(out: Path, *, is_cluster: bool, has_spark: bool) -> Iterable[tuple[str, list[str]]]:
     """Command lines behind `python`, by what they show; behind a colon, what they have to print."""
-    metashell = ["-c", "import sys; from metashell.cli.front_door import main; sys.exit(main())"]
+    metashell = ["-c", "import sys; from metashell.cli.main import main; sys.exit(main())"]
     for form in ("parquet", "arrow", "csv", "jsonl"):
         yield f"export {form}", [*metashell, "export", "-f", form, DEMO, "--out", str(out / form)]
     yield "append", [*metashell, "export", "--append", DEMO, "--out", str(out / "lake")]

@@ -63,7 +63,7 @@ class Session:
     """A real `kafka-shell` in a pseudo-terminal, and the screen of the person in front of it."""
 
     def __init__(self, state: str) -> None:
-        code = "import sys; from metashell.cli.kafka_shell import main; sys.exit(main(sys.argv[1:]))"
+        code = "import sys; from metashell.cli.inspect.kafka_shell import main; sys.exit(main(sys.argv[1:]))"
         surroundings = {"TERM": "xterm-256color", "XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state, "PYTHONPATH": str(ROOT)}
         environment = {name: value for name, value in os.environ.items() if name not in OF_ITS_USER} | surroundings
         self._child = pexpect.spawn(sys.executable, ["-c", code, *OPTIONS], env=environment, dimensions=(ROWS, COLUMNS), encoding="utf-8")

@@ -1,13 +1,16 @@
-"""From argv to work: one module for each command, which ends in `main`, a `common.Tool` around the function that does the work.
+"""The command line: turns argv into one call of the wings below, and is the only package that reads argv and sets an exit status.
 
-`common` turns errors into one line and a status. A module imports what its work needs inside functions: `--version` and `--help`
-start nothing else. Sources are opened here and handed to the layers below; no other package imports this one.
-"""
+`main` hands a command's words to its module, which is loaded by name. Each command stands beside its declaration (`CommandSpec`) in a room
+by task: `inspect` (the shell, dumps, checks), `cluster` (a live cluster and plans for one), `groups`, `tables`, `controllers`, and `kafka`
+(tools by Kafka's own names). `admin` is the library with which they talk to a live cluster. `tool` runs every command: it prints errors in
+one line and gives the status. What a command's work needs is imported when it runs, so `--version` and `--help` start nothing else.
+
+Sources are opened here and handed to the wings below. No other package imports this one."""
 
 import sys
 
 if sys.platform == "win32":
     # Before any import of a command, since some of them fail there.
-    from metashell.system import refuse_windows
+    from metashell.common.runtime import refuse_windows
 
     refuse_windows()

@@ -1,21 +1,30 @@
-"""Where an answer comes from, written alike for every command: a path, `@NAME` of the settings, `--demo`, `-b` or `-C` with `-c`.
+"""The source that a command reads, named the same way for every command: a path, `@NAME` of the settings, `--demo`, `-b` or `-C` with `-c`.
 
-A path or a name may stand as a word by itself, or with `--snapshot`. Where the command line names no source, METASHELL_SOURCE does, and
-else `defaults.source` of the settings.
-"""
+A path or a name may be the first word, or follow `--snapshot`. If the command line names no source, METASHELL_SOURCE does, else
+`defaults.source` of the settings.
+
+`lift_options` and `split_options` allow options after the words they do not belong to: `kafka-shell ls / --snapshot DIR`,
+`rehearse kill-broker 3 -o json`."""
 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import SimpleNamespace
+
+    from metashell.common.options import Option
+
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import SimpleNamespace
 
-    from metashell.errors import UsageError
-    from metashell.options import CommandSpec
-    from metashell.settings import Settings
+    from metashell.common.errors import UsageError
+    from metashell.common.options import CommandSpec
+    from metashell.common.settings import Settings
 
     Chosen = Callable[[str, str | None], Settings | None]
     """What reads the settings of a person, for a tool of this name: `cli.common.chosen_settings`."""
@@ -34,7 +43,7 @@ def name_source(values: SimpleNamespace, words: Sequence[str]) -> list[str]:
     if not values.command:
         return list(words)
 
-    from metashell.errors import UsageError
+    from metashell.common.errors import UsageError
     from metashell.shell.commands import find_command
 
     words = list(words)
@@ -58,7 +67,7 @@ def choose_source(values: SimpleNamespace, settings: Settings | None, environ: M
 
     Errors: UsageError for a name that no source has, and for words that say no source.
     """
-    from metashell.options.shared import SOURCE_VARIABLE
+    from metashell.common.options import SOURCE_VARIABLE
 
     if values.snapshot is not None and values.snapshot[:1] == "@":
         said, where = values.snapshot, "--snapshot"
@@ -100,11 +109,11 @@ def is_path(word: str) -> bool:
 
 def source_of(said: str, settings: Settings | None, where: str) -> SimpleNamespace:
     """The options of a source as people say it: a path, a name with an @, or options. `where` it is said; empty on a command line."""
-    from metashell.errors import UsageError
-    from metashell.options.parser import HelpRequested, parse
-    from metashell.options.shell_tools import KAFKA_SHELL
-    from metashell.options.values import did_you_mean
-    from metashell.shell.lines.words import split_line
+    from metashell.cli.shell_options import KAFKA_SHELL
+    from metashell.common.errors import UsageError
+    from metashell.common.option_parser import HelpRequested, parse_command
+    from metashell.common.options import did_you_mean
+    from metashell.shell.words import split_line
 
     place = f"{where}: " if where else ""
     if said[:1] == "@":
@@ -114,7 +123,7 @@ def source_of(said: str, settings: Settings | None, where: str) -> SimpleNamespa
         said, place = known[said[1:]], f"sources.{said[1:]}: "
     words = split_line(said) if said[:1] == "-" else ["--snapshot", os.path.expanduser(said)]
     try:
-        named = parse(KAFKA_SHELL, words)
+        named = parse_command(KAFKA_SHELL, words)
     except HelpRequested:
         named = None
     except UsageError as error:
@@ -133,8 +142,8 @@ def front_words(name: str, words: Sequence[str], chosen: Chosen) -> list[str]:
     Shape: the first word that is no option is the source, unless an option or a default names one; in `diff` the next that names
     one is the other source. Errors: UsageError where there is no source.
     """
-    from metashell.errors import UsageError
-    from metashell.options.shell_tools import KAFKA_SHELL
+    from metashell.cli.shell_options import KAFKA_SHELL
+    from metashell.common.errors import UsageError
     from metashell.shell.commands import find_command
 
     command = find_command(name)
@@ -175,7 +184,7 @@ def _is_source(word: str, chosen: Chosen) -> bool:
 
 
 def _has_default(chosen: Chosen) -> bool:
-    from metashell.options.shared import SOURCE_VARIABLE
+    from metashell.common.options import SOURCE_VARIABLE
 
     if os.environ.get(SOURCE_VARIABLE):
         return True
@@ -188,7 +197,6 @@ def with_source(spec: CommandSpec, words: Sequence[str], chosen: Chosen) -> list
 
     Shape: `@NAME` is what the settings say; a path is one only for a command that reads metadata on disk. Errors: UsageError.
     """
-    from metashell.cli.lifting import split_options
 
     can_read = any(option.dest == "snapshot" for option in spec.options)
     _, others = split_options(spec.options, words)
@@ -208,8 +216,8 @@ def with_source(spec: CommandSpec, words: Sequence[str], chosen: Chosen) -> list
 
 def _holds_metadata(spec: CommandSpec, word: str) -> bool:
     """Whether a word is a path: of a log's file, or with a slash where the command takes no other file; else where metadata lies there."""
-    from metashell.errors import MetashellError
-    from metashell.log.inputs import find_metadata
+    from metashell.common.errors import MetashellError
+    from metashell.disk.inputs import find_metadata
 
     takes_files = any(argument.kind == "file" for argument in spec.arguments)
     if word.endswith((".checkpoint", ".log")) or ("/" in word and not takes_files):
@@ -283,12 +291,87 @@ def _named(word: str, settings: Settings | None) -> SimpleNamespace:
 
 
 def _stored_only(word: str) -> UsageError:
-    from metashell.errors import UsageError
+    from metashell.common.errors import UsageError
 
     return UsageError(f"{word} is metadata on disk, and this asks a live cluster", word)
 
 
 def _live_only(word: str) -> UsageError:
-    from metashell.errors import UsageError
+    from metashell.common.errors import UsageError
 
     return UsageError(f"{word} is a live cluster, and this reads files", word)
+
+
+_FLAGS = {"-v", "-k"}
+"""Letters that no command takes over from the tool: where it has them itself they would silently do something else than was asked."""
+_OF_GREP = {"-s", "-C", "-b", "-c"}
+"""Letters that mean something of its own to everybody who types them after `grep`."""
+
+
+def lift_options(values: SimpleNamespace, words: Sequence[str]) -> list[str]:
+    """The words with the tool's own options moved before the command.
+
+    Shape: `values.command` is the tail of `words`. An option that the command has too stays where it is. After `--` nothing is an option.
+    Errors: UsageError for a letter that was probably meant for the command, which does not have it.
+    """
+    from metashell.cli.shell_options import KAFKA_SHELL
+    from metashell.common.errors import UsageError
+    from metashell.shell.commands import find_command
+
+    command = values.command
+
+    is_timed = command[0] == "time" and len(command) > 1
+    called = find_command(command[is_timed])
+    taken = {name for option in called.spec.options for name in option.names} if called else set()
+    refused = (_FLAGS | (_OF_GREP if called.name == "grep" else set())) - taken if called else set()
+    own = {name: option for option in KAFKA_SHELL.options for name in option.names if name not in taken}
+    lifted: list[str] = []
+    kept: list[str] = []
+    rest = list(command)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            kept += [word, *rest]
+            break
+        name, equals, _ = word.partition("=")
+        if name not in own:
+            kept.append(word)
+            kept += _value_of(called.spec.options if called else (), name, equals, rest)
+            continue
+        if called and name in refused:
+            raise UsageError(f"{called.name} has no option {name}; that of kafka-shell stands before the command", name)
+        lifted.append(word)
+        lifted += _value_of((own[name],), name, equals, rest)
+    before = list(words[: len(words) - len(command)])
+    return [*lifted, *before, *kept] if lifted else list(words)
+
+
+def split_options(options: Sequence[Option], words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words that are options of these, with their values, and all the others, wherever either stand.
+
+    Shape: before the first other word an unknown option is among the former, where its error can name those that there are. After `--`
+    nothing is an option.
+    """
+    own = {name: option for option in options for name in (*option.names, "--help", "-h")}
+    mine: list[str] = []
+    others: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            others += rest
+            break
+        name, equals, _ = word.partition("=")
+        is_joined = name not in own and not word.startswith("--") and word[:2] in own
+        if name in own or is_joined or (word.startswith("-") and not others):
+            mine.append(word)
+            mine += [] if is_joined else _value_of(options, name, equals, rest)
+        else:
+            others.append(word)
+    return mine, others
+
+
+def _value_of(options: Sequence[Option], name: str, equals: str, rest: list[str]) -> list[str]:
+    """The next word, taken from `rest`, if it is the value of the option of that name."""
+    takes_value = any(name in option.names and not option.is_flag for option in options)
+    return [rest.pop(0)] if takes_value and not equals and rest else []

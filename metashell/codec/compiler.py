@@ -12,10 +12,7 @@ from functools import partial
 from struct import error as struct_error
 from typing import Any
 
-from metashell.codec.plain import STRING_MAX, plain_read
-from metashell.codec.primitives import kafka_text
-from metashell.codec.schema import FORMATS, FieldSchema, MessageSchema, StructSchema
-from metashell.codec.source import (
+from metashell.codec.code_writer import (
     ELEMENTS,
     SIZES,
     UNROLLED_COUNT_MAX,
@@ -23,13 +20,15 @@ from metashell.codec.source import (
     Source,
     add_tag_loop,
     default_of,
-    groups,
+    field_groups,
     is_compact,
     is_fixed,
-    start,
+    new_source,
     used_structs,
 )
-from metashell.errors import DecodeError
+from metashell.codec.primitives import kafka_text
+from metashell.codec.schema import FORMATS, STRING_MAX, FieldSchema, MessageSchema, StructSchema, plain_read
+from metashell.common.errors import DecodeError
 
 Reader = Callable[[bytes, int, int], Any]
 BoundedReader = Callable[[bytes, int, int, list[int]], tuple[Any, int]]
@@ -116,7 +115,7 @@ def make_reader(schema: MessageSchema, version: int, classes: Mapping[str, Calla
     def slow(buf: bytes, begin: int, end: int) -> Any:
         return plain_read(schema, version, classes, buf, begin, end)
 
-    source = start({"slow": slow, "UNSET": UNSET, "struct_error": struct_error, f"make_{schema.name}": classes[schema.name]})
+    source = new_source({"slow": slow, "UNSET": UNSET, "struct_error": struct_error, f"make_{schema.name}": classes[schema.name]})
     source.arguments = _PLAIN
     for struct in used_structs(schema, version):
         source.names[f"make_{struct.name}"] = classes[struct.name]
@@ -140,7 +139,7 @@ def make_bounded_reader(schema: MessageSchema, version: int, classes: Mapping[st
     Each entry of an array takes from `left[0]` as many values as it has fields, and one more. It never walks the schema to name a fault,
     which takes ten times as long. Errors: TooManyValuesError once `left[0]` is below 0; DecodeError without a place.
     """
-    source = start({"UNSET": UNSET, "struct_error": struct_error, "too_many": _too_many, "kafka_text": kafka_text})
+    source = new_source({"UNSET": UNSET, "struct_error": struct_error, "too_many": _too_many, "kafka_text": kafka_text})
     source.arguments = _COUNTING
     source.names[f"make_{schema.name}"] = classes[schema.name]
     for struct in used_structs(schema, version):
@@ -198,7 +197,7 @@ def _local(field: FieldSchema) -> str:
 
 
 def _read_struct(source: Source, struct: StructSchema, schema: MessageSchema, version: int) -> None:
-    runs = groups(struct.untagged(version))
+    runs = field_groups(struct.untagged(version))
     count_read = False
     for index, run in enumerate(runs):
         if is_fixed(run[0]):

@@ -11,10 +11,10 @@ from struct import Struct
 from struct import error as struct_error
 from typing import Any, Final
 
+from metashell.codec.code_writer import Source, default_of, field_groups, is_compact, is_fixed, new_source, used_structs
 from metashell.codec.primitives import encode_uvarint
 from metashell.codec.schema import FORMATS, FieldSchema, MessageSchema, StructSchema
-from metashell.codec.source import Source, default_of, groups, is_compact, is_fixed, start, used_structs
-from metashell.errors import EncodeError
+from metashell.common.errors import EncodeError
 
 Writer = Callable[[Any, bytearray], None]
 
@@ -68,7 +68,7 @@ _MISFITS: Final = (struct_error, AttributeError, TypeError, UnicodeEncodeError)
 
 
 def _compiled(schema: MessageSchema, version: int, make: Callable[[str], Any], *, in_steps: bool) -> Any:
-    source = start({"encode_uvarint": encode_uvarint, "Struct": Struct, "EncodeError": EncodeError, "write_tags": write_tags})
+    source = new_source({"encode_uvarint": encode_uvarint, "Struct": Struct, "EncodeError": EncodeError, "write_tags": write_tags})
     for struct in [*used_structs(schema, version), schema]:
         with source.block(f"def write_{struct.name}(o, w):"):
             source.add("yield" if in_steps and struct is schema else "pass")
@@ -95,7 +95,7 @@ def _write_struct(
             with source.block(f"if o.{field.attribute} != {default}:"):
                 reason = f"{struct.name}: {field.name} does not exist in version {version} and is not at its default"
                 source.add(f"raise EncodeError({reason!r}, {field.name!r})")
-    for run in groups(struct.untagged(version)):
+    for run in field_groups(struct.untagged(version)):
         if is_fixed(run[0]):
             pack = source.packer("".join(FORMATS[field.type] for field in run))
             source.add(f"w += {pack}({', '.join(f'o.{field.attribute}' for field in run)})")

@@ -1,21 +1,23 @@
-"""Where batches lie in bytes, by Kafka's rule of framing: the one walk over batch boundaries.
+"""Batch boundaries by Kafka's rule of framing, and the check that batches from a log, a snapshot or a Fetch response pass.
 
-A frame is one batch as its length field delimits it: 8 bytes of base offset, 4 of length, then that many bytes. The walk believes a
-length only when a batch can be that small and when that many bytes are there, so no length ever costs memory. It looks at nothing else:
-a frame may hold a wrong checksum or an unknown magic.
+A frame is one batch as its length field delimits it: 8 bytes of base offset, 4 of length, then that many bytes. The walk believes a length
+only when a batch can be that small and when that many bytes are there, so no length ever costs memory. It looks at nothing else: a frame
+may hold a wrong checksum or an unknown magic.
 
     window = find_frames(buf, position, left)       a piece of a file: the frames in it, and why the walk stopped, if it did
-    frames, stop = frames_of(data)                  the same of bytes that are all there is
+    frames, stop = frames_of(data)                  the same for bytes that are complete
     for start, size in whole_frames(data): ...      bytes that we wrote or checked ourselves; anything but whole frames is our mistake
+    for batch in checked_batches(data, file): ...   bytes from a disk or a peer: raises at the first batch that does not fit
 
-`log/window_reader.py` walks a file this way. What the bytes behind the last frame mean (a torn write, zeros, damage) is decided in
-`log/tail.py`. Source: org.apache.kafka.common.record.FileLogInputStream.nextBatch.
-"""
+`disk/files.py` walks a file this way. `disk/segment.py` decides what the bytes behind the last frame mean (a torn write, zeros, damage).
+Source: org.apache.kafka.common.record.FileLogInputStream.nextBatch."""
 
+from collections.abc import Iterator
 from struct import Struct
 from typing import Final, Literal, NamedTuple, assert_never
 
-from metashell.codec.batches import HEADER_SIZE, LEAD_SIZE, MAGIC_END
+from metashell.codec.batches import HEADER_SIZE, LEAD_SIZE, MAGIC_END, BatchHeader, CheckedBatch, crc_fault, unpack_header
+from metashell.common.errors import LogCorruptError
 
 LENGTH_MIN: Final = 14
 """The least that a length field can say: the overhead of a message of magic 0 (LegacyRecord)."""
@@ -26,7 +28,7 @@ MAGIC_MAX: Final = 2
 
 unpack_length = Struct(">i").unpack_from
 
-Frame = tuple[int, int]
+BatchFrame = tuple[int, int]
 """Where a frame starts in its buffer, and its size."""
 StopKind = Literal["end", "short", "bad-size", "truncated", "too-large"]
 
@@ -97,7 +99,7 @@ class Window:
 
     __slots__ = ("buf", "frames", "next", "position", "stop")
 
-    def __init__(self, buf: bytes, position: int, frames: list[Frame], next: int, stop: Stop | None = None) -> None:
+    def __init__(self, buf: bytes, position: int, frames: list[BatchFrame], next: int, stop: Stop | None = None) -> None:
         self.buf = buf
         self.position = position
         self.frames = frames
@@ -111,7 +113,7 @@ def find_frames(buf: bytes, position: int, left: int | None, size_max: int = FRA
     Without a stop the window ends before the first frame that is not wholly in `buf`. For walks over headers, `whole=False` takes every
     frame whose lead is in `buf` and whose end lies in the file, so that `next` may lie behind `buf`; `left` has to be known then.
     """
-    frames: list[Frame] = []
+    frames: list[BatchFrame] = []
     add = frames.append
     at = 0
     buf_size = len(buf)
@@ -143,15 +145,51 @@ def _judge(left: int, length: int, size_max: int) -> StopKind | None:
     return "too-large" if length + LEAD_SIZE > size_max else None
 
 
-def frames_of(data: bytes, position: int = 0) -> tuple[list[Frame], Stop]:
+def frames_of(data: bytes, position: int = 0) -> tuple[list[BatchFrame], Stop]:
     """The frames of all of `data`, and what follows the last of them; `data` starts at byte `position` of what the stop names."""
     window = find_frames(data, position, len(data))
     assert window.stop is not None, "the end is known"
     return window.frames, window.stop
 
 
-def whole_frames(data: bytes) -> list[Frame]:
+def whole_frames(data: bytes) -> list[BatchFrame]:
     """The frames that fill `data`, bytes that were written or checked here: anything else in them is our own mistake."""
     frames, stop = frames_of(data)
     assert stop.kind == "end", f"byte {stop.position}: {stop.reason}"
     return frames
+
+
+def checked_batches(data: bytes, file: str, position: int = 0, *, base_offset: int | None = None) -> Iterator[CheckedBatch]:
+    """The batches of version 2 that fill `data`, which begins at byte `position` of what is called `file`.
+
+    Shape: with `base_offset`, the first batch begins there. Base offsets follow one another: no CRC covers them.
+    Errors: LogCorruptError, which names the batch's offset, at the first batch that does not fit, has another magic, does not follow the
+    one before it, or does not have its CRC.
+    """
+    frames, stop = frames_of(data, position)
+    expected = base_offset
+    for at, size in frames:
+        place = position + at
+        if size < HEADER_SIZE:
+            raise LogCorruptError(file, place if expected is None else expected, f"batch of {size} bytes at byte {place} has no header")
+        header, batch = BatchHeader(*unpack_header(data, at)), data[at : at + size]
+        fault = _fault(header, place, expected) or crc_fault(header, batch)
+        if fault is not None:
+            raise LogCorruptError(file, header.base_offset, fault)
+        yield CheckedBatch(header, place, batch, file)
+        expected = header.last_offset + 1
+    if stop.kind != "end":
+        offset = stop.offset if expected is None else expected
+        reason = f"byte {stop.position}: {stop.reason}, {stop.left} bytes are left"
+        raise LogCorruptError(file, stop.position if offset is None else offset, reason)
+
+
+def _fault(header: BatchHeader, place: int, expected: int | None) -> str | None:
+    """Why a batch is not the next one of a log of ours."""
+    if header.magic != MAGIC_MAX:
+        return f"batch at byte {place} has magic {header.magic}"
+    if expected is not None and header.base_offset != expected:
+        return f"batch at byte {place} is not the one at offset {expected}"
+    if header.last_offset_delta < 0:
+        return f"batch at byte {place} ends before it begins"
+    return None

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from zlib import crc32
 
 from metashell.codec.batches import CODEC_MASK, LOG_APPEND_TIME, BatchHeader, Record, RecordBatch
-from metashell.codec.compression import LZ4, MAX_DECOMPRESSED, ZSTD, decompress
 from metashell.codec.framing import frames_of
-from metashell.errors import DecodeError
+from metashell.codec.primitives import LZ4, MAX_DECOMPRESSED, ZSTD, decompress
+from metashell.common.errors import DecodeError
 
 _CRC_START = 16
 _LEAD_SIZE_MAX = 26

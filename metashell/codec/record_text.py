@@ -1,17 +1,21 @@
 """A record as text: its type, its version, JSON text of its data, and what is odd about it. The same for every command and table.
 
-Nothing is dropped: an unknown type, and what does not decode, is shown as hex with a fault. What could hold a secret is redacted
-before any text exists, so no filter or search sees it. Records of the metadata log and of the remote log's metadata lie in frames;
-those of coordinators have keys, see `coordinator_text`.
-"""
+Nothing is dropped: an unknown type, and what does not decode, is shown as hex with a fault. What could hold a secret is redacted before
+any text exists, so no filter or search sees it. Records of the metadata log and of the remote log's metadata lie in frames; those of
+coordinators have keys, see `coordinator`.
+
+`java_read_error` gives the text that Kafka's tools print for bytes that do not decode: the message is read once more, field by field in
+the order of Kafka's generated readers, to find the words.
+Source: org.apache.kafka.message.MessageDataGenerator; ByteBufferAccessor, ByteUtils."""
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import Any, NamedTuple
 
-from metashell.codec.control import read_control_record, value_layout
+from metashell.codec.batch_writer import read_control_record, value_layout
 from metashell.codec.dispatch import REMOTE_LOG_TYPES
-from metashell.codec.frame import (
+from metashell.codec.metadata_records import (
     FRAME_VERSION,
     NO_VALUE,
     FrameError,
@@ -23,8 +27,8 @@ from metashell.codec.frame import (
 )
 from metashell.codec.redaction import JsonText, hex_text, json_writer
 from metashell.codec.registry import MessageType, message_type
-from metashell.codec.schema import snake_case
-from metashell.errors import DecodeError
+from metashell.codec.schema import FieldSchema, PlainReader, snake_case
+from metashell.common.errors import DecodeError
 
 SEGMENT_STATES = ("COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED", "DELETE_SEGMENT_FINISHED")
 DELETE_STATES = ("DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DELETE_PARTITION_FINISHED")
@@ -134,3 +138,72 @@ def control_text(key: bytes | None, value: bytes | None, *, show_secrets: bool) 
     else:
         data = message.object_json(record.body, value_layout(message, record.version))
     return RecordText(record.type, record.type_name, record.version, data, record.fault)
+
+
+NO_MESSAGE_TEXT = "null"
+"""How Java prints the missing message of a BufferUnderflowException."""
+_STRING_SIZE_MAX = 0x7FFF
+_VARINT_SHIFT_MAX = 28
+
+
+def java_read_error(message: MessageType, buf: bytes, version: int, start: int, end: int) -> str:
+    """The message of the exception that Kafka's reader raises for `buf[start:end]`, which does not decode."""
+    try:
+        _JavaReader(message.schema, version, message.structs).read(buf, start, end)
+    except DecodeError as error:
+        return str(error)
+    return NO_MESSAGE_TEXT
+
+
+class _JavaReader(PlainReader):
+    """Reads as the plain reader does, and fails in Java's words."""
+
+    def _fail(self, reason: str) -> DecodeError:
+        return DecodeError(reason, offset=self.pos)
+
+    def _take(self, size: int) -> bytes:
+        if size > self.end - self.pos:
+            raise self._fail(NO_MESSAGE_TEXT)
+        return super()._take(size)
+
+    def _int(self, form: Struct) -> int:
+        return int(form.unpack(self._take(form.size))[0])
+
+    def _uvarint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._take(1)[0]
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value & 0xFFFFFFFF
+            shift += 7
+            if shift > _VARINT_SHIFT_MAX:
+                shown = value & 0xFFFFFFFF
+                raise self._fail(f"Varint is too long, the most significant bit in the 5th byte is set, converted value: {shown:x}")
+
+    def _array(self, field: FieldSchema) -> tuple[Any, ...] | None:
+        at = self.pos
+        count = self._uvarint() - 1 if self.flexible else self._int(Struct(">i"))
+        if count < 0 and self.version not in field.nullable:
+            raise self._fail(f"non-nullable field {field.json_name} was serialized as null")
+        left = self.end - self.pos
+        if count > left:
+            raise self._fail(f"Tried to allocate a collection of size {count}, but there are only {left} bytes remaining.")
+        self.pos = at
+        return super()._array(field)
+
+    def _primitive(self, field: FieldSchema, element: bool = False) -> Any:
+        if field.type not in ("string", "bytes"):
+            return super()._primitive(field, element)
+        at = self.pos
+        size = self._size(field)
+        name = f"{field.json_name} element" if element else field.json_name
+        if size < 0 and (element or self.version not in field.nullable):
+            raise self._fail(f"non-nullable field {name} was serialized as null")
+        if field.type == "string" and size > _STRING_SIZE_MAX:
+            raise self._fail(f"string field {name} had invalid length {size}")
+        left = self.end - self.pos
+        if size > left:
+            raise self._fail(f"Error reading byte array of {size} byte(s): only {left} byte(s) available")
+        self.pos = at
+        return super()._primitive(field, element)

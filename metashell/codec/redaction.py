@@ -18,11 +18,11 @@ from os.path import join
 from typing import Any, NamedTuple
 
 from metashell.codec.batches import HEADER_SIZE, unpack_header
-from metashell.codec.config_types import BROKER_RESOURCE, TOPIC_RESOURCE
-from metashell.codec.frame import FRAME_VERSION, KIP631_FRAME_VERSION, Frame, FrameError, metadata_message, read_frame
+from metashell.codec.codes import BROKER_RESOURCE, TOPIC_RESOURCE
+from metashell.codec.metadata_records import FRAME_VERSION, KIP631_FRAME_VERSION, Frame, FrameError, metadata_message, read_frame
 from metashell.codec.registry import SCHEMA_FOLDER, MessageType, message_type
 from metashell.codec.schema import FieldSchema, StructSchema
-from metashell.errors import DecodeError
+from metashell.common.errors import DecodeError
 
 REDACTED = "[redacted]"
 _LISTENER_PREFIX = "listener.name."

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from metashell.codec.compiler import BoundedReader, Reader
     from metashell.codec.encoder import StepWriter, Writer
-    from metashell.codec.jsontext import JsonReader
+    from metashell.codec.json_text import JsonReader
 
 SCHEMA_FOLDER = join(dirname(__file__), "schemas")
 _messages: dict[tuple[str, str], MessageType] = {}
@@ -100,7 +100,7 @@ class MessageType:
         """`(buf, start, end) -> str`, the quick form of `json`."""
         made = self._json_readers.get(version)
         if made is None:
-            from metashell.codec.jsontext import make_json_reader
+            from metashell.codec.json_text import make_json_reader
 
             def read(buf: bytes, start: int, end: int) -> Any:
                 return self.plain_read(buf, version, start, end)
@@ -110,13 +110,13 @@ class MessageType:
 
     def plain_read(self, buf: bytes, version: int, start: int, end: int) -> Any:
         """As `read`, without any compiled code but the classes."""
-        from metashell.codec.plain import plain_read
+        from metashell.codec.schema import plain_read
 
         return plain_read(self.schema, version, self.structs, buf, start, end)
 
     def object_json(self, value: Any, version: int) -> str:
         """The text of Kafka's JSON converter for an object."""
-        from metashell.codec.jsontext import object_json
+        from metashell.codec.json_text import object_json
 
         return object_json(value, self.schema, version, self.make_struct)
 

@@ -1,7 +1,8 @@
-"""Answers that consist of an error: the one table of what each API answers where a request is refused as a whole.
+"""Answers that consist of an error: one table has the answer of each API to a request that is refused as a whole.
 
-Source: the getErrorResponse methods of org.apache.kafka.common.requests of 4.3.1.
-"""
+Also the error of the answer when the records of a decision could not be written.
+Source: the getErrorResponse methods of org.apache.kafka.common.requests of 4.3.1;
+org.apache.kafka.coordinator.group.GroupMetadataManager.appendGroupMetadataErrorToResponseError."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from metashell.codec import messages
-from metashell.codec.api_keys import (
+from metashell.codec.codes import (
     ADD_OFFSETS_TO_TXN,
     CONSUMER_GROUP_DESCRIBE,
     CONSUMER_GROUP_HEARTBEAT,
@@ -32,9 +33,23 @@ from metashell.codec.api_keys import (
     SYNC_GROUP,
     TXN_OFFSET_COMMIT,
 )
-from metashell.codec.error_messages import error_message
-from metashell.groups.decision import GroupError
-from metashell.groups.request import Answer, Request
+from metashell.codec.error_codes import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    INVALID_FETCH_SIZE,
+    KAFKA_STORAGE_ERROR,
+    MESSAGE_TOO_LARGE,
+    NETWORK_EXCEPTION,
+    NOT_COORDINATOR,
+    NOT_ENOUGH_REPLICAS,
+    NOT_LEADER_OR_FOLLOWER,
+    RECORD_LIST_TOO_LARGE,
+    REQUEST_TIMED_OUT,
+    UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    error_message,
+)
+from metashell.groups.decision import Answer, GroupError, Request
 
 ALL_OPERATIONS: Final = 0b1101_0100_1000
 """What a client may do to a group where nothing is forbidden: read, delete, describe, and describe and alter its configs."""
@@ -48,7 +63,7 @@ def error_body(request: Request, code: int, message: str | None = None) -> Any:
     return _BODIES[request.api_key](request, code, message)
 
 
-def refused(request: Request, error: GroupError) -> Answer:
+def refuse_request(request: Request, error: GroupError) -> Answer:
     """The answer to a request that failed as a whole."""
     return Answer(request.ticket, error_body(request, error.code, error.message))
 
@@ -206,3 +221,21 @@ _BODIES: Final[dict[int, Callable[[Request, int, str | None], Any]]] = {
     STREAMS_GROUP_HEARTBEAT: _streams_heartbeat,
     STREAMS_GROUP_DESCRIBE: _describe(messages.StreamsGroupDescribeResponse),
 }
+
+
+_ANSWERED_AS: Final = {
+    UNKNOWN_TOPIC_OR_PARTITION: COORDINATOR_NOT_AVAILABLE,
+    NOT_ENOUGH_REPLICAS: COORDINATOR_NOT_AVAILABLE,
+    REQUEST_TIMED_OUT: COORDINATOR_NOT_AVAILABLE,
+    NOT_LEADER_OR_FOLLOWER: NOT_COORDINATOR,
+    KAFKA_STORAGE_ERROR: NOT_COORDINATOR,
+    MESSAGE_TOO_LARGE: UNKNOWN_SERVER_ERROR,
+    RECORD_LIST_TOO_LARGE: UNKNOWN_SERVER_ERROR,
+    INVALID_FETCH_SIZE: UNKNOWN_SERVER_ERROR,
+    NETWORK_EXCEPTION: COORDINATOR_LOAD_IN_PROGRESS,
+}
+
+
+def append_error_code(code: int) -> int:
+    """The error of the answer for the error of the append."""
+    return _ANSWERED_AS.get(code, code)

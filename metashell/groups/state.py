@@ -1,14 +1,56 @@
-"""What one shard of the coordinator knows: its groups and the offsets that they committed."""
+"""The coordinator's state: groups, committed offsets, open transactions and settings, and `Context`, which each decision gets.
+
+`Group` is what each kind of group offers to the rest of the coordinator. Offsets that a transaction commits are pending until it ends.
+
+Kafka keeps transactions in `__transaction_state`, behind a coordinator of its own. Here they are in memory, so that one coordinator can be
+tested with producers. A new coordinator knows no transactions, and answers as Kafka does for ids that it never saw.
+
+Source: org.apache.kafka.coordinator.group.Group, GroupCoordinatorConfig (defaults of 4.4), GroupCoordinatorRecordHelpers, OffsetAndMetadata
+and OffsetMetadataManager.replayEndTransactionMarker."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
-from metashell.groups.group import Group
-from metashell.groups.record import Finding, Place
+from metashell.codec import messages
+from metashell.common.values import ZERO_UUID
+from metashell.groups.decision import Decision, Finding, Place, Record, Request, Timers
 from metashell.groups.topics import KnownTopics, Topics
+from metashell.groups.view import GroupDescription, GroupSummary
+
+
+class Chance(Protocol):
+    """Where new ids come from."""
+
+    def uuid(self) -> bytes:
+        """16 bytes: the ids that the coordinator makes for members hold them, as Java's text or as Kafka's."""
+        ...
+
+    def producer_id(self) -> int:
+        """A producer id that was never given out."""
+        ...
+
+
+class Context:
+    """The parts of one coordinator."""
+
+    def __init__(self, settings: Settings, chance: Chance, state: State) -> None:
+        self.settings = settings
+        self.chance = chance
+        self.state = state
+        self.timers = Timers()
+        self.transactions = Transactions()
+        self.new_topics_version = -1
+        """The version of the metadata in which topics were last made."""
+        self.deletions: list[WaitingDeletion] = []
+
+
+Handler = Callable[[Context, Request, int], Decision]
+"""`(context, request, now_ms)`; the answer may be missing from the decision, and comes with a later one."""
 
 
 class Committed(NamedTuple):
@@ -60,3 +102,268 @@ class State:
         self.finding_counts[kind] += 1
         if len(self.findings) < FINDINGS_MAX:
             self.findings.append(Finding(kind, group_id, text, place))
+
+
+class CommitClaim(NamedTuple):
+    """Who says to commit or to fetch offsets. `epoch` is a generation in classic groups; -1 and "" where nothing is claimed."""
+
+    member_id: str = ""
+    instance_id: str | None = None
+    epoch: int = -1
+    is_transactional: bool = False
+    version: int = 9
+    """That of the OffsetCommit request."""
+
+
+class Group(ABC):
+    """A group of one kind. Everything here but `committed` only reads."""
+
+    type: ClassVar[str]
+    """`classic`, `consumer`, `share` or `streams`, as ListGroups names it."""
+    group_id: str
+    is_expiring: ClassVar[bool] = True
+    """Whether the group itself goes when it is empty and has no offsets."""
+
+    @abstractmethod
+    def state_name(self) -> str:
+        """The state as ListGroups shows it."""
+
+    @property
+    @abstractmethod
+    def protocol_type(self) -> str:
+        """`consumer` and the like; "" where a classic group has none."""
+
+    @property
+    @abstractmethod
+    def is_empty(self) -> bool: ...
+
+    @abstractmethod
+    def check_commit(self, claim: CommitClaim, topic: str | None = None, topic_id: bytes = b"", partition: int = -1) -> None:
+        """Errors: GroupError for a commit that is refused. With a topic, for that partition (epochs that are behind)."""
+
+    def looks_at_partitions(self, claim: CommitClaim) -> bool:
+        """Whether a commit that was accepted as a whole is checked for each partition as well: it may be of an epoch that is over."""
+        return True
+
+    def committed(self, member_id: str, timers: Timers, now_ms: int) -> None:
+        """A member's commit was accepted: what a session is kept alive by, where commits do that."""
+        return None
+
+    @abstractmethod
+    def check_fetch(self, claim: CommitClaim) -> None:
+        """Errors: GroupError for a fetch of offsets that is refused."""
+
+    @abstractmethod
+    def check_delete(self) -> None:
+        """Errors: GroupError for a group that DeleteGroups may not delete."""
+
+    @abstractmethod
+    def check_delete_offsets(self) -> None:
+        """Errors: GroupError for a group whose offsets OffsetDelete may not touch at all."""
+
+    @abstractmethod
+    def is_subscribed(self, topic: str) -> bool:
+        """Whether offsets of this topic are kept from expiry and OffsetDelete."""
+
+    @abstractmethod
+    def expiry_base_ms(self, commit_ms: int) -> int | None:
+        """From when on the retention of an offset that was committed then counts; None for offsets that do not expire now."""
+
+    @abstractmethod
+    def tombstones(self) -> list[Record]:
+        """The records that delete the group, in Kafka's order, without those of its offsets."""
+
+    def summary(self) -> GroupSummary:
+        """The group as a row of a list; its kind adds what it knows (epoch, number of members). Offsets are not in it."""
+        return GroupSummary(group_id=self.group_id, kind=self.type, state=self.state_name(), protocol_type=self.protocol_type)
+
+    def description(self, topics: Topics) -> GroupDescription:
+        """The group with its members, as its kind describes them; what a blob or record holds never raises here."""
+        return GroupDescription(summary=self.summary())
+
+
+NO_LIMIT: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class KindSettings:
+    """What consumer, share and streams groups each have. Units: ms."""
+
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 5_000
+    max_size: int = NO_LIMIT
+    assignment_interval_ms: int = 1_000
+    is_assignor_offloaded: bool = True
+    assignors: tuple[str, ...] = ("uniform", "range")
+    initial_rebalance_delay_ms: int = 0
+    standby_replicas: int = 0
+    task_offset_interval_ms: int = 60_000
+    acceptable_recovery_lag: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Units: ms and bytes."""
+
+    min_session_timeout_ms: int = 6_000
+    max_session_timeout_ms: int = 1_800_000
+    initial_rebalance_delay_ms: int = 3_000
+    max_size: int = NO_LIMIT
+    new_member_join_timeout_ms: int = 300_000
+    migration_policy: str = "bidirectional"
+    consumer: KindSettings = KindSettings()
+    share: KindSettings = KindSettings(max_size=200, assignors=("simple",))
+    streams: KindSettings = KindSettings(assignors=("sticky",), initial_rebalance_delay_ms=3_000)
+    regex_refresh_interval_ms: int = 10_000
+    regex_refresh_max_ms: int = 600_000
+    offset_metadata_max_bytes: int = 4_096
+    offsets_retention_ms: int = 10_080 * 60_000
+    offsets_retention_check_interval_ms: int = 600_000
+    partitions: int = 50
+    node_id: int = 1
+    host: str = "localhost"
+    port: int = 9092
+    """Where the coordinator listens, as FindCoordinator says."""
+    has_transactions: bool = False
+    """Whether FindCoordinator names this node for transactions too: their state is in memory only."""
+
+
+EXPIRATION_MS: Final = 7 * 86_400_000
+"""transactional.id.expiration.ms as Kafka has it by default."""
+_CHECK_MS: Final = 3_600_000
+
+
+@dataclass(slots=True)
+class Transaction:
+    """Shape: `groups` is empty when none is open; `is_committed` says how the last one ended, None if none did. Units: `used_ms`."""
+
+    producer_id: int
+    epoch: int
+    groups: set[str] = field(default_factory=set)
+    is_open: bool = False
+    is_committed: bool | None = None
+    used_ms: int = 0
+
+
+class Transactions:
+    """Shape: by transactional id."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[str, Transaction] = {}
+        self._looked_ms = 0
+
+    def forget(self, now_ms: int) -> None:
+        """Let ids go that nobody used for long and that have nothing open; they are looked through once an hour at most."""
+        if now_ms - self._looked_ms < _CHECK_MS:
+            return
+        self._looked_ms = now_ms
+        for id in [id for id, known in self.by_id.items() if not known.is_open and known.used_ms + EXPIRATION_MS <= now_ms]:
+            del self.by_id[id]
+
+
+@dataclass(slots=True)
+class WaitingDeletion:
+    """Shape: `groups` are the share groups whose state is still being deleted, `failed` those whose state could not be."""
+
+    request: Request
+    groups: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
+
+
+def add_pending(state: State, group_id: str, producer_id: int, key: PartitionKey, committed: Committed) -> None:
+    """Take in an offset that waits for the end of its producer's transaction."""
+    state.pending.setdefault(group_id, {}).setdefault(producer_id, {})[key] = committed
+    state.pending_groups.setdefault(producer_id, set()).add(group_id)
+
+
+def drop_pending(state: State, group_id: str, key: PartitionKey) -> None:
+    """Forget a partition's offsets of all open transactions."""
+    by_producer = state.pending.get(group_id, {})
+    for producer_id in [producer_id for producer_id, pending in by_producer.items() if key in pending]:
+        del by_producer[producer_id][key]
+        if not by_producer[producer_id]:
+            _pop_pending(state, group_id, producer_id)
+
+
+def end_transaction(state: State, producer_id: int, is_committed: bool) -> None:
+    """Make a producer's pending offsets the groups' own, or drop them. One that was committed later stays."""
+    for group_id in sorted(state.pending_groups.get(producer_id, ())):
+        pending = _pop_pending(state, group_id, producer_id)
+        if is_committed:
+            offsets = state.offsets.setdefault(group_id, {})
+            for key, committed in pending.items():
+                known = offsets.get(key)
+                if known is None or known.record_offset < committed.record_offset:
+                    offsets[key] = committed
+
+
+def _pop_pending(state: State, group_id: str, producer_id: int) -> dict[PartitionKey, Committed]:
+    """A producer's pending offsets of one group, which is rid of them."""
+    pending = state.pending[group_id].pop(producer_id)
+    if not state.pending[group_id]:
+        del state.pending[group_id]
+    groups = state.pending_groups[producer_id]
+    groups.discard(group_id)
+    if not groups:
+        del state.pending_groups[producer_id]
+    return pending
+
+
+def is_pending(state: State, group_id: str, key: PartitionKey) -> bool:
+    """Whether an open transaction has an offset for this partition."""
+    return any(key in pending for pending in state.pending.get(group_id, {}).values())
+
+
+def pending_keys(state: State, group_id: str) -> set[PartitionKey]:
+    """The partitions for which open transactions have offsets."""
+    return {key for pending in state.pending.get(group_id, {}).values() for key in pending}
+
+
+LEGACY_OFFSET_COMMIT: Final = 0
+OFFSET_COMMIT: Final = 1
+WITH_EXPIRY: Final = 1
+"""The only version of a value that has room for a retention of its own."""
+NEWEST: Final = 4
+
+
+def commit_record(group_id: str, topic: str, partition: int, committed: Committed) -> Record:
+    """The record of an offset. One with a retention of its own is written in the version that has it, which has no topic id.
+
+    What the version does not have is not in the object either: the coordinator then knows what the log says.
+    """
+    if committed.expire_ms >= 0:
+        committed = committed._replace(leader_epoch=-1, topic_id=ZERO_UUID)
+    value = messages.OffsetCommitValue(
+        offset=committed.offset,
+        leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        commit_timestamp=committed.commit_ms,
+        expire_timestamp=committed.expire_ms,
+        topic_id=committed.topic_id,
+    )
+    return Record(OFFSET_COMMIT, _key(group_id, topic, partition), value, NEWEST if committed.expire_ms < 0 else WITH_EXPIRY)
+
+
+def commit_tombstone(group_id: str, topic: str, partition: int) -> Record:
+    """The record that deletes an offset."""
+    return Record(OFFSET_COMMIT, _key(group_id, topic, partition))
+
+
+def committed_of(record: Record, record_offset: int) -> Committed:
+    """The offset in a record's value, of either type."""
+    value = record.value
+    if record.type == LEGACY_OFFSET_COMMIT:
+        return Committed(value.offset, -1, value.metadata, value.commit_timestamp, -1, ZERO_UUID, record_offset)
+    return Committed(
+        value.offset,
+        value.leader_epoch,
+        value.metadata,
+        value.commit_timestamp,
+        value.expire_timestamp,
+        value.topic_id,
+        record_offset,
+    )
+
+
+def _key(group_id: str, topic: str, partition: int) -> messages.OffsetCommitKey:
+    return messages.OffsetCommitKey(group=group_id, topic=topic, partition=partition)

@@ -10,15 +10,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never
 
 from metashell.net.addresses import host_text
+from metashell.net.listener_options import Authenticated, Closed, Decoded, Received, Undecoded
 from metashell.net.server_connection import ServerConnection
-from metashell.net.server_events import Authenticated, Closed, Decoded, Received, Undecoded
 from metashell.net.transport import reason_of
 
 if TYPE_CHECKING:
     from metashell.net.frames import RequestHeader
-    from metashell.net.limits import Counters
-    from metashell.net.listener_options import ListenerOptions
-    from metashell.net.tls_layer import TlsLayer
+    from metashell.net.listener_options import Counters, ListenerOptions
+    from metashell.net.tls import TlsLayer
 
 LINGER_S: Final = 2.0
 """How long a connection that is over may take to send its last answers, and to say good-bye in TLS."""
@@ -189,7 +188,7 @@ class AcceptedConnection(asyncio.BufferedProtocol):
             return
         options = self.listener.options
         if options.tls is not None:
-            from metashell.net.tls_layer import TlsLayer
+            from metashell.net.tls import TlsLayer
 
             self._tls = TlsLayer(options.tls)
         self._watch()

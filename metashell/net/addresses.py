@@ -1,17 +1,19 @@
 """Addresses of nodes as people write them: `host:port`, `[::1]:9092`, lists of them, and maps from one to another.
 
-Source: org.apache.kafka.common.utils.Utils.getHost, getPort; ClientUtils.parseAndValidateAddresses.
-"""
+`ConnectError` is the error of a call that none of its addresses answered. `reusable_connection` picks an open connection that may be used
+again.
+
+Source: org.apache.kafka.common.utils.Utils.getHost, getPort; ClientUtils.parseAndValidateAddresses."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol, TypeVar
 
-from metashell.codec.java_text import host_address
-from metashell.errors import UsageError
+from metashell.codec.java import host_address
+from metashell.common.errors import MetashellError, UsageError
 
 PORT_MAX: Final = 0xFFFF
 _ADDRESS = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?(?:\[([0-9a-zA-Z\-%._:]+)\]|([0-9a-zA-Z\-%._]+)):([0-9]{1,5})")
@@ -82,3 +84,41 @@ class AddressMap:
     def resolve(self, address: Address) -> Address:
         """The address to connect to for `address`."""
         return self._pairs.get(address, address)
+
+
+class ConnectError(MetashellError):
+    """No answer: the message names each address that was tried and why it failed.
+
+    `attempts` holds the same as pairs; `authentication`: credentials or certificates were refused.
+    """
+
+    def __init__(self, attempts: list[tuple[Address, str]], *, authentication: bool = False) -> None:
+        super().__init__("; ".join(f"{address}: {reason}" for address, reason in attempts) or "no address was tried")
+        self.attempts = attempts
+        self.authentication = authentication
+
+
+class Reusable(Protocol):
+    """An open connection: `closed` says why it is over, `expired` whether the peer will soon end its session."""
+
+    @property
+    def closed(self) -> str: ...
+    @property
+    def expired(self) -> bool: ...
+    def retire(self) -> None: ...
+
+
+C = TypeVar("C", bound=Reusable)
+
+
+def reusable_connection(connections: dict[Address, C], address: Address) -> C | None:
+    """The connection to an address, None where a new one is needed; the old one is forgotten then, and ends with its last answer."""
+    found = connections.get(address)
+    if found is None:
+        return None
+    if found.expired:
+        found.retire()
+    elif not found.closed:
+        return found
+    del connections[address]
+    return None

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from metashell.codec.api_keys import API_VERSIONS
-from metashell.codec.api_versions import is_valid_api_versions
+from metashell.codec.codes import API_VERSIONS
 from metashell.codec.dispatch import REQUESTS
 from metashell.codec.error_codes import INVALID_REQUEST, REBOOTSTRAP_REQUIRED, UNSUPPORTED_VERSION
 from metashell.codec.messages import ApiVersionsResponse
+from metashell.codec.validation import is_valid_api_versions
 from metashell.net.frames import request_type
 
 ApiRanges = Mapping[int, tuple[int, int]]

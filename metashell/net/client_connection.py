@@ -17,11 +17,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell import __version__
-from metashell.codec.api_keys import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from metashell.codec.codes import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from metashell.codec.error_codes import REBOOTSTRAP_REQUIRED, UNSUPPORTED_VERSION, error_text
 from metashell.codec.messages import ApiVersionsRequest, SaslAuthenticateRequest, SaslHandshakeRequest
-from metashell.errors import DecodeError
-from metashell.escape import terminal_line
+from metashell.common.errors import DecodeError
+from metashell.common.terminal import terminal_line
 from metashell.net.api_versions import (
     ALL_RANGES,
     IDENTITY_FROM,
@@ -226,7 +226,7 @@ class ClientConnection:
                 return self._handle_versions(frame, version)
             _, message = decode_response(frame, api_key, version)
         except DecodeError as error:
-            return self.close(f"an answer to api key {api_key} version {version} is malformed: {_told(str(error))}")
+            return self.close(f"an answer to api key {api_key} version {version} is malformed: {_printable(str(error))}")
         if self.state is State.READY:
             self._events.append(Answer(correlation_id, message))
         else:
@@ -265,7 +265,7 @@ class ClientConnection:
     def _handle_sasl_handshake(self, message: Any) -> None:
         assert self._sasl is not None
         if message.error_code:
-            offered = _told(", ".join(message.mechanisms[:8])) or "no SASL"
+            offered = _printable(", ".join(message.mechanisms[:8])) or "no SASL"
             self.close(f"the peer does not take {self._sasl.mechanism}, it offers {offered}", authentication_failed=True)
             return
         self.state = State.SASL
@@ -275,7 +275,8 @@ class ClientConnection:
         assert self._sasl is not None
         if message.error_code:
             self.close(
-                f"authentication failed: {_told(message.error_message or '') or error_text(message.error_code)}", authentication_failed=True
+                f"authentication failed: {_printable(message.error_message or '') or error_text(message.error_code)}",
+                authentication_failed=True,
             )
             return
         self.session_lifetime_ms = max(0, message.session_lifetime_ms)
@@ -287,7 +288,7 @@ class ClientConnection:
         try:
             token = step()
         except SaslError as error:
-            self.close(f"authentication failed: {_told(str(error))}", authentication_failed=True)
+            self.close(f"authentication failed: {_printable(str(error))}", authentication_failed=True)
             return
         if token is None and self._identity is not None and self.versions.get(API_VERSIONS, 0) >= IDENTITY_FROM:
             self.state = State.VERSIONS
@@ -311,7 +312,7 @@ _STEPS: Final[dict[State, Callable[[ClientConnection, Any], None]]] = {
 }
 
 
-def _told(text: str) -> str:
+def _printable(text: str) -> str:
     """Text of the peer, safe to print and not longer than it is worth."""
     return terminal_line(text if len(text) <= TEXT_MAX else text[:TEXT_MAX] + "...")
 

@@ -10,12 +10,12 @@ from io import BytesIO
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
-from metashell.codec.api_keys import API_VERSIONS
+from metashell.codec.codes import API_VERSIONS
 from metashell.codec.dispatch import REQUESTS, RESPONSES
-from metashell.codec.plain import TrailingBytesError
 from metashell.codec.primitives import read_uvarint
 from metashell.codec.registry import MessageType, message_type
-from metashell.errors import DecodeError, EncodeError
+from metashell.codec.schema import TrailingBytesError
+from metashell.common.errors import DecodeError, EncodeError
 
 HANDSHAKE_LIMIT: Final = 512 * 1024
 """Bytes of a frame from a server that has not yet said what it talks."""

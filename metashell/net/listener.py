@@ -1,8 +1,7 @@
-"""Connections that we accept, over asyncio: `serve` opens a listener, its requests go to one function.
+"""Accepted connections over asyncio: `serve` opens a listener, and its requests go to one function.
 
 Bounds: connections, each connection's requests and answers (`ConnectionLimits`), the time of a handshake and of idleness. This
-module imports asyncio, so it is itself imported inside functions.
-"""
+module imports asyncio, so it is itself imported inside functions."""
 
 from __future__ import annotations
 
@@ -13,17 +12,14 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from metashell.errors import UsageError
+from metashell.common.errors import UsageError
 from metashell.net.accepted_connection import AcceptedConnection, OnRequest
-from metashell.net.accepting import stop_accepting
-from metashell.net.limits import Counters
-from metashell.net.listener_options import ListenerOptions, is_loopback, weakness
+from metashell.net.listener_options import Counters, Decoded, ListenerOptions, Undecoded, is_loopback, server_terms, weakness
 from metashell.net.server_connection import ServerConnection
-from metashell.net.server_events import Decoded, Undecoded
-from metashell.net.server_terms import server_terms
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
+
 
 READ_SIZE: Final = 256 * 1024
 FREE_DESCRIPTORS: Final = 256
@@ -191,3 +187,17 @@ async def serve(on_request: OnRequest, options: ListenerOptions, *, on_closed: O
     listener = Listener(on_request, options, on_closed)
     await listener.open()
     return listener
+
+
+async def stop_accepting(server: asyncio.Server) -> None:
+    """Accept nothing more on a server, and close it. What it has accepted becomes connections first, which are then the caller's to close.
+
+    asyncio accepts in one turn of the loop and makes the connection in the next. A server that is closed in between loses the socket
+    (cpython issue 109564): nobody closes it, and the peer waits for an answer.
+    """
+    loop = asyncio.get_running_loop()
+    for held in server.sockets:
+        with contextlib.suppress(NotImplementedError):
+            loop.remove_reader(held)
+    await asyncio.sleep(0)
+    server.close()

@@ -1,4 +1,7 @@
-"""How to listen: what is served, on which address, how it is secured and bounded, and who may reach a listener that anybody can use."""
+"""The options of a listener: what it serves, on which address, how it is secured and bounded, and who may reach it when anybody can.
+
+`ConnectionLimits` bounds its connections and `Counters` counts them; `ServerTerms` is what all its connections have in common. The
+Events (`Decoded`, `Authenticated`, `Closed`, ...) are what the core of an accepted connection (`server_connection`) tells its owner."""
 
 from __future__ import annotations
 
@@ -8,20 +11,120 @@ from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 
-from metashell.errors import UsageError
+from metashell.codec import codes
+from metashell.codec.codes import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from metashell.common.errors import DecodeError, UsageError
 from metashell.net.addresses import host_text
-from metashell.net.api_versions import KRAFT_FEATURES, ApiRanges, NodeFeatures, NodeIdentity
+from metashell.net.api_versions import KRAFT_FEATURES, ApiRanges, NodeFeatures, NodeIdentity, supported_ranges
 from metashell.net.frames import FRAME_LIMIT
-from metashell.net.limits import SMALL_LIMIT, ConnectionLimits
-from metashell.net.principal import subject_of
-from metashell.net.principal_rules import PrincipalRules
+from metashell.net.principal import PrincipalRules, subject_of
 from metashell.net.sasl import PLAIN
 from metashell.net.security import ListenerSecurity, for_listener, java_number, listener_security
 
 if TYPE_CHECKING:
     import ssl
 
+    from metashell.codec.compiler import BoundedReader
+    from metashell.net.frames import RequestHeader
     from metashell.net.sasl import Credentials, SaslServer
+
+
+KIB: Final = 1024
+SMALL_LIMIT: Final = 64 * KIB
+"""Bytes of a frame from a peer that has not said who it is, and of a request that is known to be small."""
+VALUE_SIZE: Final = 64
+"""Bytes of memory that one value of a decoded request takes at most, beside the bytes of its frame."""
+
+SMALL_APIS: Final = (
+    codes.FETCH,
+    codes.SASL_HANDSHAKE,
+    codes.API_VERSIONS,
+    codes.VOTE,
+    codes.BEGIN_QUORUM_EPOCH,
+    codes.END_QUORUM_EPOCH,
+    codes.DESCRIBE_QUORUM,
+    codes.FETCH_SNAPSHOT,
+    codes.DESCRIBE_CLUSTER,
+    codes.BROKER_HEARTBEAT,
+    codes.UNREGISTER_BROKER,
+    codes.ALLOCATE_PRODUCER_IDS,
+    codes.CONTROLLER_REGISTRATION,
+    codes.ADD_RAFT_VOTER,
+    codes.REMOVE_RAFT_VOTER,
+    codes.UPDATE_RAFT_VOTER,
+)
+"""Requests about one node, or to a quorum with one partition: the longest of them are lists of endpoints or of directories.
+
+Kafka's brokers take larger ones of Fetch, but not from a quorum's members, which is who asks here.
+"""
+ENVELOPE_LIMIT: Final = 32 * KIB * KIB
+"""What a broker hands on for a client is copied once more, and a controller writes at most 8 MiB at once."""
+FRAME_LIMITS: Final[Mapping[int, int]] = {**dict.fromkeys(SMALL_APIS, SMALL_LIMIT), codes.ENVELOPE: ENVELOPE_LIMIT}
+VALUES_MAX_OF: Final[Mapping[int, int]] = {codes.ALTER_PARTITION: 2_000_000}
+"""Values of a request that one broker sends about all that it leads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    """Bounds of one connection. Sizes are bytes.
+
+    Reading pauses while `requests_max` requests, or `requests_size_max` bytes of requests, wait for their answer, or `output_max` bytes
+    of answers wait to be sent; one request, and one answer, may be larger.
+    `frame_limit` (socket.request.max.bytes) is for authenticated peers; those of a listener without authentication count as such.
+    `frame_limits` has the APIs whose requests are known to be smaller, `unauthenticated_limit` is for everybody before authentication.
+
+    Entries without a byte of content take 25 times their bytes in memory, and 100 MiB of them would keep a loop for a minute. So a frame
+    above `inline_size` is not decoded at once: the owner is told (`Undecoded`), and decodes it in a thread, with at most `values_max`
+    values (of an API in `values_max_of`: that many): 32 MB, and some 0.2 s of that thread. 10 000 topics with 8 configs each are half of
+    that, and more than 10 000 records are refused anyway; an AlterPartition of 100 000 partitions has 1.6 million. A request
+    with more ends its connection, as one that cannot be parsed.
+    `turn_max` and `turn_size` bound what one connection hands over before others have their turn.
+    With `notices_end`, a connection whose requests wait is read until bytes come, so that a peer that goes while it waits is noticed.
+    What it sent before it went is still taken, after what waits.
+    """
+
+    requests_max: int = 32
+    requests_size_max: int = 16 * KIB * KIB
+    output_max: int = 16 * KIB * KIB
+    frame_limit: int = FRAME_LIMIT
+    frame_limits: Mapping[int, int] = field(default_factory=lambda: FRAME_LIMITS)
+    unauthenticated_limit: int = SMALL_LIMIT
+    inline_size: int = 8 * KIB
+    values_max: int = 500_000
+    values_max_of: Mapping[int, int] = field(default_factory=lambda: VALUES_MAX_OF)
+    turn_max: int = 8
+    turn_size: int = 16 * KIB
+    sasl_rounds_max: int = 8
+    notices_end: bool = False
+
+
+@dataclass(slots=True)
+class Counters:
+    """What a listener has seen, for all its connections together."""
+
+    accepted: int = 0
+    dropped: int = 0
+    """Connections that were closed at once because there were too many."""
+    open: int = 0
+    closed: int = 0
+    requests: int = 0
+    responses: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    authenticated: int = 0
+    authentication_failures: int = 0
+    reauthenticated: int = 0
+    sessions_expired: int = 0
+    tls_failures: int = 0
+    protocol_errors: int = 0
+    idle_closed: int = 0
+    crowded_out: int = 0
+    """Connections that were closed because they held the most while all together held too much."""
+    handshake_timeouts: int = 0
+    reading_paused: int = 0
+    decoded_aside: int = 0
+    """Requests that were decoded in a thread because of their size."""
+
 
 LOOPBACK: Final = "127.0.0.1"
 HELD_MAX: Final = 256 * 1024 * 1024
@@ -135,7 +238,7 @@ def secured_options(security: ListenerSecurity, credentials: Credentials | None 
 
     Errors: UsageError for a store that cannot be used, and for rules that are none.
     """
-    from metashell.net.mechanisms import StaticCredentials, server_mechanisms
+    from metashell.net.sasl import StaticCredentials, sasl_server_mechanisms
 
     tls = None
     if security.tls is not None:
@@ -145,7 +248,7 @@ def secured_options(security: ListenerSecurity, credentials: Credentials | None 
     users = StaticCredentials(security.plain_users, credentials or StaticCredentials({}))
     return {
         "tls": tls,
-        "mechanisms": server_mechanisms(security.mechanisms, users) if security.mechanisms else None,
+        "mechanisms": sasl_server_mechanisms(security.mechanisms, users) if security.mechanisms else None,
         "principal_of": partial(subject_principal, rules=PrincipalRules(security.principal_rules)),
         "session_ms": security.session_ms,
     }
@@ -171,3 +274,101 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+SASL_RANGES: Final[ApiRanges] = {SASL_HANDSHAKE: (0, 1), SASL_AUTHENTICATE: (0, 2)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerTerms:
+    """What all connections of a listener have in common; made by `server_terms`.
+
+    `mechanisms` makes the server's side of a SASL mechanism by name; None is a listener without SASL.
+    `identity` is who a broker's clients have to mean; None compares nothing.
+    `session_ms` is connections.max.reauth.ms by mechanism: what it does not have is not limited. `clock` gives seconds.
+    """
+
+    ranges: ApiRanges
+    mechanisms: Mapping[str, Callable[[], SaslServer]] | None = None
+    features: Callable[[], NodeFeatures] = lambda: KRAFT_FEATURES
+    identity: NodeIdentity | None = None
+    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
+    counters: Counters = field(default_factory=Counters)
+    session_ms: Mapping[str, int] = field(default_factory=dict)
+    clock: Callable[[], float] = lambda: 0.0
+
+    def judge(self, key: int, version: int, size: int) -> str:
+        """What is wrong with a large request of which only the beginning is there; empty for one that may come."""
+        low, high = self.ranges.get(key, (0, -1))
+        if not low <= version <= high:
+            return f"a request of {size} bytes of api key {key} version {version}, which is not served here"
+        limit = self.limits.frame_limits.get(key, size)
+        return f"a request of {size} bytes of api key {key}, the limit is {limit}" if size > limit else ""
+
+
+def server_terms(ranges: ApiRanges, **terms: Any) -> ServerTerms:
+    """The terms of a listener that serves `ranges` and the APIs of the handshake (without SASL they are answered with
+    ILLEGAL_SASL_STATE, as Kafka does)."""
+    return ServerTerms(ranges={**supported_ranges((API_VERSIONS,)), **ranges, **SASL_RANGES}, **terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A request to answer with `respond(request_id, ...)`. `size` is that of its frame, in bytes."""
+
+    request_id: int
+    header: RequestHeader
+    message: Any
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Undecoded:
+    """A request that is too large to be decoded between two others: give `decoded` what `decode` returns, which may run in a thread."""
+
+    request_id: int
+    header: RequestHeader
+    frame: bytes
+    position: int
+    values_max: int
+    reader: BoundedReader
+
+    def decode(self) -> Decoded:
+        """The message; never raises."""
+        left = [self.values_max]
+        try:
+            message, _ = self.reader(self.frame, self.position, len(self.frame), left)
+        except DecodeError as error:
+            return Decoded(self, None, 0, str(error))
+        return Decoded(self, message, self.values_max - left[0], "")
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A large request's message, with the number of its values; or why there is none."""
+
+    request: Undecoded
+    message: Any
+    values: int
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class Authenticated:
+    """The peer has proved that it is `principal` (`User:alice`), for the first time or again."""
+
+    principal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The connection is over, why in one line; what `take_output` still gives is sent before it is closed. The last event.
+
+    `authentication_failed`: the owner may wait before it sends and closes, so that passwords are not tried quickly.
+    """
+
+    reason: str
+    authentication_failed: bool = False
+
+
+Event = Received | Undecoded | Authenticated | Closed

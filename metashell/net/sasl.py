@@ -1,11 +1,26 @@
-"""SASL exchanges as cores without I/O: the interfaces of a client's and a server's mechanism. `plain` and `scram` fulfil them.
+"""SASL as cores without I/O: the interfaces of the mechanisms of a client and a server, PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512.
 
-Source: RFC 4422.
-"""
+With SCRAM both sides prove that they know the password, and never send it. The client checks the server's signature, so that a server that
+does not know the password is found out, and takes only iteration counts in bounds: one that is too low would make a stolen proof cheap to
+search, one that is too high would keep the client busy as long as the server likes. Names and passwords are taken as they are, as Kafka
+does, not prepared by RFC 4013.
+
+Source: RFC 4422, RFC 4616, RFC 5802, RFC 7677; KIP-84; org.apache.kafka.common.security.plain.internals.PlainSaslServer,
+org.apache.kafka.common.security.scram.internals.ScramSaslClient, ScramSaslServer, ScramFormatter."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import re
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from os import urandom
 from typing import Final, NamedTuple, Protocol
+
+from metashell.codec.validation import scram_keys
 
 PLAIN: Final = "PLAIN"
 
@@ -73,3 +88,328 @@ class Credentials(Protocol):
 
     def token(self, mechanism: str, token_id: str) -> TokenCredential | None:
         """The delegation token of that id, None where there is none that is still valid."""
+
+
+INVALID_PLAIN: Final = "Authentication failed: Invalid username or password"
+
+
+class PlainClient:
+    """Sends name and password: only for connections that nobody else can read."""
+
+    mechanism = PLAIN
+
+    def __init__(self, username: str, password: str) -> None:
+        self._token = f"\0{username}\0{password}".encode("utf-8", "surrogateescape")
+
+    def first(self) -> bytes:
+        """Name and password."""
+        return self._token
+
+    def next(self, challenge: bytes) -> bytes | None:
+        """The server has nothing to say but yes."""
+        if challenge:
+            raise SaslError("the server goes on where PLAIN is over")
+        return None
+
+
+class PlainServer:
+    """Checks name and password in a time that does not depend on how much of the password is right."""
+
+    mechanism = PLAIN
+    is_token_authenticated = False
+    lifetime_ms: int | None = None
+
+    def __init__(self, credentials: Credentials) -> None:
+        self.principal = ""
+        self._credentials = credentials
+
+    def next(self, token: bytes) -> bytes:
+        """Take the one token of the exchange."""
+        parts = token.split(b"\0")
+        if len(parts) != 3:
+            raise RefusedError(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
+        authorization, name, password = parts
+        if not name:
+            raise RefusedError("Authentication failed: username not specified")
+        if not password:
+            raise RefusedError("Authentication failed: password not specified")
+        try:
+            username = name.decode("utf-8")
+        except UnicodeDecodeError:
+            raise RefusedError(INVALID_PLAIN) from None
+        expected = self._credentials.plain(username)
+        same = hmac.compare_digest(password, (expected or "").encode("utf-8", "surrogateescape"))
+        if expected is None or not same:
+            raise RefusedError(INVALID_PLAIN)
+        if authorization not in (b"", name):
+            raise RefusedError("Authentication failed: Client requested an authorization id that is different from username")
+        self.principal = f"User:{username}"
+        return b""
+
+
+HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+ITERATIONS_MIN: Final = 4096
+"""What Kafka's client asks for at least (and RFC 7677)."""
+ITERATIONS_MAX: Final = 16 * 16384
+"""Kafka's tools make credentials with at most 16384; sixteen times that leaves room for other servers and costs a fifth of a second."""
+MESSAGE_MAX: Final = 16 * 1024
+NONCE_SIZE: Final = 24
+SALT_SIZE: Final = 24
+
+_INVALID_CREDENTIALS = "Invalid user credentials"
+_NONCE = r"[\x21-\x2b\x2d-\x7e]+"
+_BASE64 = r"[A-Za-z0-9+/]+={0,2}"
+_SERVER_FIRST = re.compile(rf"r=({_NONCE}),s=({_BASE64}),i=([0-9]{{1,9}})(?:,.*)?")
+_SERVER_FINAL = re.compile(rf"(?:v=({_BASE64})|e=([^,]*))(?:,.*)?", re.DOTALL)
+_CLIENT_FIRST = re.compile(rf"([ny],(?:a=([^,]*))?,)(n=([^,]*),r=({_NONCE})((?:,[A-Za-z]+=[^,]*)*))", re.DOTALL)
+_CLIENT_FINAL = re.compile(rf"(c=({_BASE64}),r=({_NONCE})(?:,[A-Za-z]+=[^,]*)*),p=({_BASE64})", re.DOTALL)
+_NAME = re.compile(r"(?:[^=,]|=2C|=3D)+", re.DOTALL)
+
+
+class ScramClient:
+    """The client's side of one exchange. `nonce` is only given by tests."""
+
+    def __init__(self, mechanism: str, username: str, password: str, *, nonce: str = "") -> None:
+        self.mechanism = mechanism
+        self._hash = HASHES[mechanism]
+        self._password = password.encode("utf-8", "surrogateescape")
+        self._nonce = nonce or make_nonce()
+        self._first_bare = f"n={escape_name(username)},r={self._nonce}"
+        self._server_signature: bytes | None = None
+        self._done = False
+
+    def first(self) -> bytes:
+        """The name, and a nonce."""
+        return f"n,,{self._first_bare}".encode("utf-8", "surrogateescape")
+
+    def next(self, challenge: bytes) -> bytes | None:
+        """The proof for the server's first message; None after its last. Errors: SaslError."""
+        text = _text(challenge)
+        if self._done:
+            raise SaslError("the server goes on where SCRAM is over")
+        if self._server_signature is None:
+            return self._prove(text)
+        self._check(text)
+        self._done = True
+        return None
+
+    def _prove(self, server_first: str) -> bytes:
+        match = _SERVER_FIRST.fullmatch(server_first)
+        if match is None:
+            self._check_no_error(server_first)
+            raise SaslError("the server's first message is malformed")
+        nonce, salt = match[1], _base64(match[2])
+        iterations = int(match[3])
+        if not nonce.startswith(self._nonce) or len(nonce) == len(self._nonce):
+            raise SaslError("the server's nonce does not begin with ours")
+        if not ITERATIONS_MIN <= iterations <= ITERATIONS_MAX:
+            raise SaslError(f"the server asks for {iterations} iterations, taken are {ITERATIONS_MIN} to {ITERATIONS_MAX}")
+        final_bare = f"c=biws,r={nonce}"
+        signed = f"{self._first_bare},{server_first},{final_bare}".encode("utf-8", "surrogateescape")
+        salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations)
+        client_key = _hmac(self._hash, salted, b"Client Key")
+        stored_key = hashlib.new(self._hash, client_key).digest()
+        proof = _xor(client_key, _hmac(self._hash, stored_key, signed))
+        self._server_signature = _hmac(self._hash, _hmac(self._hash, salted, b"Server Key"), signed)
+        return f"{final_bare},p={b64encode(proof).decode()}".encode()
+
+    def _check(self, server_final: str) -> None:
+        assert self._server_signature is not None
+        self._check_no_error(server_final)
+        match = _SERVER_FINAL.fullmatch(server_final)
+        if match is None or not match[1]:
+            raise SaslError("the server's last message is malformed")
+        if not hmac.compare_digest(_base64(match[1]), self._server_signature):
+            raise SaslError("the server's signature is wrong: it does not know the password")
+
+    @staticmethod
+    def _check_no_error(text: str) -> None:
+        match = _SERVER_FINAL.fullmatch(text)
+        if match is not None and match[2] is not None:
+            raise SaslError(f"the server says {match[2][:100]!r}")
+
+
+class ScramServer:
+    """The server's side of one exchange.
+
+    A name that is not known gets the same messages as a wrong password, with a salt that is always the same for that name, so that
+    nobody learns which names there are. `nonce` is only given by tests.
+    """
+
+    def __init__(self, mechanism: str, credentials: Credentials, *, nonce: str = "") -> None:
+        self.mechanism = mechanism
+        self.principal = ""
+        self.is_token_authenticated = False
+        self.lifetime_ms: int | None = None
+        self._hash = HASHES[mechanism]
+        self._credentials = credentials
+        self._nonce = nonce or make_nonce()
+        self._credential: ScramCredential | None = None
+        self._owner = ""
+        """Whom the credential stands for; empty for a name that is not known."""
+        self._header = ""
+        self._signed = ""
+
+    def next(self, token: bytes) -> bytes:
+        """The answer to the client's first or last message. Errors: SaslError."""
+        text = _text(token)
+        if self.principal:
+            raise SaslError("the exchange is over")
+        return self._challenge(text) if self._credential is None else self._verify(text, self._credential)
+
+    def _challenge(self, client_first: str) -> bytes:
+        match = _CLIENT_FIRST.fullmatch(client_first)
+        if match is None:
+            raise SaslError("Invalid SCRAM client first message")
+        self._header, authorization, bare, name, client_nonce, extensions = match.groups()
+        username = unescape_name(name)
+        self._credential = self._find(username, _is_token(extensions)) or _pretended(self.mechanism, username)
+        if authorization and unescape_name(authorization) != username:
+            raise RefusedError("Authentication failed: Client requested an authorization id that is different from username")
+        self._nonce = client_nonce + self._nonce
+        answer = f"r={self._nonce},s={b64encode(self._credential.salt).decode()},i={self._credential.iterations}"
+        self._signed = f"{bare},{answer}"
+        return answer.encode()
+
+    def _find(self, username: str, is_token: bool) -> ScramCredential | None:
+        if not is_token:
+            found = self._credentials.scram(self.mechanism, username)
+            self._owner = "" if found is None else f"User:{username}"
+            return found
+        token = self._credentials.token(self.mechanism, username)
+        if token is None:
+            return None
+        self._owner, self.lifetime_ms, self.is_token_authenticated = token.owner, token.lifetime_ms, True
+        return token.credential
+
+    def _verify(self, client_final: str, credential: ScramCredential) -> bytes:
+        match = _CLIENT_FINAL.fullmatch(client_final)
+        if match is None:
+            raise SaslError("Invalid SCRAM client final message")
+        bare, binding, nonce, proof = match[1], _base64(match[2]), match[3], _base64(match[4])
+        if binding != self._header.encode() or not hmac.compare_digest(nonce.encode(), self._nonce.encode()):
+            raise SaslError("Invalid nonce or channel binding in the client's final message")
+        signed = f"{self._signed},{bare}".encode()
+        signature = _hmac(self._hash, credential.stored_key, signed)
+        if len(proof) != len(signature):
+            raise SaslError(_INVALID_CREDENTIALS)
+        stored_key = hashlib.new(self._hash, _xor(proof, signature)).digest()
+        if not hmac.compare_digest(stored_key, credential.stored_key) or not self._owner:
+            raise SaslError(_INVALID_CREDENTIALS)
+        self.principal = self._owner
+        return f"v={b64encode(_hmac(self._hash, credential.server_key, signed)).decode()}".encode()
+
+
+def _is_token(extensions: str) -> bool:
+    """Whether the name is a delegation token's id, as KIP-48 says; other extensions are ignored, as by Kafka."""
+    pairs = (each.partition("=") for each in extensions.split(","))
+    return any(name == "tokenauth" and value.lower() == "true" for name, _, value in pairs)
+
+
+def make_credential(mechanism: str, password: str, *, salt: bytes = b"", iterations: int = ITERATIONS_MIN) -> ScramCredential:
+    """What a server keeps of a password, with a fresh salt where none is given."""
+    algorithm = HASHES[mechanism]
+    salt = salt or urandom(SALT_SIZE)
+    salted = hashlib.pbkdf2_hmac(algorithm, password.encode("utf-8", "surrogateescape"), salt, iterations)
+    stored_key, server_key = scram_keys(algorithm, salted)
+    return ScramCredential(salt, stored_key, server_key, iterations)
+
+
+def make_nonce() -> str:
+    """Printable chance without commas."""
+    return b64encode(urandom(NONCE_SIZE), b"-_").decode()
+
+
+def escape_name(name: str) -> str:
+    """A name as RFC 5802 writes it: no comma, no equals sign."""
+    return name.replace("=", "=3D").replace(",", "=2C")
+
+
+def unescape_name(text: str) -> str:
+    """The name that `escape_name` wrote. Errors: SaslError."""
+    if not _NAME.fullmatch(text):
+        raise SaslError("Invalid username in the client's first message")
+    return text.replace("=2C", ",").replace("=3D", "=")
+
+
+@cache
+def _pretence_key() -> bytes:
+    return urandom(32)
+
+
+def _pretended(mechanism: str, username: str) -> ScramCredential:
+    algorithm = HASHES[mechanism]
+    key = _hmac(algorithm, _pretence_key(), f"{mechanism}\0{username}".encode())
+    return ScramCredential(key[:SALT_SIZE], key, key, ITERATIONS_MIN)
+
+
+def _text(data: bytes) -> str:
+    if len(data) > MESSAGE_MAX:
+        raise SaslError(f"a SCRAM message of {len(data)} bytes")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise SaslError("a SCRAM message is not UTF-8") from None
+
+
+def _base64(text: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except (Base64Error, ValueError):
+        raise SaslError("a SCRAM message holds malformed base64") from None
+
+
+def _hmac(algorithm: str, key: bytes, text: bytes) -> bytes:
+    return hmac.digest(key, text, algorithm)
+
+
+def _xor(left: bytes, right: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(left, right, strict=True))
+
+
+class StaticCredentials:
+    """Users with their passwords, in memory: those of a JAAS configuration, or of a test.
+
+    With `scram`, its users and tokens are those of SCRAM, and the passwords are only for PLAIN, as on a Kafka listener.
+    """
+
+    def __init__(self, passwords: Mapping[str, str], scram: Credentials | None = None) -> None:
+        self._passwords = dict(passwords)
+        self._others = scram
+        self._made: dict[tuple[str, str], ScramCredential] = {}
+
+    def plain(self, username: str) -> str | None:
+        """See Credentials."""
+        return self._passwords.get(username)
+
+    def scram(self, mechanism: str, username: str) -> ScramCredential | None:
+        """See Credentials. A credential is made from the password when it is first asked for."""
+        if self._others is not None:
+            return self._others.scram(mechanism, username)
+        password = self._passwords.get(username)
+        if password is None:
+            return None
+        key = mechanism, username
+        if key not in self._made:
+            self._made[key] = make_credential(mechanism, password)
+        return self._made[key]
+
+    def token(self, mechanism: str, token_id: str) -> TokenCredential | None:
+        """See Credentials."""
+        return None if self._others is None else self._others.token(mechanism, token_id)
+
+
+def sasl_server_mechanisms(names: Iterable[str], credentials: Credentials) -> dict[str, Callable[[], SaslServer]]:
+    """What a listener needs to offer these mechanisms.
+
+    Errors: KeyError for a mechanism that is not PLAIN or SCRAM.
+    """
+
+    def maker(name: str) -> Callable[[], SaslServer]:
+        if name == PLAIN:
+            return lambda: PlainServer(credentials)
+        if name not in HASHES:
+            raise KeyError(name)
+        return lambda: ScramServer(name, credentials)
+
+    return {name: maker(name) for name in names}

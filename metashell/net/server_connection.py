@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from metashell.codec.api_keys import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from metashell.codec.codes import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from metashell.codec.error_codes import ILLEGAL_SASL_STATE, SASL_AUTHENTICATION_FAILED, UNSUPPORTED_SASL_MECHANISM
 from metashell.codec.messages import ApiVersionsResponse, SaslAuthenticateResponse, SaslHandshakeResponse
-from metashell.errors import DecodeError
+from metashell.common.errors import DecodeError
 from metashell.net.api_versions import answer_api_versions, answer_unknown_api_versions
 from metashell.net.frames import (
     FrameReader,
@@ -29,13 +29,12 @@ from metashell.net.frames import (
     response_frame,
 )
 from metashell.net.frames import frame as frame_of
-from metashell.net.limits import VALUE_SIZE
+from metashell.net.listener_options import VALUE_SIZE, Authenticated, Closed, Decoded, Event, Received, Undecoded
 from metashell.net.sasl import RefusedError, SaslError
-from metashell.net.server_events import Authenticated, Closed, Decoded, Event, Received, Undecoded
 
 if TYPE_CHECKING:
+    from metashell.net.listener_options import ServerTerms
     from metashell.net.sasl import SaslServer
-    from metashell.net.server_terms import ServerTerms
 
 ANONYMOUS: Final = "User:ANONYMOUS"
 RELOGIN_INTERVAL_S: Final = 1.0

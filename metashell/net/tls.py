@@ -1,13 +1,15 @@
-"""TLS contexts from Kafka's ssl.* properties, with PEM and PKCS12 stores.
+"""TLS contexts from Kafka's ssl.* properties, with PEM and PKCS12 stores, and TLS of an accepted connection without I/O.
 
-What a file is, its content says, not ssl.*.type: Java does the same for JKS and PKCS12. A JKS store cannot be read; the error holds
+The content of a file decides what it is, not ssl.*.type: Java does the same for JKS and PKCS12. A JKS store cannot be read; the error holds
 the keytool line that converts it. PKCS12 needs `cryptography` (the extra `tls`). Keys are handed to OpenSSL, which reads files only,
 through memory where the system has memfd.
 
 The names of cipher suites are Java's. Of TLS 1.3 there is no choice: naming one of its suites allows all three, naming none forbids it.
 
-Source: org.apache.kafka.common.security.ssl.DefaultSslEngineFactory, SslFactory; KIP-651 (PEM).
-"""
+`TlsLayer` takes bytes of the socket and gives plain bytes, and the other way. asyncio's own layer drops the alert that tells a peer why
+its handshake failed, and gives data before it gives the certificate.
+
+Source: org.apache.kafka.common.security.ssl.DefaultSslEngineFactory, SslFactory; KIP-651 (PEM)."""
 
 from __future__ import annotations
 
@@ -19,10 +21,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from metashell.errors import UsageError
+from metashell.common.errors import UsageError
 
 if TYPE_CHECKING:
     from metashell.net.security import StoreConfig, TlsConfig
+
 
 STORE_SIZE_MAX: Final = 16 * 1024 * 1024
 
@@ -136,7 +139,7 @@ def _open_pkcs12(store: StoreConfig, data: bytes) -> Identity:
         from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
         from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
     except ImportError:
-        from metashell.installed import missing
+        from metashell.common.installed import missing
 
         raise UsageError(f"{_name(store)}: PKCS12 stores need a package: {missing('cryptography', 'tls')}", store.location) from None
     try:
@@ -216,3 +219,68 @@ def _name(store: StoreConfig) -> str:
 
 def _reason(error: Exception) -> str:
     return str(getattr(error, "reason", None) or error)
+
+
+_PIECE: Final = 64 * 1024
+
+
+class TlsLayer:
+    """The server's side of one TLS connection.
+
+    `done`: the handshake is over, `fault` why the connection cannot go on, `ended` that the peer said good-bye.
+    """
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._object = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self.certificate = b""
+        """The peer's, in DER; empty before the end of the handshake, and where there is none."""
+        self.done = False
+        self.ended = False
+        self.fault: ssl.SSLError | None = None
+
+    def receive(self, data: bytes | memoryview) -> bytes:
+        """The plain bytes that are complete now. `take_output` may have something afterwards, also after a fault (an alert)."""
+        if self.fault is not None or self.ended:
+            return b""
+        self._incoming.write(data)
+        found = bytearray()
+        try:
+            if not self.done:
+                self._object.do_handshake()
+                self.done = True
+                self.certificate = self._object.getpeercert(binary_form=True) or b""
+            while not self.ended:
+                piece = self._object.read(_PIECE)
+                found += piece
+                self.ended = not piece
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLZeroReturnError:
+            self.ended = True
+        except ssl.SSLError as error:
+            self.fault = error
+        return bytes(found)
+
+    def send(self, data: bytes) -> None:
+        """Encrypt plain bytes for `take_output`; only after the handshake."""
+        if self.fault is None:
+            view = memoryview(data)
+            try:
+                while view:
+                    view = view[self._object.write(view) :]
+            except ssl.SSLError as error:
+                self.fault = error
+
+    def close(self) -> None:
+        """Say good-bye, for `take_output`."""
+        if self.done and self.fault is None:
+            try:
+                self._object.unwrap()
+            except ssl.SSLError:
+                return  # the peer's own good-bye has not come; nobody waits for it
+
+    def take_output(self) -> bytes:
+        """The bytes for the socket; they are given once."""
+        return self._outgoing.read()

@@ -12,7 +12,7 @@ import socket
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
-from metashell.errors import MetashellError
+from metashell.common.errors import MetashellError
 from metashell.net.client_connection import Answer, ClientConnection, Ready, UnsupportedApiError
 from metashell.net.client_connection import Closed as ClientClosed
 

@@ -15,13 +15,11 @@ from typing import Any, Final
 
 from metashell.codec import messages
 from metashell.codec.error_codes import DUPLICATE_BROKER_REGISTRATION, NONE, error_text
-from metashell.codec.metadata_version import CORDONED_DIRECTORIES_LEVEL, METADATA_VERSION
-from metashell.controller.chance import new_uuid
-from metashell.controller.records import FENCE, UNFENCE
-from metashell.image import BrokerRegistration
-from metashell.rehearse.clock import Action, Clock
+from metashell.codec.releases import CORDONED_DIRECTORIES_LEVEL, METADATA_VERSION
+from metashell.metadata.image import BrokerRegistration
+from metashell.quorum.controller.decision import FENCE, UNFENCE, new_uuid
 from metashell.rehearse.outcome import Batch, BrokerSpan, BrokerState, Event, Refusal
-from metashell.rehearse.quorum import Quorum
+from metashell.rehearse.quorum import Action, Clock, Quorum
 from metashell.rehearse.steps import Assumptions
 
 _REGISTRATION_KEY: Final = 62

@@ -11,16 +11,15 @@ from collections import Counter
 from random import Random
 from typing import Final
 
-from metashell.checks.partitions import is_online
 from metashell.codec import messages
-from metashell.codec.metadata_version import DIRECTORY_ASSIGNMENT_LEVEL
-from metashell.controller.chance import new_uuid
-from metashell.image import PartitionRegistration
+from metashell.codec.releases import DIRECTORY_ASSIGNMENT_LEVEL
+from metashell.common.values import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, uuid_text
+from metashell.metadata.checks.partitions import is_online
+from metashell.metadata.image import PartitionRegistration
+from metashell.quorum.controller.decision import new_uuid
 from metashell.rehearse.brokers import Fleet, ModelBroker
-from metashell.rehearse.clock import Clock
-from metashell.rehearse.quorum import Quorum
-from metashell.rehearse.watch import PartitionKey
-from metashell.values import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, uuid_text
+from metashell.rehearse.quorum import Clock, Quorum
+from metashell.rehearse.trouble import PartitionKey
 
 _ASSIGN_KEY: Final = 73
 _AFTER_START_MS: Final = 50

@@ -1,18 +1,25 @@
-"""What came of a rehearsal, as values: records, times without a leader, loads, moved data and the verdict.
+"""The outcome of a rehearsal as values: records, times without a leader, loads, moved data, findings and the verdict.
 
-Units: times are milliseconds since the rehearsal began; an end of None says that it lasts when the rehearsal ends.
-"""
+Units: times are milliseconds since the rehearsal began; an end of None means that it still lasts when the rehearsal ends.
+
+`finding_changes` runs the checks of `metashell health` on the image before and after. `rehearse_seeds` repeats the same steps with
+several seeds: chance decides when brokers send heartbeats, and where new replicas go."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import NamedTuple
+from math import inf
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from metashell.image import BrokerRegistration, MetadataImage, PartitionRegistration
-from metashell.image.loss import VersionedRecord
-from metashell.rehearse.steps import Assumptions, Step
+from metashell.metadata.checks import Facts, Health, all_checks, judge
+from metashell.metadata.image import BrokerRegistration, MetadataImage, PartitionRegistration
+from metashell.metadata.image.provenance import VersionedRecord
+from metashell.rehearse.steps import Assumptions, Step, static_min_isr
+
+if TYPE_CHECKING:
+    from metashell.metadata.checks import Check, Finding, Verdict
 
 
 class Trouble(Enum):
@@ -228,7 +235,7 @@ class Range(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RehearsalVerdict:
     """The answer. `status` is 0 only if nothing went offline, nothing was refused, and everything could be seen to its end.
 
     Shape: `reasons` are sentences, the gravest first; they begin with what makes the status 1. `offline_before` partitions had no leader
@@ -274,7 +281,7 @@ class Outcome:
     ended_ms: int
     assumptions: Assumptions
     notes: tuple[str, ...]
-    verdict: Verdict
+    verdict: RehearsalVerdict
     emptied: tuple[str, ...] = ()
     seeds: int = 1
     ranges: tuple[Range, ...] = ()
@@ -292,3 +299,97 @@ class Outcome:
     def intervals_of(self, trouble: Trouble) -> list[Interval]:
         """The intervals of one trouble, in the order in which they began."""
         return [interval for interval in self.intervals if interval.trouble is trouble]
+
+
+NAMES_MAX: Final = 3
+_NAMED_MAX: Final = 10_000
+"""Of more things than these only the numbers are compared: to name a million partitions takes a minute."""
+
+
+class FindingChange(NamedTuple):
+    """A check that finds other things after the steps than before.
+
+    Shape: `begun` and `ended` count what is found anew and no more; `names_begun` and `names_ended` are the first few of them, in order,
+    and none where there are too many to compare: then the counts are what there is more or less.
+    """
+
+    check: Check
+    before: int
+    after: int
+    begun: int
+    ended: int
+    names_begun: tuple[str, ...]
+    names_ended: tuple[str, ...]
+
+
+def finding_changes(outcome: Outcome) -> Iterator[FindingChange]:
+    """The checks of which something begins or ends, the bad ones first.
+
+    Only what the metadata alone shows is judged: a rehearsal has no files, no probes, and no brokers to ask.
+    """
+    before, after = (_verdict(outcome, image).findings for image in (outcome.before, outcome.after))
+    was, now = ({finding.check.id: finding for finding in findings} for findings in (before, after))
+    for check in all_checks():
+        change = _change(check, was.get(check.id), now.get(check.id))
+        if change.begun or change.ended:
+            yield change
+
+
+def _change(check: Check, old: Finding | None, new: Finding | None) -> FindingChange:
+    before, after = (0 if one is None else one.count for one in (old, new))
+    if max(before, after) > _NAMED_MAX:
+        return FindingChange(check, before, after, max(0, after - before), max(0, before - after), (), ())
+    names_before, names_after = (dict.fromkeys(one.name for one in finding or ()) for finding in (old, new))
+    begun = [name for name in names_after if name not in names_before]
+    ended = [name for name in names_before if name not in names_after]
+    return FindingChange(check, before, after, len(begun), len(ended), tuple(begun[:NAMES_MAX]), tuple(ended[:NAMES_MAX]))
+
+
+def _verdict(outcome: Outcome, image: MetadataImage) -> Verdict:
+    assumed = outcome.assumptions
+    return judge(Facts(health=Health(image, static_min_isr=static_min_isr(assumed), voter_ids=lambda: assumed.voters)))
+
+
+_Key = tuple[str, int]
+
+
+def rehearse_seeds(run: Callable[[Assumptions], Outcome], assumptions: Assumptions, count: int) -> Outcome:
+    """The worst outcome of `count` seeds, the first of them that of the assumptions, with the ranges over all of them."""
+    worst: Outcome | None = None
+    values: dict[_Key, list[float]] = {}
+    for seed in range(assumptions.seed, assumptions.seed + count):
+        outcome = run(replace(assumptions, seed=seed))
+        for key, value in _measures(outcome):
+            values.setdefault(key, []).append(value)
+        if worst is None or _gravity(outcome) > _gravity(worst):
+            worst = outcome
+    assert worst is not None, "at least one seed"
+    ranges = tuple(_range(key, found, count) for key, found in values.items())
+    return replace(worst, ranges=ranges, seeds=count) if count > 1 else worst
+
+
+def _range(key: _Key, found: list[float], count: int) -> Range:
+    # What one seed has and another has not is there zero times.
+    low, high = min(found) if len(found) == count else 0, max(found)
+    return Range(*key, *(None if value == inf else int(value) for value in (low, high)))
+
+
+def _measures(outcome: Outcome) -> Iterator[tuple[_Key, float]]:
+    for trouble, toll in outcome.verdict.tolls.items():
+        yield (f"{trouble.value}_partitions", -1), toll.partitions
+        if trouble is not Trouble.UNCLEAN:
+            yield (f"{trouble.value}_longest_ms", -1), inf if toll.longest_ms is None else toll.longest_ms
+            yield (f"{trouble.value}_at_end", -1), toll.at_end
+    yield ("records", -1), outcome.record_count
+    for loads in outcome.brokers:
+        if loads.after is not None:
+            yield ("leaders", loads.broker), loads.after.leaders
+            yield ("replicas", loads.broker), loads.after.replicas
+
+
+def _gravity(outcome: Outcome) -> tuple[float, ...]:
+    """The worse an outcome, the greater: first the status, then what goes offline or loses records, for how many and how long."""
+    tolls = outcome.verdict.tolls
+    offline, unclean, under = (tolls[trouble] for trouble in (Trouble.OFFLINE, Trouble.UNCLEAN, Trouble.UNDER_MIN_ISR))
+    longest = inf if offline.longest_ms is None else offline.longest_ms
+    return outcome.verdict.status, unclean.partitions, offline.at_end, offline.partitions, longest, under.at_end, under.partitions

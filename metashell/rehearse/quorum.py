@@ -1,18 +1,18 @@
-"""The quorum of a rehearsal: the real controller, the log that it writes, and which of the voters live."""
+"""The quorum of a rehearsal: the real controller, its log, which voters live, and the virtual clock."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from functools import partial
+from heapq import heappop, heappush
 from random import Random
 from typing import Any, Final
 
 from metashell.codec.error_codes import UNSUPPORTED_VERSION, VOTER_NOT_FOUND
-from metashell.controller import Decision, QuorumController, Request, Settings
-from metashell.controller.partitions.bulk import Changes
-from metashell.image import MetadataImage, VoterSet
-from metashell.rehearse.clock import Action, Clock
+from metashell.metadata.image import MetadataImage, VoterSet
+from metashell.quorum.controller import Decision, QuorumController, Request, Settings
+from metashell.quorum.controller.elections import PartitionChanges
 from metashell.rehearse.outcome import Batch, QuorumGap, Refusal
 from metashell.rehearse.steps import Assumptions
 
@@ -98,9 +98,9 @@ class Quorum:
         """When a periodic task of the controller is due; None in a gap."""
         return self.controller.next_due_ms() if self.is_active else None
 
-    def changes(self) -> Changes:
+    def changes(self) -> PartitionChanges:
         """The lookup of partitions by their brokers, as of now."""
-        return Changes(self.controller.state)
+        return PartitionChanges(self.controller.state)
 
     def run_due(self, before_sweep: Callable[[], bool]) -> None:
         """Run the periodic task that is due.
@@ -257,3 +257,40 @@ def dead_voters(image: MetadataImage, voters: Iterable[int]) -> frozenset[int]:
     """The controllers that count as dead: those of nodes whose broker is fenced, since the broker counts as dead too."""
     brokers = image.cluster.brokers
     return frozenset(id for id in voters if id in brokers and brokers[id].fenced)
+
+
+Action = Callable[[], None]
+
+
+class Clock:
+    """A heap of actions by time. Actions of the same time run in the order in which they were added.
+
+    Shape: `busy` counts the pending actions without deadlines. A deadline only matters if something else does not happen before it, so a
+    rehearsal that waits for deadlines alone is at rest.
+    """
+
+    def __init__(self, now_ms: int) -> None:
+        self.now_ms = now_ms
+        self.busy = 0
+        self._heap: list[tuple[int, int, bool, Action]] = []
+        self._count = 0
+
+    def at(self, at_ms: int, action: Action, *, is_deadline: bool = False) -> None:
+        """Schedule an action; if its time is over, it runs next."""
+        self._count += 1
+        self.busy += not is_deadline
+        heappush(self._heap, (max(at_ms, self.now_ms), self._count, is_deadline, action))
+
+    def after(self, delay_ms: int, action: Action, *, is_deadline: bool = False) -> None:
+        self.at(self.now_ms + delay_ms, action, is_deadline=is_deadline)
+
+    @property
+    def next_ms(self) -> int | None:
+        """The time of the next action, None without one."""
+        return self._heap[0][0] if self._heap else None
+
+    def run_next(self) -> None:
+        """Advance to the next action and run it."""
+        self.now_ms, _, is_deadline, action = heappop(self._heap)
+        self.busy -= not is_deadline
+        action()

@@ -1,25 +1,26 @@
-"""Replicas that follow: they catch up in their time, and their leaders ask the controller to take them into the ISR.
+"""Followers of the modelled brokers: they catch up in time, and their leaders ask the controller to add them to the ISR.
 
-Source: kafka.cluster.Partition (maybeExpandIsr), kafka.server.AlterPartitionManager; KIP-497, KIP-966.
-"""
+A copy is no quicker than the replication throttles in the metadata allow (KIP-73): a replica is throttled if the topic lists it and its
+broker has a rate.
+
+Source: kafka.cluster.Partition (maybeExpandIsr), kafka.server.AlterPartitionManager, kafka.server.ReplicationQuotaManager."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from metashell.codec import messages
-from metashell.controller.partitions.change import without
-from metashell.ids import NO_LEADER
-from metashell.image import PartitionRegistration, TopicImage
+from metashell.codec.codes import BROKER_RESOURCE, THROTTLE_RATES, THROTTLED_REPLICAS, TOPIC_RESOURCE
+from metashell.common.values import NO_LEADER
+from metashell.metadata.image import MetadataImage, PartitionRegistration, TopicImage
+from metashell.quorum.controller.partition_change import without
 from metashell.rehearse.brokers import Fleet
-from metashell.rehearse.clock import Action, Clock
 from metashell.rehearse.directories import Directories
 from metashell.rehearse.outcome import Copied
-from metashell.rehearse.quorum import Quorum
-from metashell.rehearse.sizes import Sizes
+from metashell.rehearse.quorum import Action, Clock, Quorum
 from metashell.rehearse.steps import Assumptions
-from metashell.rehearse.throttles import OF_FOLLOWERS, OF_LEADERS, throttle_of
-from metashell.rehearse.watch import PartitionKey
+from metashell.rehearse.trouble import PartitionKey
 
 _ALTER_PARTITION_KEY: Final = 56
 _ALTER_PARTITION_VERSION: Final = 3
@@ -301,3 +302,33 @@ class Replication:
 def _is_forlorn(broker: int, partition: PartitionRegistration) -> bool:
     """Whether a replica has no leader to follow; a new one keeps the data that it has copied, and waits."""
     return partition.leader == NO_LEADER and broker not in partition.adding_replicas
+
+
+class Sizes:
+    """The bytes of a replica of each partition, by topic and number; empty if no sizes are known."""
+
+    def __init__(self, by_partition: Mapping[tuple[str, int], int] | None = None) -> None:
+        self.by_partition = {} if by_partition is None else by_partition
+        self.are_known = by_partition is not None
+
+    def of(self, topic: str, partition: int) -> int | None:
+        """None for a partition whose size is not known."""
+        return self.by_partition.get((topic, partition))
+
+
+_NOTHING: Final[Mapping[str, str]] = {}
+OF_LEADERS, OF_FOLLOWERS = 0, 1
+
+
+def throttle_of(image: MetadataImage, side: int, topic: str, partition_id: int, broker: int) -> int | None:
+    """The bytes a second that a broker sends (OF_LEADERS) or takes (OF_FOLLOWERS) of a partition at most; None without a throttle."""
+    configs = image.configs
+    listed = configs.get((TOPIC_RESOURCE, topic), _NOTHING).get(THROTTLED_REPLICAS[side], "")
+    entries = {entry.strip() for entry in listed.split(",")}
+    if not entries & {"*", f"{partition_id}:{broker}"}:
+        return None
+    for name in (str(broker), ""):
+        text = configs.get((BROKER_RESOURCE, name), _NOTHING).get(THROTTLE_RATES[side], "").strip()
+        if text.isascii() and text.isdigit():
+            return int(text)
+    return None

@@ -1,37 +1,41 @@
-"""What a command works with: the tree, the working directory, and where output goes in which form.
+"""The state that commands work with: the tree, the working directory, and where output goes in which form.
 
 Commands write through a `Context` and fail through `Context.fail`, so wording, streams and statuses are decided here. Our own
-format has errors on stderr and status 1; Kafka's prints them on stdout and has status 0.
-"""
+format reports errors on stderr with status 1; Kafka's prints them on stdout with status 0.
+
+A source that changes is a `Feed`, which cli hands in: a live quorum, or a directory that its node is writing. The shell calls `view()`
+before each command and each prompt, so that one command sees one image."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
-from metashell.errors import MetashellError
-from metashell.escape import terminal_line
-from metashell.shell.paths import ROOT, absolute_components
-from metashell.shell.search.globs import expand_kafka
-from metashell.shell.search.patterns import DEEP, expand_path, has_wildcards, outermost
+from metashell.common.errors import MetashellError
+from metashell.common.terminal import terminal_line
+from metashell.shell.paths import DEEP, ROOT, absolute_components, expand_kafka, expand_path, has_wildcards, outermost
+
+if TYPE_CHECKING:
+    from metashell.metadata.image import MetadataImage
+    from metashell.metadata.image.differences import Step
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from metashell.checks import Facts, Health
-    from metashell.checks.facts import QuorumAnswers
-    from metashell.errors import MetashellError
-    from metashell.forms import Display, TextSink
-    from metashell.history import Past
-    from metashell.image import MetadataImage
-    from metashell.image.cluster import ClusterImage
-    from metashell.image.voters import Leader
-    from metashell.nodes import Node
-    from metashell.settings import Settings
-    from metashell.shell.administrator import Administrator
-    from metashell.shell.feed import Feed
-    from metashell.shell.search.globs import Match
+    from metashell.common.errors import MetashellError
+    from metashell.common.forms import Display, TextSink
+    from metashell.common.settings import Settings
+    from metashell.metadata.checks import Facts, Health
+    from metashell.metadata.checks.facts import QuorumAnswers
+    from metashell.metadata.history import Past
+    from metashell.metadata.image import MetadataImage
+    from metashell.metadata.image.cluster import ClusterImage
+    from metashell.metadata.image.provenance import Leader
+    from metashell.metadata.nodes import Node
+    from metashell.shell.change_commands import Administrator
+    from metashell.shell.paths import Match
 
     KeyGuide = tuple[str | None, str | None, tuple[str, ...]]
     """Of a setting: its default, what it does, and the words that it takes, none where it takes any number or text."""
@@ -154,7 +158,7 @@ class Context:
     def health(self) -> Health:
         """The health of the image that commands see now; it keeps what was computed."""
         if self._health is None or self._health.image is not self.image:
-            from metashell.checks import Health
+            from metashell.metadata.checks import Health
 
             usual = 1 if self.static_min_isr is None else self.static_min_isr()
             self._health = Health(self.image, static_min_isr=usual, voter_ids=self.voter_ids)
@@ -168,8 +172,8 @@ class Context:
         """All that is known of the cluster whose image commands see now."""
         from dataclasses import replace
 
-        from metashell.checks import Facts
-        from metashell.image import EMPTY_IMAGE
+        from metashell.metadata.checks import Facts
+        from metashell.metadata.image import EMPTY_IMAGE
 
         facts = Facts() if self.gathered is None or self.at is not None else self.gathered()
         is_live = self.feed is not None and self.at is None
@@ -184,7 +188,7 @@ class Context:
 
     def voter_ids(self) -> Sequence[int]:
         """The ids of the voters as records, quorum-state or a live leader say; empty where none of them does."""
-        from metashell.shell.voters import voters_of
+        from metashell.shell.health_text import voters_of
 
         details = {} if self.feed is None or self.at is not None else self.feed.view().details
         voters = details.get("voters") or voters_of(self.image, self.noted_election)[0]
@@ -207,7 +211,7 @@ class Context:
     def settings(self) -> Settings:
         """The settings from the user's file, else the defaults."""
         if self.chosen is None:
-            from metashell.settings import DEFAULTS
+            from metashell.common.settings import DEFAULTS
 
             self.chosen = DEFAULTS
         return self.chosen
@@ -263,8 +267,8 @@ class Context:
 
     def _nearest_words(self, target: str) -> str:
         """That a path is missing, with the one that was probably meant; empty if there is none like it."""
-        from metashell.shell.lines.words import quote_word
-        from metashell.shell.search.nearest import nearest_path
+        from metashell.shell.name_matching import nearest_path
+        from metashell.shell.words import quote_word
 
         self._misses += 1
         near = nearest_path(self.root, absolute_components(target, self.cwd)) if self._misses <= _HINTS_MAX else None
@@ -279,9 +283,9 @@ class Context:
 
     def complain(self, message: str, status: int) -> None:
         """Write one line to stderr, after what stdout already holds, and remember the status."""
-        from metashell.progress import clear
+        from metashell.common.terminal import clear_progress
 
-        clear()
+        clear_progress()
         with suppress(BrokenPipeError):
             self.out.flush()
         self.err.write(terminal_line(message) + "\n")
@@ -297,3 +301,44 @@ class Context:
         """How far the image is certain, for every JSON object: `certain_to` and `end_offset`."""
         provenance = self.image.provenance
         return {"certain_to": provenance.certain_to, "end_offset": provenance.end_offset}
+
+
+class View(Protocol):
+    """The state of a source at one moment; it never changes."""
+
+    @property
+    def image(self) -> MetadataImage: ...
+    @property
+    def lag(self) -> int | None:
+        """Committed records that are not yet in the image; None if unknown."""
+
+    @property
+    def trouble(self) -> str:
+        """Why the image is not updated, in a few words (`no leader for 14 s`); empty while all is well."""
+
+    @property
+    def details(self) -> dict[str, object]:
+        """Facts about the source that `status` shows, in snake_case; empty for a directory."""
+
+
+class Subscription(Protocol):
+    """The steps from the image that was newest when it was made; none is missing, but several may come as one."""
+
+    @property
+    def start(self) -> MetadataImage:
+        """The image before the first step."""
+
+    def next(self, timeout_s: float) -> Step | None:
+        """The next step, None if there was none in time. Errors: MetashellError if there can be no more."""
+
+    def close(self) -> None: ...
+
+
+class Feed(Protocol):
+    """A source that changes."""
+
+    is_live: bool
+    """Whether `view` changes by itself, so that the prompt is redrawn regularly."""
+
+    def view(self) -> View: ...
+    def subscribe(self) -> Subscription: ...

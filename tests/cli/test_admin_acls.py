@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from metashell.embedded import EmbeddedQuorum
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.administering import AUTHORIZER, lines, objects
 
 KEYS = {"type", "resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission_type"}

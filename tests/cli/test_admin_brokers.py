@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from metashell.admin.features import Feature
-from metashell.admin.topics import Partition, Topic
-from metashell.cli import admin_cluster, health
-from metashell.cli.admin_brokers import _last_copies
-from metashell.cli.admin_features import _may_raise_kraft_version
-from metashell.embedded import EmbeddedQuorum
-from metashell.errors import MetashellError
-from metashell.live.attach import LiveSource
-from metashell.live.target import Target
-from metashell.storage.features import release_level
+from metashell.cli.admin.cluster import Feature
+from metashell.cli.admin.topics import Partition, Topic
+from metashell.cli.cluster import brokers
+from metashell.cli.cluster.brokers import _last_copies
+from metashell.cli.cluster.features import _may_raise_kraft_version
+from metashell.cli.inspect import checks
+from metashell.common.errors import MetashellError
+from metashell.disk.bootstrap import release_level
+from metashell.quorum.embedded import EmbeddedQuorum
+from metashell.quorum.observer.attach import LiveSource
+from metashell.quorum.observer.controllers import Target
 from tests.administering import command, lines, objects
 from tests.extra_broker import PATIENT, ExtraBroker
 from tests.running import run_main
@@ -170,7 +171,7 @@ def test_who_may_not_fetch_still_sees_the_quorum_and_why_not_the_rest(quorum: Em
     def refuse(target: Target, **more: object) -> LiveSource:
         raise MetashellError("localhost:1: not authorized: to fetch the metadata log needs the right CLUSTER_ACTION on the cluster")
 
-    monkeypatch.setattr("metashell.live.attach.attach", refuse)
+    monkeypatch.setattr("metashell.quorum.observer.attach.attach", refuse)
     status, text = cluster(quorum)
     assert status == 1 and "controllers       3 voters, controller " in text
     assert "not seen: the metadata log: localhost:1: not authorized" in text
@@ -209,16 +210,16 @@ def test_the_last_copies_on_all_brokers_that_go_are_counted_together() -> None:
 
 
 def test_a_disk_that_is_not_there_and_a_kind_that_is_none_are_one_line() -> None:
-    done = run_main(admin_cluster.main, ["no/such"], cwd=Path(__file__).parent)
+    done = run_main(brokers.cluster_main, ["no/such"], cwd=Path(__file__).parent)
     assert (done.status, done.stdout, done.stderr) == (1, b"", "metashell cluster: no/such: No such file or directory\n")
-    done = run_main(health.main, ["--demo", "--kind", "leaderles"], cwd=Path(__file__).parent)
+    done = run_main(checks.health_main, ["--demo", "--kind", "leaderles"], cwd=Path(__file__).parent)
     assert (done.status, done.stdout) == (2, b"")
     assert done.stderr == "metashell health: 'leaderles' is not a kind of trouble (did you mean leaderless?)\n"
 
 
 def test_a_disk_says_of_the_cluster_what_its_health_does() -> None:
     tests = Path(__file__).parents[1]
-    done = run_main(admin_cluster.main, [str(tests / "golden" / "cases" / "01-stale-registrations"), "-o", "json"], cwd=tests)
+    done = run_main(brokers.cluster_main, [str(tests / "golden" / "cases" / "01-stale-registrations"), "-o", "json"], cwd=tests)
     answer = json.loads(done.stdout)
     assert (done.status, done.stderr) == (1, "")
     assert (answer["voters"], answer["active_controller"], answer["epoch"]) == (2, 1, 4)

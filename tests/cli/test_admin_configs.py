@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from metashell.admin.configs import Resource, is_resource, parse_resource
-from metashell.embedded import EmbeddedQuorum
-from metashell.errors import UsageError
+from metashell.cli.admin.configs import Resource, is_resource, parse_resource
+from metashell.common.errors import UsageError
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.administering import command, lines, objects
 
 SECRET = "geheim-4711"

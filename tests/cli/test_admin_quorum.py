@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import pytest
 
-from metashell.admin.quorum import QuorumDescription, Replica
-from metashell.cli.quorum_gate import FreshQuorum, fresh_quorum
-from metashell.embedded import EmbeddedQuorum
-from metashell.errors import MetashellError
-from metashell.values import uuid_text
+from metashell.cli.admin.cluster import QuorumDescription, Replica
+from metashell.cli.controllers.voters import FreshQuorum, fresh_quorum
+from metashell.common.errors import MetashellError
+from metashell.common.values import uuid_text
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.administering import lines, objects
 
 NOW_MS = 1_700_000_000_000
@@ -246,30 +246,30 @@ def test_who_fetched_between_two_looks_is_there() -> None:
 
 
 def test_a_leader_that_changes_while_it_is_looked_at_is_asked_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metashell.cli.quorum_gate.SAMPLE_S", 0)
+    monkeypatch.setattr("metashell.cli.controllers.voters.SAMPLE_S", 0)
     first = described(replica(1), replica(2))
     moved = replace(first, leader_id=2, leader_epoch=6)
     after = replace(moved, voters=tuple(replace(voter, last_fetch_ms=NOW_MS + 500) for voter in moved.voters))
     answers = iter([first, moved, moved, after])
-    monkeypatch.setattr("metashell.cli.quorum_gate.describe_quorum", lambda admin: next(answers))
+    monkeypatch.setattr("metashell.cli.admin.cluster.describe_quorum", lambda admin: next(answers))
     fresh = fresh_quorum(BROKERS)
     assert fresh.quorum is after and all(map(fresh.is_present, after.voters))
     epochs = iter(range(99))
-    monkeypatch.setattr("metashell.cli.quorum_gate.describe_quorum", lambda admin: replace(first, leader_epoch=next(epochs)))
+    monkeypatch.setattr("metashell.cli.admin.cluster.describe_quorum", lambda admin: replace(first, leader_epoch=next(epochs)))
     with pytest.raises(MetashellError, match="changes all the time"):
         fresh_quorum(BROKERS)
 
 
 def test_a_voter_that_fails_while_the_question_is_open_is_noticed(quorum: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch) -> None:
     failing, removed = (id for id in (1, 2, 3) if id != quorum.wait_for_leader())
-    monkeypatch.setattr("metashell.cli.administering.can_ask", lambda: True)
+    monkeypatch.setattr("metashell.cli.tool.can_ask", lambda: True)
 
     def agreed(question: str, place: str) -> bool:
         """Yes, but only after another voter has died."""
         quorum.kill(failing)
         return True
 
-    monkeypatch.setattr("metashell.cli.administering.agreed", agreed)
+    monkeypatch.setattr("metashell.cli.tool.confirm", agreed)
     told = lines(quorum, "quorum", "remove-controller", str(removed), status=1)
     assert "of the 2 voters that remain 1 fetch, are caught up and can be elected, which is no majority" in told[-1]
     assert quorum.image.voters is not None and len(quorum.image.voters.voters) == 3

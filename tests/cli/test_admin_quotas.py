@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from metashell.embedded import EmbeddedQuorum
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.administering import lines, objects
 
 

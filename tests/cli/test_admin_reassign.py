@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from metashell.admin.errors import AdminError
-from metashell.cli import reassign_acts
+from metashell.cli.admin.protocol import AdminError
+from metashell.cli.cluster import reassign_apply
 from metashell.codec import messages
 from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
-from metashell.embedded import EmbeddedQuorum
-from metashell.errors import MetashellError
-from metashell.placement import Assignment, write_plan
+from metashell.common.errors import MetashellError
+from metashell.quorum.embedded import EmbeddedQuorum
+from metashell.rehearse.placement import Assignment, write_plan
 from tests.administering import command, lines, objects
 from tests.extra_broker import PATIENT, ExtraBroker
 
 if TYPE_CHECKING:
-    from metashell.cli.administering import Work
+    from metashell.cli.cluster.noun_tool import Work
 
 FOUR = "101:102,102:103,101:103,101:102"
 
@@ -251,7 +251,7 @@ def test_cancel_goes_back_and_apply_begins_again(quorum: EmbeddedQuorum, plan: s
 
 
 def test_what_ctrl_c_leaves_is_told_and_apply_goes_on(quorum: EmbeddedQuorum, plan: str) -> None:
-    code = "import sys; from metashell.cli.admin_reassign import main; sys.exit(main(sys.argv[1:]))"
+    code = "import sys; from metashell.cli.cluster.reassign import main; sys.exit(main(sys.argv[1:]))"
     words = ["apply", plan, "-C", quorum.bootstrap_controllers, "--batch", "2", "--throttle", "1k"]
     process = subprocess.Popen([sys.executable, "-c", code, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
@@ -299,7 +299,7 @@ def test_the_end_of_waiting_is_one_for_all_batches(quorum: EmbeddedQuorum, plan:
             partitions = quorum.image.topics.by_name["orders"].partitions
             catch_up(quorum, "orders", *(id for id, one in partitions.items() if one.adding_replicas))
 
-    monkeypatch.setattr(reassign_acts, "time", Clock())
+    monkeypatch.setattr(reassign_apply, "time", Clock())
     told = lines(quorum, "reassign", "apply", plan, "--batch", "1", "--wait", "2", status=1)
     monkeypatch.undo()
     assert told[-1] == "metashell reassign apply: not within 2 s: 1 partitions are still being moved"
@@ -396,8 +396,8 @@ def test_a_source_that_is_down_gets_no_throttle(quorum: EmbeddedQuorum, tmp_path
 
 
 def test_what_brokers_cannot_say_is_an_error_and_a_deleted_topic_has_nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    from metashell.admin import configs as asked
-    from metashell.cli.reassign_view import settings
+    from metashell.cli.admin import configs as asked
+    from metashell.cli.cluster.reassign_state import throttle_settings
 
     topic, broker, down = asked.Resource(2, "gone"), asked.Resource(4, "1"), asked.Resource(4, "3")
     error = MetashellError("broker:3: no answer")
@@ -405,7 +405,7 @@ def test_what_brokers_cannot_say_is_an_error_and_a_deleted_topic_has_nothing_set
     answers = {topic: AdminError(UNKNOWN_TOPIC_OR_PARTITION, None, "topic:gone"), broker: (rate,), down: error}
     monkeypatch.setattr(asked, "describe_configs", lambda *_: answers)
     work = cast("Work", SimpleNamespace(asks_controllers=False, admin=None))
-    assert settings(work, list(answers)) == {topic: {}, broker: {rate.name: "7"}, down: error}
+    assert throttle_settings(work, list(answers)) == {topic: {}, broker: {rate.name: "7"}, down: error}
 
 
 @pytest.mark.parametrize(

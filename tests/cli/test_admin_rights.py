@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-from metashell.embedded import EmbeddedQuorum
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.administering import AUTHORIZER, HERE, lines
 from tests.running import run_main
 

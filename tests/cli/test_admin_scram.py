@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from metashell.embedded import EmbeddedQuorum
-from metashell.net.scram import make_credential
+from metashell.net.sasl import make_credential
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.administering import command, lines, objects, on_terminal
 
 PASSWORD = "correct horse"
@@ -147,7 +147,7 @@ def test_a_file_that_is_not_there_is_a_failure(quorum: EmbeddedQuorum) -> None:
 
 def asked(first: str, second: str) -> tuple[str, str]:
     """What `read_password` gives on a terminal where this is typed, and all that the terminal showed."""
-    code = "from metashell.cli.passwords import read_password\n"
+    code = "from metashell.cli.connection import read_password\n"
     code += "try: print('read', len(read_password('Password of alice', file=None, variable=None)))\n"
     code += "except Exception as error: print('refused', error)"
     _, shown = on_terminal(code, [("alice: ", first), *([("again: ", second)] if second else [])])

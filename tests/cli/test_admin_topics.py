@@ -8,12 +8,12 @@ from typing import cast
 
 import pytest
 
-from metashell.admin.admin import Admin
-from metashell.admin.errors import AdminError, UncertainError
-from metashell.admin.topics import describe_topics
+from metashell.cli.admin.client import Admin
+from metashell.cli.admin.protocol import AdminError, UncertainError
+from metashell.cli.admin.topics import describe_topics
 from metashell.codec import messages
-from metashell.embedded import EmbeddedQuorum
-from metashell.values import uuid_text
+from metashell.common.values import uuid_text
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.administering import lines, objects
 from tests.extra_broker import PATIENT, ExtraBroker
 

@@ -16,15 +16,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from metashell.admin.errors import AdminError
-from metashell.cli.administering import Work
-from metashell.cli.named_cluster import cluster_of
-from metashell.client.errors import ConnectError
+from metashell.cli.admin.protocol import AdminError
+from metashell.cli.cluster.noun_tool import Work
+from metashell.cli.connection import cluster_of
+from metashell.cli.tool_list import TOOLS
 from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
-from metashell.embedded import EmbeddedQuorum
-from metashell.errors import MetashellError, UsageError
-from metashell.live.failures import Refused
-from metashell.options.tool_list import TOOLS
+from metashell.common.errors import MetashellError, UsageError
+from metashell.net.addresses import ConnectError
+from metashell.quorum.embedded import EmbeddedQuorum
+from metashell.quorum.observer.controllers import Refused
 from tests.administering import lines
 from tests.cli.conftest import command_line, environment
 from tests.quick import quick
@@ -112,9 +112,7 @@ class Terminal:
     def __init__(self, quorum: EmbeddedQuorum, *words: str) -> None:
         self._main, side = pty.openpty()
         # A background process of a shell ignores Ctrl-C, and so would what it starts.
-        program = (
-            "import signal, sys; signal.signal(2, signal.default_int_handler); from metashell.cli.front_door import main; sys.exit(main())"
-        )
+        program = "import signal, sys; signal.signal(2, signal.default_int_handler); from metashell.cli.main import main; sys.exit(main())"
         argv = [sys.executable, "-c", program, *words, "-C", quorum.bootstrap_controllers]
         self._process = subprocess.Popen(argv, stdin=side, stdout=side, stderr=side, env=environment(TERM="xterm"), start_new_session=True)
         os.close(side)
@@ -329,7 +327,7 @@ def test_a_watch_whose_credential_is_refused_asks_less_often_and_ends(
     error: MetashellError, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr("metashell.cli.administering.time.sleep", pauses.append)
+    monkeypatch.setattr("metashell.cli.cluster.noun_tool.time.sleep", pauses.append)
 
     def show() -> bool:
         raise error
@@ -347,7 +345,7 @@ def test_a_watch_goes_on_while_nobody_answers(capsys: pytest.CaptureFixture[str]
             raise ConnectError([])
         return False
 
-    monkeypatch.setattr("metashell.cli.administering.time.sleep", lambda pause: None)
+    monkeypatch.setattr("metashell.cli.cluster.noun_tool.time.sleep", lambda pause: None)
     work = Work("metashell things do", values(output="text"))
     work.watch(1, show)
     assert capsys.readouterr().err.count("\n") == 8

@@ -6,16 +6,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from metashell.admin.errors import AdminError
-from metashell.checks import Facts, Health, judge
-from metashell.checks.facts import Probe, QuorumAnswers
-from metashell.cli.advice import Advice, Adviser, lines_of, with_remark
-from metashell.cli.advice import advice_on as advice_in
+from metashell.cli.admin.protocol import AdminError
+from metashell.cli.cluster.live_facts import Advice, Adviser, advice_lines, with_remark
+from metashell.cli.cluster.live_facts import advice_on as advice_in
 from metashell.codec import error_codes as codes
 from metashell.codec.registry import message_type
-from metashell.errors import MetashellError
-from metashell.image import ImageLoader, MetadataImage
-from tests.image.batches import batch, record
+from metashell.common.errors import MetashellError
+from metashell.metadata.checks import Facts, Health, judge
+from metashell.metadata.checks.facts import Probe, QuorumAnswers
+from metashell.metadata.image import ImageLoader, MetadataImage
+from tests.metadata.image.batches import batch, record
 
 TOPIC = bytes(range(16))
 
@@ -57,7 +57,7 @@ def test_a_level_that_a_registered_node_does_not_support_is_held_by_that_node() 
     error = refusal(codes.INVALID_UPDATE_VERSION, "metadata.version", words)
     (found,) = advice_on(error, facts(highest={2: 25}))
     assert found.id == "holds_upgrade" and "broker 2" in found.words and "metadata.version 25" in found.words and found.steps
-    assert list(lines_of([found]))[-1].startswith("next: ")
+    assert list(advice_lines([found]))[-1].startswith("next: ")
     # All support the same: the level is too high for this release, which Kafka's own words say.
     assert advice_on(error, facts()) == []
     assert advice_on(refusal(codes.INVALID_UPDATE_VERSION, "group.version", words), facts(highest={2: 25})) == []
@@ -96,7 +96,7 @@ def test_the_facts_are_gathered_once_and_only_where_they_can_say_why(monkeypatch
         asked.append("image")
         return facts(highest={2: 25}).image
 
-    monkeypatch.setattr("metashell.cli.live_facts.ask_quorum", lambda named: asked.append("quorum") or QuorumAnswers(leader_id=1))
+    monkeypatch.setattr("metashell.cli.cluster.live_facts.ask_quorum", lambda named: asked.append("quorum") or QuorumAnswers(leader_id=1))
     adviser = Adviser(image, SimpleNamespace)
     error = refusal(
         codes.INVALID_UPDATE_VERSION,

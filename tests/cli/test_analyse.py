@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli import export, report, sql
-from metashell.columns import packages
-from metashell.columns.export.progress import progress_bar
+from metashell import tables
+from metashell.cli.tables import export, report, sql
 from metashell.demo import demo_directory
+from metashell.tables.export.job import progress_bar
 from tests.cli.conftest import Run, command_line, environment
 from tests.running import run_main
 
@@ -136,7 +136,7 @@ def test_standard_input_and_compressed_files_are_read_once_and_whole(run: Run, s
 def test_a_missing_package_is_one_line_that_says_what_to_install(
     main: Callable[[Sequence[str] | None], int], words: list[str], extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packages, "find_spec", lambda name: None if name == "pyarrow" else name)
+    monkeypatch.setattr(tables, "find_spec", lambda name: None if name == "pyarrow" else name)
     done = run_main(main, words, cwd=tmp_path)
     assert done.status == 1
     assert f": pyarrow is not installed; it comes with the extra '{extra}': " in done.stderr
@@ -206,7 +206,7 @@ def test_a_report_that_a_signal_ends_leaves_in_order(monkeypatch: pytest.MonkeyP
         signal.raise_signal(signal.SIGTERM)
         raise AssertionError("it goes on")
 
-    monkeypatch.setattr("metashell.reports.local.run_local", answers)
+    monkeypatch.setattr("metashell.tables.reports.local.run_local", answers)
     with pytest.raises(SystemExit) as left:
         report.main(["all", demo_directory()])
     assert left.value.code == 128 + signal.SIGTERM

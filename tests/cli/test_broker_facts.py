@@ -7,21 +7,19 @@ from typing import Any
 
 import pytest
 
-from metashell.admin import cluster, reassign, topics
-from metashell.admin.cluster import ClusterDescription
-from metashell.admin.nodes import Kind, Node
-from metashell.admin.reassign import Moving
-from metashell.admin.topics import Partition, Topic
-from metashell.admin.transactions import long_transactions
-from metashell.checks import Facts, all_checks, judge
-from metashell.checks.facts import IMAGE, BrokerAnswers, Probe, QuorumAnswers
-from metashell.cli import broker_facts
-from metashell.cli.broker_facts import BrokersView, view_of
-from metashell.client.errors import ConnectError
-from metashell.codec.api_keys import DESCRIBE_CLUSTER
+from metashell.cli.admin import cluster, reassign, topics
+from metashell.cli.admin.cluster import ClusterDescription
+from metashell.cli.admin.protocol import Kind, Node
+from metashell.cli.admin.reassign import Moving
+from metashell.cli.admin.topics import Partition, Topic, long_transactions
+from metashell.cli.cluster import broker_facts
+from metashell.cli.cluster.broker_facts import BrokersView, view_of
+from metashell.codec.codes import DESCRIBE_CLUSTER
 from metashell.codec.messages import DescribeProducersResponse, DescribeTransactionsResponse, ListTransactionsResponse
-from metashell.errors import MetashellError
-from metashell.net.addresses import Address
+from metashell.common.errors import MetashellError
+from metashell.metadata.checks import Facts, all_checks, judge
+from metashell.metadata.checks.facts import IMAGE, BrokerAnswers, Probe, QuorumAnswers
+from metashell.net.addresses import Address, ConnectError
 from metashell.net.api_versions import NodeFeatures
 
 
@@ -65,7 +63,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topics, "list_topics", lambda admin: (admin.topics(), []))
     monkeypatch.setattr(topics, "describe_topics", lambda admin, names: ([one for one in admin.topics() if one.name in names], []))
     monkeypatch.setattr(reassign, "list_reassignments", lambda admin: admin.moving())
-    monkeypatch.setattr("metashell.admin.view.unseen_topics", lambda admin, seen: [])
+    monkeypatch.setattr("metashell.cli.admin.topics.unseen_topics", lambda admin, seen: [])
     monkeypatch.setattr(broker_facts, "min_isr_of", lambda admin, names: ({name: admin.min_isr.get(name, 1) for name in names}, []))
 
 

@@ -13,14 +13,14 @@ from typing import BinaryIO
 
 import pytest
 
-from metashell.cli import kafka_shell
-from metashell.cli.bundle import main
+from metashell.cli.inspect import kafka_shell
+from metashell.cli.inspect.bundle import main
 from metashell.demo import demo_directory
 from tests.administering import on_terminal
-from tests.bundle.needles import Needles, every_record
-from tests.bundle.unpacking import unpacked
-from tests.dump.making import LOG_NAME, batch, topic
 from tests.golden_cases import golden_root
+from tests.inspect.bundle.needles import Needles, every_record
+from tests.inspect.bundle.unpacking import unpacked
+from tests.inspect.dump.making import LOG_NAME, batch, topic
 from tests.running import Outcome, run_main
 from tests.secret_logs import write_group_log
 
@@ -107,7 +107,7 @@ def test_no_text_of_any_record_is_in_any_byte_of_an_anonymous_archive(tmp_path: 
 
 
 def test_a_terminal_gets_no_archive() -> None:
-    code = f"import sys; from metashell.cli.bundle import main; sys.exit(main([{DEMO!r}, '--out', '-']))"
+    code = f"import sys; from metashell.cli.inspect.bundle import main; sys.exit(main([{DEMO!r}, '--out', '-']))"
     status, shown = on_terminal(code, [])
     assert status == 2 and "an archive is not for a terminal" in shown and len(shown) < 200
 
@@ -232,7 +232,7 @@ def test_one_that_is_stopped_leaves_nothing(tmp_path: Path, monkeypatch: pytest.
         seen.extend(os.listdir(inner))
         os.kill(os.getpid(), number)
 
-    monkeypatch.setattr("metashell.bundle.archive.pack", pack)
+    monkeypatch.setattr("metashell.inspect.bundle.pack_directory", pack)
     done = bundle(tmp_path, DEMO, "--anonymise", "--mapping", "names.jsonl", "--out", "case.tar.gz")
     assert done.status == 128 + number and seen
     assert os.listdir(tmp_path) == ["inner"] and os.listdir(inner) == []

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.earlier import past_of_path
-from metashell.cli.kafka_shell import main as kafka_shell
+from metashell.cli.images import past_of_path
+from metashell.cli.inspect.kafka_shell import main as kafka_shell
 from metashell.codec.framing import whole_frames
+from metashell.common.forms import Display
 from metashell.demo import demo_directory
-from metashell.forms import Display
-from metashell.nodes import LocalInfo, build_root
+from metashell.metadata.nodes import LocalInfo, build_root
 from metashell.shell import Context
-from metashell.shell.lines.run import run_command
-from tests.image.batches import batch_of_values, record, value
+from metashell.shell.runner import run_command
+from tests.metadata.image.batches import batch_of_values, record, value
 from tests.running import Outcome, run_main
 
 END = "touched it; the newest of all is of 2026-11-21T00:25:57.050Z"

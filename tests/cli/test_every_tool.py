@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.common import Tool
+from metashell.cli.main import SUBCOMMANDS
+from metashell.cli.tool import Tool
+from metashell.cli.tool_list import TOOLS
 from metashell.demo import demo_directory
-from metashell.options.subcommands import SUBCOMMANDS
-from metashell.options.tool_list import TOOLS
 from tests.cli.conftest import ROOT, environment
 from tests.running import run_main
 

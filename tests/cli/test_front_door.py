@@ -8,8 +8,8 @@ import sys
 import tomllib
 
 from metashell import __version__
-from metashell.options.subcommands import KAFKA_NAMES, SUBCOMMANDS, TASKS
-from metashell.options.tool_list import TOOLS
+from metashell.cli.main import KAFKA_NAMES, SUBCOMMANDS, TASKS
+from metashell.cli.tool_list import TOOLS
 from tests.cli.conftest import ROOT, Run
 
 

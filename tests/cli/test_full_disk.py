@@ -17,9 +17,9 @@ from unittest.mock import patch
 
 import pytest
 
-from metashell.columns.lake.names import WORK
 from metashell.demo import demo_directory
-from metashell.stores import open_store
+from metashell.tables.lake.layout import WORK
+from metashell.tables.stores import open_store
 from tests.running import REPOSITORY, run_main
 
 LIMIT_BYTES = 1500
@@ -75,7 +75,7 @@ def test_an_append_to_a_store_names_the_folder_of_its_parts(place: Path, s3: str
 
 
 def test_an_answer_names_its_file_and_leaves_none(place: Path) -> None:
-    code = "import resource; from metashell.stores import open_store; resource.setrlimit(resource.RLIMIT_FSIZE, (99, 99)); "
+    code = "import resource; from metashell.tables.stores import open_store; resource.setrlimit(resource.RLIMIT_FSIZE, (99, 99)); "
     done = subprocess.run(
         [sys.executable, "-c", f"{code}open_store('out').put('x/y.csv', bytes(100_000))"],
         cwd=place,
@@ -85,7 +85,7 @@ def test_an_answer_names_its_file_and_leaves_none(place: Path) -> None:
         timeout=60,
         check=False,
     )
-    assert done.stderr.splitlines()[-1] == f"metashell.errors.PathError: out/x/y.csv: {REASON}"
+    assert done.stderr.splitlines()[-1] == f"metashell.common.errors.PathError: out/x/y.csv: {REASON}"
     assert not any((place / "out/x").iterdir())
 
 

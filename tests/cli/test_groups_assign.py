@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli import groups
-from metashell.groups.assignors.oddities import oddities
+from metashell.cli.groups import command
+from metashell.groups.assignors.rows import input_warnings
 from tests.running import Outcome, run_main
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "groups" / "assignors"
@@ -19,7 +19,7 @@ ROW = {"id": "r1", "assignor": "server-uniform", "input": INPUT, "output": {"ass
 
 
 def assign(*words: str | Path) -> Outcome:
-    return run_main(groups.main, ["assign", *map(str, words)], cwd=Path.cwd())
+    return run_main(command.main, ["assign", *map(str, words)], cwd=Path.cwd())
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_rows_of_kafkas_classes_have_only_known_keys(name: str) -> None:
         for line, _ in zip(lines, range(200), strict=False):
             row = json.loads(line)
             if "assignment" in row["output"]:
-                assert not [text for text in oddities(row["assignor"], row) if text.startswith("unknown key")]
+                assert not [text for text in input_warnings(row["assignor"], row) if text.startswith("unknown key")]
 
 
 @pytest.mark.parametrize(
@@ -161,12 +161,12 @@ def test_rows_of_kafkas_classes_have_only_known_keys(name: str) -> None:
     ],
 )
 def test_options_and_paths_may_stand_before_the_command(words: list[str], first: list[str]) -> None:
-    assert groups._command_first(words) == first
+    assert command._command_first(words) == first
 
 
 def test_a_command_is_named() -> None:
-    assert run_main(groups.main, [], cwd=Path.cwd()).status == 2
-    assert "did you mean assign" in run_main(groups.main, ["asign"], cwd=Path.cwd()).stderr
+    assert run_main(command.main, [], cwd=Path.cwd()).status == 2
+    assert "did you mean assign" in run_main(command.main, ["asign"], cwd=Path.cwd()).stderr
 
 
 def test_golden_rows_from_the_command_line() -> None:

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from metashell.cli.groups import main
-from metashell.client.client import Client
+from metashell.cli.groups.command import main
 from metashell.codec import messages
-from metashell.codec.blobs.consumer_protocol import Assignment, Subscription, assignment_bytes, subscription_bytes
-from metashell.embedded import EmbeddedQuorum
+from metashell.codec.consumer_protocol import Assignment, Subscription, assignment_bytes, subscription_bytes
 from metashell.net.addresses import parse_addresses
+from metashell.net.client import Client
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.running import Outcome, run_main
 
 HERE = Path(__file__).parent

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli import groups
+from metashell.cli.groups import command
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.codec.messages import GroupMetadataKey, GroupMetadataValue
 from metashell.codec.registry import message_type
 from tests.golden_cases import golden_root
 from tests.groups.golden import scenarios
-from tests.offsets_log.making import NAME, golden_batches, write_log
-from tests.offsets_log.test_fold import offset_key, record_of
+from tests.groups.log.making import NAME, golden_batches, write_log
+from tests.groups.log.test_fold import offset_key, record_of
 from tests.running import Outcome, run_main
 
 NODE = golden_root() / "4.3.1" / "main" / "data" / "stopped" / "node-4"
@@ -24,7 +24,7 @@ OF_A_GROUP = ("describe", "offsets", "why", "history")
 
 
 def tell(*words: str | Path) -> Outcome:
-    return run_main(groups.main, list(map(str, words)), cwd=Path.cwd())
+    return run_main(command.main, list(map(str, words)), cwd=Path.cwd())
 
 
 def objects(*words: str | Path) -> list[dict[str, object]]:

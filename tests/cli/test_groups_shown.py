@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.groups_logs import EXPIRING_COLUMNS
-from metashell.cli.groups_story import check_lines
-from metashell.cli.groups_text import description_lines
+from metashell.cli.groups.description import description_lines
+from metashell.cli.groups.logs import EXPIRING_COLUMNS
+from metashell.cli.groups.timeline import check_lines
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.codec.registry import message_type
-from metashell.forms import Display, write_objects
+from metashell.common.forms import Display, write_objects
+from metashell.disk.state_files import format_topic_id
+from metashell.groups.log.downgrade_checks import DowngradeCheck
 from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription
-from metashell.log.text_checkpoints import format_topic_id
-from metashell.offsets_log.checks import Check
 from tests.cli.test_groups_logs import NODE, VERBS, objects, tell, words_of
 from tests.groups.golden import scenarios
-from tests.offsets_log.making import golden_batches, write_log
-from tests.offsets_log.test_fold import offset_key, record_of
+from tests.groups.log.making import golden_batches, write_log
+from tests.groups.log.test_fold import offset_key, record_of
 
 
 def commits(offset: int, number: int, partition: int = 0) -> bytes:
@@ -61,7 +61,7 @@ def test_a_time_is_never_cut_on_a_narrow_terminal() -> None:
 
 def test_checks_are_text_that_wraps_and_is_not_cut() -> None:
     text = "2 records need 4.0 (CONSUMER_GROUP_REGULAR_EXPRESSION v0): the broker skips them, and the rest of the group stays"
-    checks = [Check("g", "consumer", "release 3.9", "lost", text), Check("h", "share", "release 3.9", "lost", "short")]
+    checks = [DowngradeCheck("g", "consumer", "release 3.9", "lost", text), DowngradeCheck("h", "share", "release 3.9", "lost", "short")]
     assert list(check_lines(checks, None)) == [
         "g (consumer)",
         f"    release 3.9: lost: {text}",

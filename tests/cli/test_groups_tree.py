@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
-from metashell.cli import groups, kafka_shell
-from metashell.client.client import Client
+from metashell.cli.groups import command
+from metashell.cli.inspect import kafka_shell
 from metashell.codec import messages
-from metashell.embedded import EmbeddedQuorum
-from metashell.group_server.offsets_log import TOPIC
+from metashell.groups.server.topic_requests import TOPIC
 from metashell.net.addresses import parse_addresses
+from metashell.net.client import Client
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.groups.golden import scenarios
-from tests.offsets_log import making
-from tests.offsets_log.making import NAME, golden_batches
+from tests.groups.log import making
+from tests.groups.log.making import NAME, golden_batches
 from tests.running import run_main
 
 ODD = "a/b %"
@@ -93,7 +94,7 @@ def test_a_walk_from_the_root_leaves_groups_out(source: list[str]) -> None:
 
 
 def test_what_was_fetched_is_a_log_that_commands_read(quorum: EmbeddedQuorum) -> None:
-    done = run_main(groups.main, ["list", f"{quorum.directory}/controller-1/metadata", "-o", "jsonl"], cwd=Path("."))
+    done = run_main(command.main, ["list", f"{quorum.directory}/controller-1/metadata", "-o", "jsonl"], cwd=Path("."))
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.status == 0 and [(row["group"], row["group_type"], row["offsets"]) for row in rows] == [
         (ODD, "classic", 1),
@@ -117,4 +118,4 @@ def test_groups_without_metadata_are_refused_with_the_command_that_shows_them(tm
     folder = log if named.is_file() else named
     (told,) = shell("--snapshot", str(named), "ls", "/groups", status=1)
     assert told.endswith(f"; metashell groups list {folder} shows the groups")
-    assert run_main(groups.main, ["list", str(folder)], cwd=tmp_path).status == 0
+    assert run_main(command.main, ["list", str(folder)], cwd=tmp_path).status == 0

@@ -6,19 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.growth import GrowingDirectory, Growth
-from metashell.cli.storage_commands import given
+from metashell.cli.controllers.storage import clock_and_chance
+from metashell.cli.inspect.live_tree import GrowingDirectory, Growth
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.codec.releases import NEWEST_RELEASE
-from metashell.errors import MetashellError
-from metashell.image import load_image
-from metashell.image.steps import touched_places
-from metashell.log.source import open_source
-from metashell.storage.config import config_of
-from metashell.storage.perform import perform
-from metashell.storage.plan import FormatRequest, plan_format
-from tests.image.batches import record, value
+from metashell.common.errors import MetashellError
+from metashell.disk.config import config_of
+from metashell.disk.format import FormatRequest, plan_format, write_format
+from metashell.disk.source import open_source
+from metashell.metadata.image import load_image
+from metashell.metadata.image.differences import touched_places
+from tests.metadata.image.batches import record, value
 
 FIRST = "00000000000000000000.log"
 
@@ -56,7 +55,7 @@ def keys(growth: Growth) -> list[str]:
 def test_what_formatting_left_gives_way_to_the_first_log(directory: Path):
     config = {"process.roles": "controller", "node.id": "1", "controller.listener.names": "C", "listeners": "C://localhost:9093"}
     config |= {"controller.quorum.voters": "1@localhost:9093", "log.dirs": str(directory.parent / "log")}
-    perform(plan_format(config_of(config), FormatRequest(cluster_id="c"), given()), lambda planned: None)
+    write_format(plan_format(config_of(config), FormatRequest(cluster_id="c"), clock_and_chance()), lambda planned: None)
     place = directory.parent / "log" / directory.name
     growth = growth_of(place)
     assert growth.start.features.metadata_version == NEWEST_RELEASE.newest_level

@@ -14,7 +14,8 @@ from pathlib import Path
 import cramjam
 import pytest
 
-from metashell.cli import dump_log, export, kafka_shell, report, sql
+from metashell.cli.inspect import dump_log, kafka_shell
+from metashell.cli.tables import export, report, sql
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from tests.cli.conftest import command_line, environment

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from metashell.codec.messages import DescribeClusterResponse
-from metashell.embedded import EmbeddedQuorum
-from tests.admin.peers import BROKER_APIS, CONTROLLER_APIS, Silence, peer
+from metashell.quorum.embedded import EmbeddedQuorum
+from tests.cli.admin.peers import BROKER_APIS, CONTROLLER_APIS, Silence, peer
 from tests.interop.admin_twins import ours
 
 

@@ -14,17 +14,16 @@ from typing import Any
 
 import pytest
 
-from metashell.cli import lake
-from metashell.columns.lake.check import Checked, check_lake
-from metashell.columns.lake.lake import read_state
-from metashell.columns.lake.names import checkpoint_name, commit_name
-from metashell.errors import MetashellError
-from metashell.stores import open_store
-from metashell.stores.holding import holding
-from tests.columns.lake.dying import Died, Life, living
-from tests.columns.lake.lakes import DAY, SEGMENT, START, node, run, segment, topics
+from metashell.cli.tables import lake
+from metashell.common.errors import MetashellError
+from metashell.tables.lake.layout import checkpoint_name, commit_name, read_state
+from metashell.tables.lake.status import Checked, check_lake
+from metashell.tables.stores import open_store
+from metashell.tables.stores.locks import find_lock_owner
 from tests.running import Outcome, run_main
 from tests.secret_logs import found_in, write_logs
+from tests.tables.columns.lake.dying import Died, Life, living
+from tests.tables.columns.lake.lakes import DAY, SEGMENT, START, node, run, segment, topics
 
 FORMS = ("text", "json", "jsonl", "csv", "table")
 
@@ -361,7 +360,7 @@ def test_after_a_crash_at_any_step_a_fault_is_what_readers_would_read(tmp_path: 
 def test_what_a_compaction_removes_while_files_are_looked_at_is_not_missing(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from metashell.columns.lake import check
+    from metashell.tables.lake import status
 
     log = node(tmp_path / "node") / segment(20)
     log.write_bytes(topics(20, 2, time=START + DAY))
@@ -373,19 +372,19 @@ def test_what_a_compaction_removes_while_files_are_looked_at_is_not_missing(
         if not is_whole:
             (lake / first).unlink()
 
-        def look(*words: Any, real: Any = check._look, lake: Path = lake) -> Any:
+        def look(*words: Any, real: Any = status._look, lake: Path = lake) -> Any:
             if (lake / second).exists():
                 run(lake, log, target_size=1 << 30)
             return real(*words)
 
         with monkeypatch.context() as patch:
-            patch.setattr(check, "_look", look)
+            patch.setattr(status, "_look", look)
             assert findings(lake) == ([] if is_whole else [("missing", first, True)])
         assert not (lake / second).exists() and not (lake / third).exists()
 
 
 def test_a_lake_that_is_never_still_is_said(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from metashell.columns.lake import check
+    from metashell.tables.lake import status as check
 
     real, offsets = check.lake_status, count(20, 2)
 
@@ -421,7 +420,7 @@ def test_tables_that_have_logs_of_their_own_are_not_looked_for(made: Path) -> No
 
 def test_who_writes_is_named_and_not_disturbed(made: Path) -> None:
     code = (
-        "import sys; from metashell.stores import open_store\n"
+        "import sys; from metashell.tables.stores import open_store\n"
         "with open_store(sys.argv[1]).lock('metashell export --append') as held:\n print(flush=True); sys.stdin.read()"
     )
     with subprocess.Popen([sys.executable, "-c", code, str(made)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
@@ -435,8 +434,8 @@ def test_who_writes_is_named_and_not_disturbed(made: Path) -> None:
     assert (made / ".metashell-lock").exists()
     assert told("status", made)["writer"] is None
     with open_store(str(made)).lock("test"):
-        assert holding(open_store(str(made))) is not None
-        code = "import sys; from metashell.stores import open_store\nwith open_store(sys.argv[1]).lock('other'): pass"
+        assert find_lock_owner(open_store(str(made))) is not None
+        code = "import sys; from metashell.tables.stores import open_store\nwith open_store(sys.argv[1]).lock('other'): pass"
         done = subprocess.run([sys.executable, "-c", code, str(made)], capture_output=True, check=False)
         assert b"is in use" in done.stderr
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from metashell.embedded import EmbeddedQuorum
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.administering import lines
 from tests.extra_broker import PATIENT
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from metashell.cli import admin_cluster, admin_topics, health, kafka_shell
-from metashell.embedded import EmbeddedQuorum
+from metashell.cli.cluster import brokers, topics
+from metashell.cli.inspect import checks, kafka_shell
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.administering import HERE, lines, objects
 from tests.extra_broker import PATIENT, ExtraBroker
 from tests.running import run_main
@@ -34,7 +35,7 @@ def answers(quorum: EmbeddedQuorum, status: int) -> list[tuple[int, set[str]]]:
     (cluster,) = objects(quorum, "cluster", "--timeout=20", status=status)
     return [
         (status, set(cluster["found"])),
-        kinds(health.main, quorum, "-o", "jsonl"),
+        kinds(checks.health_main, quorum, "-o", "jsonl"),
         kinds(kafka_shell.main, quorum, "health", "-o", "jsonl"),
     ]
 
@@ -64,9 +65,9 @@ def test_the_same_is_found_by_all_without_a_leader(quorum: EmbeddedQuorum) -> No
 def test_controllers_of_two_clusters_are_not_taken_for_one(quorum: EmbeddedQuorum) -> None:
     with EmbeddedQuorum(controllers=1) as other:
         both = f"{quorum.bootstrap_controllers},{other.bootstrap_controllers}"
-        done = run_main(admin_cluster.main, ["-C", both, "-o", "json"], cwd=HERE)
+        done = run_main(brokers.cluster_main, ["-C", both, "-o", "json"], cwd=HERE)
         answer = json.loads(done.stdout)
         assert (done.status, answer["found"], answer["partitions"]) == (1, ["mixed_clusters"], 2)
         assert other.cluster_id in answer["findings"][0]["found"][0]["cause"]
-        done = run_main(admin_topics.main, ["list", "-C", both], cwd=HERE)
+        done = run_main(topics.main, ["list", "-C", both], cwd=HERE)
         assert done.status == 1 and "controllers of another cluster answer" in done.stderr and other.bootstrap_controllers in done.stderr

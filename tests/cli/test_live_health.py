@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from metashell.checks.facts import QuorumAnswers
-from metashell.cli import kafka_shell
-from metashell.embedded import EmbeddedQuorum
+from metashell.cli.inspect import kafka_shell
+from metashell.metadata.checks.facts import QuorumAnswers
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.administering import HERE
 from tests.extra_broker import PATIENT, ExtraBroker
 from tests.running import Outcome, run_main
@@ -54,7 +54,7 @@ def test_a_fenced_broker_has_the_time_of_the_record_that_fenced_it(quorum: Embed
 
 def test_a_leader_that_does_not_answer_is_no_good_news(quorum: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch) -> None:
     silent = QuorumAnswers(trouble="nobody leads")
-    monkeypatch.setattr("metashell.cli.live_facts.ask_quorum", lambda named, lag_after_ms: silent)
+    monkeypatch.setattr("metashell.cli.cluster.live_facts.ask_quorum", lambda named, lag_after_ms: silent)
     done = shell(quorum, "health", "lagging")
     assert done.status == 1
     assert "nobody leads" in done.stderr

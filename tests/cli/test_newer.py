@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.kafka_shell import main as kafka_shell
+from metashell.cli.inspect.kafka_shell import main as kafka_shell
+from metashell.cli.main import SUBCOMMANDS
 from metashell.codec import releases
-from metashell.embedded import EmbeddedQuorum
-from metashell.image import newer
-from metashell.options.subcommands import SUBCOMMANDS
-from tests.live.fake_quorum import FakeQuorum
+from metashell.metadata.image import image
+from metashell.quorum.embedded import EmbeddedQuorum
+from tests.inspect.verify.making import topic_value
 from tests.newer_logs import APPLIED, LEVEL, NEWER, newer_directory
 from tests.quick import quick
+from tests.quorum.observer.fake_quorum import FakeQuorum
 from tests.running import Outcome, run_main
-from tests.verify.making import topic_value
 
 LINE = "newer than Kafka 4.4, the newest release known: "
 
@@ -139,6 +139,6 @@ def test_a_cluster_of_4_4_is_newer_for_who_knows_4_3(
     command = [noun, *words, "-C", newest.bootstrap_controllers]
     assert lines_about(run(tmp_path, *command)) == []
     older = releases.RELEASES[-2]
-    monkeypatch.setattr(newer, "unsupported_features", lambda levels: releases.unsupported_features(levels, older))
+    monkeypatch.setattr(image, "unsupported_features", lambda levels: releases.unsupported_features(levels, older))
     (line,) = lines_about(run(tmp_path, *command))
     assert "metadata.version 33 (4.4-IV2): all that is known was applied; share.version 2: all that is known was applied" in line

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import metashell.demo
-from metashell.cli import admin_reassign, bundle, export, rehearse, report
+from metashell.cli.cluster import reassign, rehearse
+from metashell.cli.inspect import bundle
+from metashell.cli.tables import export, report
 from tests.running import run_main
 
 LOG = "source/__cluster_metadata-0"
@@ -18,7 +20,7 @@ LINES = [
     (bundle.main, ["bundle", "source", "--out"]),
     (bundle.main, ["bundle", "source", "--out", "case.tar.gz", "--anonymise", "--mapping"]),
     (rehearse.main, ["rehearse", "--snapshot", "source", "kill-broker", "4", "--html"]),
-    (admin_reassign.main, ["reassign", "plan", "--snapshot", "source", "--out"]),
+    (reassign.main, ["reassign", "plan", "--snapshot", "source", "--out"]),
 ]
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from metashell.client.client import Client
 from metashell.codec import messages
-from metashell.embedded.background import Record, Registry
-from metashell.log.disk import DirectoryLock, Disk
+from metashell.disk.file_system import DirectoryLock, Disk
 from metashell.net.addresses import parse_addresses
+from metashell.net.client import Client
+from metashell.quorum.embedded.background import Record, Registry
 from tests.cli.conftest import ROOT, command_line, environment
 
 pytestmark = pytest.mark.slow

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from metashell.admin.brokers import LogDirectory
-from metashell.admin.errors import AdminError
-from metashell.cli import reassign_view, reassign_waits
+from metashell.cli.admin.cluster import LogDirectory
+from metashell.cli.admin.protocol import AdminError
+from metashell.cli.cluster import reassign_state
 from metashell.codec.error_codes import KAFKA_STORAGE_ERROR
-from metashell.embedded import EmbeddedQuorum
-from metashell.errors import MetashellError
-from metashell.placement import Assignment, BrokerState, write_plan
+from metashell.common.errors import MetashellError
+from metashell.quorum.embedded import EmbeddedQuorum
+from metashell.rehearse.placement import Assignment, BrokerState, write_plan
 from tests.administering import lines, objects
 from tests.extra_broker import PATIENT, ExtraBroker
 
 if TYPE_CHECKING:
-    from metashell.cli.administering import Work
+    from metashell.cli.cluster.noun_tool import Work
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +89,9 @@ def test_brokers_say_which_disks_take_replicas(monkeypatch: pytest.MonkeyPatch) 
     said: list[str] = []
     missed: list[str] = []
     work = SimpleNamespace(asks_controllers=False, admin=None, note_once=said.append, miss=missed.append)
-    monkeypatch.setattr("metashell.cli.reassign_view.broker_states", lambda work: tuple(map(BrokerState, (1, 2, 3, 4, 5))))
-    monkeypatch.setattr("metashell.admin.brokers.describe_log_dirs", lambda admin, ids, only: told)
-    states = {one.id: one.trouble for one in reassign_view.states_with_disks(cast("Work", work))}
+    monkeypatch.setattr("metashell.cli.cluster.reassign_state.read_brokers", lambda work: tuple(map(BrokerState, (1, 2, 3, 4, 5))))
+    monkeypatch.setattr("metashell.cli.admin.cluster.describe_log_dirs", lambda admin, ids, only: told)
+    states = {one.id: one.trouble for one in reassign_state.read_brokers_and_disks(cast("Work", work))}
     failed = "has no log directory that takes replicas: /a failed (KAFKA_STORAGE_ERROR), /b is cordoned"
     assert states == {1: "", 2: "is cordoned", 3: failed, 4: "", 5: ""}
     assert said == ["broker 4: /a failed (KAFKA_STORAGE_ERROR): replicas go to its other log directories"]
@@ -114,4 +114,4 @@ def test_how_far_a_copy_is_its_broker_says(told: tuple[dict[tuple[str, int], int
         )
         for number, lags in enumerate(told)
     )
-    assert reassign_waits._copying(cast("Work", None), ("orders", 0), 1, found) == [words]
+    assert reassign_state._copying(cast("Work", None), ("orders", 0), 1, found) == [words]

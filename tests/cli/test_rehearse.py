@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.rehearse import main
-from metashell.embedded import EmbeddedQuorum
-from metashell.options.rehearse_tools import SECTIONS
-from metashell.rehearse.answers.rows import SECTIONS as ROWS
+from metashell.cli.cluster.rehearse import main
+from metashell.cli.cluster.rehearse_subject import SECTIONS
+from metashell.quorum.embedded import EmbeddedQuorum
+from metashell.rehearse.render_rows import SECTIONS as ROWS
 from tests.administering import on_terminal
 from tests.running import Outcome, run_main
 
@@ -153,8 +153,8 @@ def test_assumptions_of_the_command_line_win_over_those_of_the_plan(tmp_path: Pa
 
 
 def test_what_an_answer_leaves_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metashell.rehearse.cluster.RECORDS_KEPT", 10)
-    monkeypatch.setattr("metashell.rehearse.cluster.INTERVALS_KEPT", 4)
+    monkeypatch.setattr("metashell.rehearse.rehearsal.RECORDS_KEPT", 10)
+    monkeypatch.setattr("metashell.rehearse.rehearsal.INTERVALS_KEPT", 4)
     done = rehearse(*KILL, "-o", "json")
     assert done.stderr.splitlines() == [
         "metashell rehearse: 15 records more are left out: --show records has all",
@@ -166,8 +166,8 @@ def test_what_an_answer_leaves_out_is_said(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_on_a_terminal_it_shows_how_far_it_is(tmp_path: Path) -> None:
-    soon = "import os, sys, metashell.progress; metashell.progress.EVERY_S = 0.0005; os.environ['TERM'] = 'xterm'"
-    start = "from metashell.cli.rehearse import main; sys.exit(main(['--demo', 'roll-brokers', '-o', 'csv']))"
+    soon = "import os, sys, metashell.common.terminal; metashell.common.terminal.PROGRESS_EVERY_S = 0.0005; os.environ['TERM'] = 'xterm'"
+    start = "from metashell.cli.cluster.rehearse import main; sys.exit(main(['--demo', 'roll-brokers', '-o', 'csv']))"
     code = f"{soon}; sys.setswitchinterval(0.0005); {start}"
     status, shown = on_terminal(code, [])
     assert status == 1 and re.search(r"\+\d+:\d\d\.\d roll-brokers --max-offline 1: 0 s", shown)

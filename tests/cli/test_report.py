@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.report import main
-from metashell.log.kinds import METADATA
-from metashell.options.report_tools import FORMS
-from metashell.reports import REPORTS
+from metashell.cli.tables.report import FORMS, main
+from metashell.disk.names import METADATA
+from metashell.tables.reports import REPORTS
 from tests.golden_cases import SUBSET_ROOT
 from tests.running import run_main
 

@@ -16,11 +16,11 @@ from typing import IO
 
 import pytest
 
-from metashell.cli.server import place_of
-from metashell.client.client import Client
+from metashell.cli.controllers.server import place_of
 from metashell.codec import messages
-from metashell.controller_server.config import load_config
 from metashell.net.addresses import Address, parse_address
+from metashell.net.client import Client
+from metashell.quorum.server.config import load_config
 from tests.cli.conftest import command_line, environment
 
 pytestmark = pytest.mark.slow

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from metashell.cli import kafka_shell
-from metashell.embedded import EmbeddedQuorum
+from metashell.cli.inspect import kafka_shell
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.administering import AUTHORIZER, HERE, lines, on_terminal
 from tests.quick import quick
 from tests.running import Outcome, run_main
@@ -27,7 +27,7 @@ def shell(quorum: EmbeddedQuorum, *words: str, stdin: str = "") -> Outcome:
 
 def terminal(quorum: EmbeddedQuorum, words: list[str], *answers: tuple[str, str]) -> tuple[int, str]:
     line = ["-C", quorum.bootstrap_controllers, "--allow-changes", *words]
-    return on_terminal(f"import sys; from metashell.cli.kafka_shell import main; sys.exit(main({line!r}))", answers)
+    return on_terminal(f"import sys; from metashell.cli.inspect.kafka_shell import main; sys.exit(main({line!r}))", answers)
 
 
 def test_a_person_is_asked_before_anything_is_changed(quorum: EmbeddedQuorum) -> None:

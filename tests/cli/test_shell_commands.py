@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.shell_commands import full_spec
+from metashell.cli.inspect.kafka_shell import full_spec
+from metashell.cli.main import SUBCOMMANDS
+from metashell.cli.shell_options import SHELL_COMMANDS
 from metashell.cli.sources import front_words
 from metashell.demo import demo_directory
-from metashell.options.shell_command_tools import SHELL_COMMANDS
-from metashell.options.subcommands import SUBCOMMANDS
 from tests.cli.conftest import Run
 
 DEMO = demo_directory()

@@ -11,16 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.simulate import _how_far, _print, main
-from metashell.forms import Display, text_width
-from metashell.progress import shown_while
-from metashell.rebalance.answer import COLUMNS, HEAD
-from metashell.rebalance.assumptions import assume
-from metashell.rebalance.charts import _seen
-from metashell.rebalance.outcome import Span
-from metashell.rebalance.plan import ASSUMPTIONS, SCENARIO_SUMMARIES, STRATEGIES, STRATEGY_SUMMARIES, Plan
-from metashell.rebalance.scenarios import SCENARIOS
-from metashell.rebalance.simulate import simulate as played
+from metashell.cli.groups.simulate import _how_far, _print, main
+from metashell.common.forms import Display, text_width
+from metashell.common.terminal import show_progress
+from metashell.groups.simulation import ASSUMPTIONS, SCENARIO_SUMMARIES, STRATEGIES, STRATEGY_SUMMARIES, Plan, Span, apply_assumptions
+from metashell.groups.simulation.report import COLUMNS, HEAD, _seen
+from metashell.groups.simulation.scenarios import SCENARIOS
+from metashell.groups.simulation.scenarios import simulate as played
 from tests.running import Outcome, run_main
 from tests.simulation.groups.planted import partitions_go_to_their_new_owner_at_once
 from tests.simulation.planted import patched
@@ -141,7 +138,7 @@ def test_a_wrong_command_line_is_one_line(words: list[str], says: str) -> None:
 def test_every_assumption_is_a_field_of_the_plan_and_its_default_is_what_the_help_says() -> None:
     plan = Plan(strategy=STRATEGIES["eager"])
     for name, text in ASSUMPTIONS.items():
-        assert assume(plan, {name: text.partition(":")[0]}) == plan
+        assert apply_assumptions(plan, {name: text.partition(":")[0]}) == plan
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 120, 200])
@@ -166,7 +163,7 @@ class _Terminal(io.StringIO):
 def test_what_takes_long_says_on_a_terminal_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     def shown(terminal: io.StringIO, every_s: float) -> str:
         monkeypatch.setattr(sys, "stderr", terminal)
-        with shown_while(lambda seconds: _how_far(SCENARIOS["bounce"], 1, 3, seconds), every_s):
+        with show_progress(lambda seconds: _how_far(SCENARIOS["bounce"], 1, 3, seconds), every_s):
             ends_at = time.monotonic() + 10
             while every_s < 1 and terminal.isatty() and not terminal.getvalue() and time.monotonic() < ends_at:
                 time.sleep(0.01)

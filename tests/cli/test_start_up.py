@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
+from metashell.common.options import Argument, CommandSpec, Option
 from metashell.demo import demo_directory
-from metashell.embedded import EmbeddedQuorum
-from metashell.options import Argument, CommandSpec, Option
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.cli.conftest import ROOT, environment
 from tests.cli.test_every_tool import tool_place
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from metashell.cli.stop_signals import STOP_SIGNALS, StopRequested, StopSignals
+from metashell.cli.tool import STOP_SIGNALS, StopRequested, StopSignals
 
 
 @pytest.fixture

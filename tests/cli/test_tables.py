@@ -8,15 +8,14 @@ import json
 
 import pytest
 
-from metashell.cli.common import STATUS_OK, STATUS_USAGE
-from metashell.cli.tables import main
-from metashell.columns.meanings.dictionary import ListedColumn, ListedTable
-from metashell.columns.names import STATE_TABLES, table_names
-from metashell.options.shared import REPORT_SUMMARIES
+from metashell.cli.tables.sql import tables_main
+from metashell.cli.tool import STATUS_OK, STATUS_USAGE
+from metashell.common.options import REPORT_SUMMARIES
+from metashell.tables.dictionary import STATE_TABLES, ListedColumn, ListedTable, table_names
 
 
 def answer(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert main(words) == STATUS_OK
+    assert tables_main(words) == STATUS_OK
     return capsys.readouterr().out
 
 
@@ -63,7 +62,7 @@ def test_kafkas_names_of_records_and_fields_are_understood(word: str, capsys: py
     ],
 )
 def test_a_name_that_nothing_has_comes_with_the_nearest(word: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([word]) == STATUS_USAGE
+    assert tables_main([word]) == STATUS_USAGE
     assert message in capsys.readouterr().err
 
 

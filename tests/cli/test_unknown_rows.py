@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.kafka_shell import main as kafka_shell
-from metashell.cli.verify import main as verify
-from metashell.image import MetadataImage, load_image
-from metashell.image.newer import damage_of, lacks_some
-from metashell.log.directory_source import open_directory
-from metashell.options.subcommands import SUBCOMMANDS
+from metashell.cli.inspect.checks import verify_main as verify
+from metashell.cli.inspect.kafka_shell import main as kafka_shell
+from metashell.cli.main import SUBCOMMANDS
+from metashell.disk.source import open_directory
+from metashell.metadata.image import MetadataImage, load_image
+from metashell.metadata.image.image import damage_of, lacks_some
 from tests.running import Outcome, run_main
 from tests.unknown_rows import CONTROL_ROWS, DATA_ROWS, ROWS, make_directory, servers
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from metashell.codec.acl_hosts import host_matches, is_range, parse_host_range
+from metashell.codec.validation import host_matches, is_range, parse_host_range
 from tests.java import run_program
 
 RANGES = Path(__file__).parent / "java" / "HostRanges.java"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from metashell.codec.dispatch import METADATA_TYPES
-from metashell.codec.frame import read_frame, write_metadata_record
-from metashell.codec.json_forms import java_double, string_text
+from metashell.codec.java import java_double, string_text
+from metashell.codec.metadata_records import read_frame, write_metadata_record
 from metashell.codec.primitives import kafka_text
 from metashell.codec.registry import message_type
 from tests.codec.values import ValueMaker, versions_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.codec import api_keys
+from metashell.codec import codes
 from metashell.codec.dispatch import REQUESTS, RESPONSES
 
-KEYS = {name: key for name, key in vars(api_keys).items() if name.isupper()}
+KEYS = {name: key for name, key in vars(codes).items() if name.isupper()}
 
 
 @pytest.mark.parametrize("name", KEYS)

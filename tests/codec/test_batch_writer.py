@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record, RecordBatch, read_batch_header
-from metashell.codec.compression import CODEC_NAMES
-from metashell.errors import EncodeError
+from metashell.codec.primitives import CODEC_NAMES
+from metashell.common.errors import EncodeError
 from tests.java import KAFKA, kafka
 
 FIELD = st.none() | st.binary(max_size=30)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import HEADER_SIZE, Record, RecordBatch, read_batch_header
-from metashell.codec.compression import CODEC_NAMES
-from metashell.errors import DecodeError
+from metashell.codec.primitives import CODEC_NAMES
+from metashell.common.errors import DecodeError
 
 
 def batch_of(data: bytes) -> RecordBatch:

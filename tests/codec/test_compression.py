@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.codec.compression import CODEC_NAMES, GZIP, LZ4, NONE, SNAPPY, ZSTD, compress, decompress
-from metashell.errors import DecodeError
+from metashell.codec.primitives import CODEC_NAMES, GZIP, LZ4, SNAPPY, UNCOMPRESSED, ZSTD, compress, decompress
+from metashell.common.errors import DecodeError
 from tests.java import run_program
 
 VECTORS = Path(__file__).parent.parent / "golden" / "compression"
@@ -49,8 +49,8 @@ def test_compressing_then_decompressing_is_identity(codec_id: int, data: bytes) 
 
 
 def test_no_compression_gives_the_same_bytes_back() -> None:
-    assert decompress(NONE, PAYLOAD) is PAYLOAD
-    assert compress(NONE, PAYLOAD) is PAYLOAD
+    assert decompress(UNCOMPRESSED, PAYLOAD) is PAYLOAD
+    assert compress(UNCOMPRESSED, PAYLOAD) is PAYLOAD
 
 
 @by_codec

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
-from metashell.codec.config_def import ConfigValueError, Value, check_value, parse_value
-from metashell.codec.config_types import ConfigType
-from metashell.codec.java_text import java_text
+from metashell.codec.codes import ConfigType
+from metashell.codec.java import java_text
+from metashell.codec.validation import ConfigValueError, Value, check_value, parse_value
 from tests.java import run_program
 
 TYPES: tuple[ConfigType, ...] = ("BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "PASSWORD")

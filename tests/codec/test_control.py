@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.codec.control import COMMIT, KRAFT_VOTERS, LEADER_CHANGE, read_control_record, write_control_record
+from metashell.codec.batch_writer import COMMIT, KRAFT_VOTERS, LEADER_CHANGE, read_control_record, write_control_record
 from metashell.codec.registry import message_type
-from metashell.errors import DecodeError
+from metashell.common.errors import DecodeError
 
 
 def test_a_leader_change_of_version_1_has_directory_ids() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.codec import crc32c as module
-from metashell.codec.crc32c import crc32c
+from metashell.codec import primitives as module
+from metashell.codec.primitives import crc32c
 
 
 def test_the_check_value_of_the_castagnoli_polynomial_comes_out() -> None:

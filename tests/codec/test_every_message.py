@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from metashell.codec.compiler import TooManyValuesError
 from metashell.codec.encoder import Shared
-from metashell.codec.plain import TrailingBytesError, plain_check
 from metashell.codec.registry import SCHEMA_FOLDER, MessageType, message_names, message_type
-from metashell.errors import DecodeError
+from metashell.codec.schema import TrailingBytesError, plain_check
+from metashell.common.errors import DecodeError
 from tests.codec.values import ValueMaker, versions_of
 
 FAMILIES = sorted(name for name in listdir(SCHEMA_FOLDER) if "." not in name)

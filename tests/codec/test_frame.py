@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.codec.frame import (
-    RECORD_TYPE_NAMES,
-    FrameError,
-    UnknownRecord,
-    read_metadata_record,
-    write_metadata_record,
-)
+from metashell.codec.metadata_records import RECORD_TYPE_NAMES, FrameError, UnknownRecord, read_metadata_record, write_metadata_record
 from metashell.codec.registry import message_type
-from metashell.errors import EncodeError
+from metashell.common.errors import EncodeError
 from tests.seeds import shows
 
 TOPIC = message_type("metadata", "TopicRecord").cls("orders", bytes(range(16)))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.codec.json_forms import STRING_MEMO_LIMIT, StringTexts, double_json, java_double, string_text
-from metashell.codec.jsontext import MEMO_LIMIT, ListTexts
+from metashell.codec.java import STRING_MEMO_LIMIT, StringTexts, double_json, java_double, string_text
+from metashell.codec.json_text import MEMO_LIMIT, ListTexts
 from metashell.codec.primitives import kafka_text
 from metashell.codec.registry import message_type
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.codec.frame import RECORD_TYPE_NAMES
+from metashell.codec.metadata_records import RECORD_TYPE_NAMES
 from metashell.codec.registry import message_type
-from metashell.errors import DecodeError
+from metashell.common.errors import DecodeError
 from tests.seeds import shows
 
 FAILED_REPLICAS = 13

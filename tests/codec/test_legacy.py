@@ -9,11 +9,11 @@ from zlib import crc32
 
 import pytest
 
-from metashell.codec.compression import GZIP, LZ4, ZSTD, compress
 from metashell.codec.legacy import message_crc, read_message_header, read_messages
-from metashell.errors import DecodeError
-from metashell.log.files import open_file
-from metashell.log.segment import read_batches
+from metashell.codec.primitives import GZIP, LZ4, ZSTD, compress
+from metashell.common.errors import DecodeError
+from metashell.disk.files import open_file
+from metashell.disk.segment import read_batches
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 LOG = GOLDEN / "legacy" / "00000000000000000000.log"

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.codec.metadata_version import (
-    NEWEST_LEVEL,
-    metadata_version_name,
-    record_versions,
-)
+from metashell.codec.releases import NEWEST_LEVEL, metadata_version_name, record_versions
 
 
 @pytest.mark.parametrize(

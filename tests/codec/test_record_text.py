@@ -8,14 +8,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from metashell.codec.control import LEADER_CHANGE, control_message, write_control_record
-from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE
-from metashell.codec.coordinator_text import CoordinatorTexts, coordinator_type_names
+from metashell.codec.batch_writer import LEADER_CHANGE, control_message, write_control_record
+from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, CoordinatorTexts, coordinator_type_names
 from metashell.codec.dispatch import METADATA_TYPES, REMOTE_LOG_TYPES
-from metashell.codec.frame import write_metadata_record
+from metashell.codec.metadata_records import write_metadata_record
 from metashell.codec.record_text import FramedTexts, control_text
 from metashell.codec.registry import message_type
-from metashell.errors import DecodeError
+from metashell.common.errors import DecodeError
 
 FRAMED = {"metadata": METADATA_TYPES, "remote_log": REMOTE_LOG_TYPES}
 SECRET = b"the secret of somebody"

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metashell.codec.batch_writer import write_records, write_varint
-from metashell.codec.batches import Record
-from metashell.codec.record_walk import read_headers, read_record_header, read_varint, read_varlong, walk_records
-from metashell.errors import DecodeError
+from metashell.codec.batches import Record, read_headers, read_record_header, read_varint, read_varlong, walk_records
+from metashell.common.errors import DecodeError
 
 FIELD = st.none() | st.binary(max_size=40)
 HEADERS = st.lists(st.tuples(st.text(max_size=5), FIELD), max_size=3).map(tuple)

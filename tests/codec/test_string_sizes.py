@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from metashell.codec.messages import ConsumerGroupHeartbeatRequest
-from metashell.codec.plain import STRING_MAX
 from metashell.codec.registry import message_type
-from metashell.errors import DecodeError
+from metashell.codec.schema import STRING_MAX
+from metashell.common.errors import DecodeError
 
 HEARTBEAT = message_type("request", "ConsumerGroupHeartbeatRequest")
 

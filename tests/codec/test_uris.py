@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.codec.uris import below, file_name, folder_of, shown_uri, without_credentials
+from metashell.disk.uris import file_name, folder_of, path_below, shown_uri, without_credentials
 
 CUT = {
     "s3://AKIAKEY:se%2Fcr%2Bet@bucket/a@b/c.log": "s3://bucket/a@b/c.log",
@@ -85,11 +85,11 @@ def test_the_query_of_a_uri_is_no_part_of_a_files_name_or_folder(query: str) -> 
     file = f"s3://bucket/node/topic-1/0.log{query}"
     assert file_name(file) == "0.log"
     assert folder_of(file) == f"s3://bucket/node/topic-1{query}"
-    assert below(folder_of(file), "1.log") == f"s3://bucket/node/topic-1/1.log{query}"
-    assert below(f"s3://bucket/{query}", "a/1.log") == f"s3://bucket/a/1.log{query}"
-    assert below(folder_of(file), "") == folder_of(file)
+    assert path_below(folder_of(file), "1.log") == f"s3://bucket/node/topic-1/1.log{query}"
+    assert path_below(f"s3://bucket/{query}", "a/1.log") == f"s3://bucket/a/1.log{query}"
+    assert path_below(folder_of(file), "") == folder_of(file)
 
 
 def test_a_path_of_this_machine_has_no_query() -> None:
     assert (file_name("/a?b/c/0.log?"), folder_of("/a?b/c/0.log?"), folder_of("0.log")) == ("0.log?", "/a?b/c", "")
-    assert (below("/a?b", "c"), below("", "c"), below("/", "c")) == ("/a?b/c", "c", "/c")
+    assert (path_below("/a?b", "c"), path_below("", "c"), path_below("/", "c")) == ("/a?b/c", "c", "/c")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from metashell.codec.usual_records import GAVE_UP, make_loop, record_headers
-from tests.image.batches import batch, record
+from metashell.codec.metadata_records import GAVE_UP, make_loop, record_headers
+from tests.metadata.image.batches import batch, record
 
 
 def test_a_count_that_the_bytes_cannot_hold_is_given_up_at_once() -> None:

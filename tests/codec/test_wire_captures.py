@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from metashell.codec.api_keys import API_VERSIONS
+from metashell.codec.codes import API_VERSIONS
 from metashell.codec.dispatch import REQUESTS, RESPONSES
 from metashell.codec.registry import message_type
-from metashell.errors import DecodeError
+from metashell.common.errors import DecodeError
 from tests.golden_cases import wire_frames
 
 

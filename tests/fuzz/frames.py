@@ -7,12 +7,12 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+from metashell.common.values import OffsetAndEpoch, ReplicaKey
 from metashell.net.frames import encode_request, frame
-from metashell.raft import messages as flat
-from metashell.raft.wire import OURS, UnsupportedVersionError, api_key_of
-from metashell.raft.wire import encode_request as request_to
-from metashell.values import OffsetAndEpoch, ReplicaKey
-from tests.raft.pump import CLUSTER, directory, endpoint
+from metashell.quorum.raft import messages as flat
+from metashell.quorum.raft.wire import OURS, UnsupportedVersionError, api_key_of
+from metashell.quorum.raft.wire import encode_request as request_to
+from tests.quorum.raft.pump import CLUSTER, directory, endpoint
 
 ODD_NUMBERS = (-1, -2, 0, 1, 1 << 30, (1 << 31) - 1, -(1 << 31), 65_535)
 LONG_VARINT = b"\xff\xff\xff\xff\x07"

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from metashell.codec.error_codes import BROKER_NOT_AVAILABLE
-from metashell.errors import DecodeError
+from metashell.common.errors import DecodeError
 from metashell.net.frames import decode_response as read_response
 from metashell.net.frames import encode_response
-from metashell.raft.messages import Request, Response
-from metashell.raft.wire import OURS, api_key_of, decode_response
-from metashell.raft.wire import encode_response as response_to
+from metashell.quorum.raft.messages import Request, Response
+from metashell.quorum.raft.wire import OURS, api_key_of, decode_response
+from metashell.quorum.raft.wire import encode_response as response_to
 from tests.fuzz.frames import spoilt
-from tests.raft.pump import Host, Pump, settings
+from tests.quorum.raft.pump import Host, Pump, settings
 
 ANSWERS = 25_000
 A_WORLD_MS = 20_000

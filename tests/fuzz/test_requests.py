@@ -8,17 +8,15 @@ from collections.abc import Callable
 
 import pytest
 
-from metashell.errors import EncodeError
-from metashell.net.limits import ConnectionLimits, Counters
+from metashell.common.errors import EncodeError
+from metashell.net.listener_options import Closed, ConnectionLimits, Counters, Received, Undecoded, server_terms
 from metashell.net.server_connection import ServerConnection
-from metashell.net.server_events import Closed, Received, Undecoded
-from metashell.net.server_terms import server_terms
-from metashell.raft.messages import Response
-from metashell.raft.ready import Durable, Ready, Reply
-from metashell.raft.wire import decode_request, encode_response
-from metashell.server.inbound import SERVED
+from metashell.quorum.raft.messages import Response
+from metashell.quorum.raft.ready import Durable, Ready, Reply
+from metashell.quorum.raft.wire import decode_request, encode_response
+from metashell.quorum.server.links import SERVED
 from tests.fuzz.frames import hostile_frame, request_frame, sound_requests
-from tests.raft.pump import LISTENER, Host, Pump, settings
+from tests.quorum.raft.pump import LISTENER, Host, Pump, settings
 
 FRAMES = 25_000
 ROUND = 500

@@ -6,12 +6,10 @@ import random
 from typing import Any
 
 from metashell.codec import messages
-from metashell.codec.api_keys import HEARTBEAT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP
-from metashell.groups.coordinator.coordinator import GroupCoordinator
-from metashell.groups.coordinator.shard import Shard, Written
-from metashell.groups.decision import Decision
-from metashell.groups.request import Answer, Request
-from metashell.groups.settings import Settings
+from metashell.codec.codes import HEARTBEAT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP
+from metashell.groups.coordinator.coordinator import GroupCoordinator, Shard, Written
+from metashell.groups.decision import Answer, Decision, Request
+from metashell.groups.state import Settings
 from metashell.groups.topics import KnownTopics, Topics
 
 JoinProtocol = messages.JoinGroupRequest.JoinGroupRequestProtocol

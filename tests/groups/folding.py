@@ -6,12 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from metashell.groups.classic.group import ClassicGroup, ClassicState
-from metashell.groups.coordinator.replays import make_state, replay
-from metashell.groups.coordinator.shard import Written
-from metashell.groups.group import Group
-from metashell.groups.offsets.pending import end_transaction
-from metashell.groups.record import Place
-from metashell.groups.state import State
+from metashell.groups.coordinator.coordinator import Written
+from metashell.groups.coordinator.replay import make_state, replay
+from metashell.groups.decision import Place
+from metashell.groups.state import Group, State, end_transaction
 
 
 def fold(written: Iterable[Written], state: State | None = None) -> State:

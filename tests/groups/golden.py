@@ -27,19 +27,15 @@ from uuid import UUID
 
 from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.codec.registry import message_type
-from metashell.groups.coordinator.coordinator import GroupCoordinator
-from metashell.groups.coordinator.routes import HANDLERS
-from metashell.groups.coordinator.shard import Shard, Written
-from metashell.groups.decision import CreateTopics, DeleteShareState, InitializeShareState
-from metashell.groups.record import Record
-from metashell.groups.record_bytes import key_bytes, read_record, value_bytes
-from metashell.groups.request import Answer, Request
+from metashell.common.values import uuid_from_text
+from metashell.groups.coordinator.coordinator import HANDLERS, GroupCoordinator, Shard, Written
+from metashell.groups.decision import Answer, CreateTopics, DeleteShareState, InitializeShareState, Record, Request
+from metashell.groups.log import key_bytes, read_record, value_bytes
 from metashell.groups.topics import KnownTopics, Topic
-from metashell.values import uuid_from_text
-from tests.controller.json_objects import from_json
 from tests.golden_cases import REPOSITORY
 from tests.groups.canon import differences
 from tests.groups.profiles import PROFILES
+from tests.quorum.controller.json_objects import from_json
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden" / "groups"
 BEGUN_MS = 1_795_308_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from metashell.groups.settings import KindSettings, Settings
+from metashell.groups.state import KindSettings, Settings
 
 _BASE = Settings(
     min_session_timeout_ms=500,

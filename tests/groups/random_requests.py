@@ -6,12 +6,11 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from metashell.codec.blobs.consumer_protocol import Subscription, subscription_bytes
+from metashell.codec.consumer_protocol import Subscription, subscription_bytes
 from metashell.codec.registry import MessageType, message_names, message_type
 from metashell.codec.schema import FieldSchema, StructSchema
-from metashell.groups.coordinator.coordinator import GroupCoordinator
-from metashell.groups.coordinator.routes import HANDLERS
-from metashell.groups.request import Request
+from metashell.groups.coordinator.coordinator import HANDLERS, GroupCoordinator
+from metashell.groups.decision import Request
 
 GROUPS = ("g", "h", "s", "st", "empty", "", "\0é", "x" * 300)
 TOPICS = ("t", "u", "nope", "", "é")

@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from metashell.codec.registry import message_names, message_type
-from metashell.groups.coordinator.coordinator import GroupCoordinator
-from metashell.groups.coordinator.routes import HANDLERS
-from metashell.groups.coordinator.shard import Shard
-from metashell.groups.record_bytes import key_bytes, read_record, value_bytes
-from metashell.groups.request import Answer
-from metashell.groups.settings import KindSettings, Settings
+from metashell.groups.coordinator.coordinator import HANDLERS, GroupCoordinator, Shard
+from metashell.groups.decision import Answer
+from metashell.groups.log import key_bytes, read_record, value_bytes
+from metashell.groups.state import KindSettings, Settings
 from metashell.groups.topics import KnownTopics, Topic
 from tests.groups.driven import BreakableShard, SeededChance
 from tests.groups.folding import fold, logged

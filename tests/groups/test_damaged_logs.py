@@ -6,10 +6,9 @@ import random
 
 import pytest
 
-from metashell.groups.coordinator.coordinator import GroupCoordinator
-from metashell.groups.coordinator.shard import Shard, Written
-from metashell.groups.record import Record
-from metashell.groups.record_bytes import key_bytes
+from metashell.groups.coordinator.coordinator import GroupCoordinator, Shard, Written
+from metashell.groups.decision import Record
+from metashell.groups.log import key_bytes
 from tests.groups.driven import SeededChance
 from tests.groups.golden import BEGUN_MS, Player, scenarios
 from tests.groups.profiles import PROFILES

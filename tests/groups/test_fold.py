@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from metashell.groups.coordinator.coordinator import GroupCoordinator
-from metashell.groups.coordinator.shard import Shard
+from metashell.groups.coordinator.coordinator import GroupCoordinator, Shard
 from metashell.groups.state import State
 from tests.groups.folding import fold, logged
 from tests.groups.golden import Player, scenarios

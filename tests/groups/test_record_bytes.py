@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from metashell.errors import DecodeError
-from metashell.groups.record_bytes import key_bytes, read_record, value_bytes
+from metashell.common.errors import DecodeError
+from metashell.groups.log import key_bytes, read_record, value_bytes
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden" / "groups"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.groups.decision import Decision
-from metashell.groups.timers import Timers
+from metashell.groups.decision import Decision, Timers
 
 KEYS = st.sampled_from([("a",), ("b", "g"), ("c", "g", "m")])
 STEPS = st.one_of(

@@ -12,14 +12,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from metashell.cli.common import Tool
+from metashell.cli.tool import Tool
 from tests.running import Outcome, run_main
 from tools.interop.admin.host import AdminHost, Printed
 
 MODULES: Final = {
-    "kafka-cluster": "metashell.cli.kafka_cluster",
-    "kafka-metadata-quorum": "metashell.cli.kafka_metadata_quorum",
-    "kafka-features": "metashell.cli.kafka_features",
+    "kafka-cluster": "metashell.cli.kafka.cluster",
+    "kafka-metadata-quorum": "metashell.cli.kafka.metadata_quorum",
+    "kafka-features": "metashell.cli.kafka.features",
 }
 _MOMENTS: Final = (
     # The replicas of `describe --replication`: what they are, and that there are as many numbers.

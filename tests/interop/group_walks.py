@@ -6,8 +6,8 @@ import base64
 import random
 from typing import Any
 
-from metashell.codec.blobs.consumer_protocol import Assignment, Subscription, assignment_bytes, read_assignment, subscription_bytes
-from metashell.errors import DecodeError
+from metashell.codec.consumer_protocol import Assignment, Subscription, assignment_bytes, read_assignment, subscription_bytes
+from metashell.common.errors import DecodeError
 from tests.interop.real_groups import Json, Talk
 
 CLASSIC_NAMES = ("range", "roundrobin", "sticky", "cooperative-sticky")

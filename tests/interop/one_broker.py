@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from metashell.cli import storage
-from metashell.embedded import EmbeddedQuorum
+from metashell.cli.controllers import storage
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.java import KAFKA, kafka_command
 from tests.running import run_main
 from tools.interop.brokers import SMALL

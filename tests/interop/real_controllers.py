@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from metashell.cli.kafka_storage import main as kafka_storage
-from tests.controller.canon import NODE
-from tests.controller.live import LogTail, Wire
+from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from tests.java import KAFKA, jars, java
+from tests.quorum.controller.canon import NODE
+from tests.quorum.controller.live import LogTail, Wire
 from tests.running import run_main
 from tools.interop.nodes import free_ports, write_config
 

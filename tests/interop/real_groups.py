@@ -12,14 +12,14 @@ from pathlib import Path
 from struct import unpack
 from typing import Any
 
-from metashell.cli.kafka_storage import main as kafka_storage
+from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from metashell.codec.batches import HEADER_SIZE, RecordBatch, read_batch_header
 from metashell.codec.registry import MessageType, message_type
-from metashell.groups.record_bytes import read_record
+from metashell.groups.log import read_record
 from metashell.net.frames import decode_response, encode_request
-from tests.controller.json_objects import from_json
 from tests.groups.golden import record_row
 from tests.java import KAFKA, kafka_command
+from tests.quorum.controller.json_objects import from_json
 from tests.running import run_main
 from tools.interop.brokers import SMALL
 from tools.interop.nodes import Cluster, cluster, free_ports, write_config

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from metashell.codec.control import SNAPSHOT_FOOTER, SNAPSHOT_HEADER
+from metashell.codec.batch_writer import SNAPSHOT_FOOTER, SNAPSHOT_HEADER
 from metashell.codec.registry import message_type
-from tests.verify.making import T0, control, data_batch, indexes_of, leader_change, metadata_value
+from tests.inspect.verify.making import T0, control, data_batch, indexes_of, leader_change, metadata_value
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 PARTITIONS = 20

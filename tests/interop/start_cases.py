@@ -8,8 +8,9 @@ from pathlib import Path
 from random import Random
 from struct import pack
 
-from metashell.codec.control import SNAPSHOT_HEADER
+from metashell.codec.batch_writer import SNAPSHOT_HEADER
 from metashell.codec.registry import message_type
+from tests.inspect.verify.making import control, data_batch, leader_change, metadata_value
 from tests.interop.start_bases import (
     CHECKPOINT,
     CLUSTER_ID,
@@ -22,7 +23,6 @@ from tests.interop.start_bases import (
     epoch_cache,
     topic_values,
 )
-from tests.verify.making import control, data_batch, leader_change, metadata_value
 
 Damage = Callable[[Path], object]
 """Changes a metadata directory in place."""

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from metashell.client.client import Client
 from metashell.codec.messages import BrokerRegistrationRequest
 from metashell.net.addresses import Address
+from metashell.net.client import Client
 from tests.interop.admin import host_command, start_kafka, start_ours
 from tests.interop.admin_twin_lines import CHANGE_LINES, OLDER_LINES, OPEN_LINES, SECURED_LINES
 from tests.interop.admin_twins import differences, ours, settled

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from metashell.groups.assignors.rows import answer
+from metashell.groups.assignors.rows import answer_row
 from tests.groups.assignors.strange_rows import rows
 from tests.java import run_program
 
@@ -21,4 +21,4 @@ def test_assignors_give_what_kafkas_give(seed: int) -> None:
     lines = run_program(SOURCE, stdin="".join(json.dumps(row) + "\n" for row in given).encode()).splitlines()
     assert len(lines) == len(given)
     for row, line in zip(given, lines, strict=True):
-        assert answer(None, row)["output"] == json.loads(line), json.dumps(row)
+        assert answer_row(None, row)["output"] == json.loads(line), json.dumps(row)

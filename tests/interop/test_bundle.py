@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli import kafka_dump_log, kafka_metadata_shell
-from metashell.cli.bundle import main
+from metashell.cli.inspect import dump_log
+from metashell.cli.inspect.bundle import main
+from metashell.cli.kafka import file_tools
 from metashell.codec.batches import RecordBatch
-from metashell.codec.frame import UnknownRecord, write_metadata_record
+from metashell.codec.metadata_records import UnknownRecord, write_metadata_record
 from metashell.demo import demo_directory
-from metashell.log.files import open_file
-from metashell.log.segment import read_batches
-from tests.bundle.unpacking import unpacked
-from tests.dump.making import LOG_NAME, batch, topic
+from metashell.disk.files import open_file
+from metashell.disk.segment import read_batches
+from tests.inspect.bundle.unpacking import unpacked
+from tests.inspect.dump.making import LOG_NAME, batch, topic
 from tests.java import KAFKA, kafka, kafka_command
 from tests.running import no_longer_than, run_main
 
@@ -38,7 +39,7 @@ def test_kafkas_dump_log_prints_every_file_as_ours_does_and_ends_well(case: Path
     files = sorted(str(path) for path in case.rglob("*") if path.suffix in (".log", ".checkpoint"))
     assert len(files) == 5
     real = kafka(KAFKA, "dump-log", *DUMP, ",".join(files))
-    ours = run_main(kafka_dump_log.main, [*DUMP, ",".join(files)], cwd=case)
+    ours = run_main(dump_log.kafka_main, [*DUMP, ",".join(files)], cwd=case)
     assert real.returncode == 0 and real.stdout == ours.stdout and real.stdout.count(b"payload") > 600
     assert b"isvalid: true" in real.stdout and b"isvalid: false" not in real.stdout
 
@@ -90,7 +91,7 @@ def last_offset(checkpoint: Path) -> int:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_kafkas_shell_lists_the_same_as_ours(case: Path, answers: dict[str, str], path: str) -> None:
-    ours = run_main(kafka_metadata_shell.main, ("--snapshot", str(newest(case)), "ls", path), cwd=case)
+    ours = run_main(file_tools.shell_main, ("--snapshot", str(newest(case)), "ls", path), cwd=case)
     assert answers[path] and ours.stdout.decode() == answers[path]
 
 

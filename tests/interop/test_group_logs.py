@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from metashell.admin.admin import Admin, Kind
-from metashell.admin.groups import committed_offsets, describe_group, list_groups
+from metashell.cli.admin.client import Admin
+from metashell.cli.admin.groups import committed_offsets, describe_group, list_groups
+from metashell.cli.admin.protocol import Kind
+from metashell.groups.log.log_dir import topic_names
+from metashell.groups.log.queries import LoadedLogs, describe_found_group, find_group, group_summaries, load_logs, offset_rows
 from metashell.groups.topics import KnownTopics, Topic
 from metashell.groups.view import GroupDescription, MemberDescription, Parts, parts_of
 from metashell.net.addresses import Address
-from metashell.offsets_log.asking import describe, find_group, offset_rows, summaries
-from metashell.offsets_log.beside import topic_names
-from metashell.offsets_log.loading import Loaded, load
 from tests.interop.group_walks import Walk
 from tests.interop.real_groups import RealGroups, Talk, real_groups
 from tests.java import KAFKA, jars, java
@@ -68,7 +68,7 @@ def test_the_log_tells_what_the_node_answers(node: RealGroups, folder: Path, top
 
 def compare(admin: Admin, data: Path) -> int:
     """Compare each group that has left no record while it was asked about; how many were compared."""
-    loaded = load([str(data)])
+    loaded = load_logs([str(data)])
     assert not loaded.fault_count, loaded.faults
     live, failed = list_groups(admin)
     assert not failed
@@ -76,10 +76,10 @@ def compare(admin: Admin, data: Path) -> int:
     compared = 0
     for summary in live:
         answered, offsets = describe_group(admin, summary.group_id), committed_offsets(admin, summary.group_id)
-        if records_of(load([str(data)]), summary.group_id) != records_of(loaded, summary.group_id):
+        if records_of(load_logs([str(data)]), summary.group_id) != records_of(loaded, summary.group_id):
             continue
         (found,) = find_group(loaded, summary.group_id)
-        told = describe(found, known)
+        told = describe_found_group(found, known)
         if told.summary.kind == "classic" and answered.summary.state not in ("Stable", "Empty"):
             continue
         assert facts(told) == facts(answered), summary.group_id
@@ -87,15 +87,15 @@ def compare(admin: Admin, data: Path) -> int:
         theirs = [(row.topic, row.partition, row.offset, row.leader_epoch, row.metadata) for row in offsets]
         assert mine == sorted(theirs), summary.group_id
         compared += 1
-    listed = {summary.group_id for summary in summaries(load([str(data)]))}
+    listed = {summary.group_id for summary in group_summaries(load_logs([str(data)]))}
     assert {summary.group_id for summary in live} <= listed | {"~barrier"}
     return compared
 
 
-def records_of(loaded: Loaded, group_id: str) -> tuple[object, ...]:
+def records_of(loaded: LoadedLogs, group_id: str) -> tuple[object, ...]:
     """What would differ if the group had changed meanwhile."""
     found = find_group(loaded, group_id)
-    return tuple((facts(describe(one, KnownTopics())), one.log.fold.offset_counts()[one.raw]) for one in found)
+    return tuple((facts(describe_found_group(one, KnownTopics())), one.log.fold.offset_counts()[one.raw]) for one in found)
 
 
 def facts(description: GroupDescription) -> dict[str, object]:

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from metashell.codec.java_hash import uuid_hash
-from metashell.values import uuid_from_text
+from metashell.codec.java import uuid_hash
+from metashell.common.values import uuid_from_text
 from tests.groups.canon import differences
 from tests.groups.golden import play
 from tests.interop.other_walks import WALKS as WALKS_BY_KIND

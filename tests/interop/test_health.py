@@ -9,13 +9,13 @@ from typing import Final
 
 import pytest
 
-from metashell.cli import kafka_shell
-from metashell.client.client import Client
+from metashell.cli.inspect import kafka_shell
 from metashell.codec import messages
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
-from metashell.embedded import EmbeddedQuorum
 from metashell.net.addresses import parse_address
+from metashell.net.client import Client
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.extra_broker import PATIENT, ExtraBroker
 from tests.interop.admin import host_command
 from tests.interop.one_broker import BROKER_ID, OneBroker, format_broker

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from metashell.embedded import EmbeddedQuorum
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.java import program_command
 
 pytestmark = pytest.mark.slow

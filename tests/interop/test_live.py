@@ -13,21 +13,19 @@ from typing import IO, Any
 
 import pytest
 
-from metashell.cli.dump_log import main as dump_log
-from metashell.cli.kafka_shell import main as kafka_shell
-from metashell.cli.storage import main as storage
-from metashell.client.client import Client
-from metashell.client.errors import ConnectError
+from metashell.cli.controllers.storage import main as storage
+from metashell.cli.inspect.dump_log import main as dump_log
+from metashell.cli.inspect.kafka_shell import main as kafka_shell
 from metashell.codec.messages import CreateAclsRequest, CreateTopicsRequest, IncrementalAlterConfigsRequest
-from metashell.history import Past
-from metashell.history.openers import opener_of
-from metashell.image import MetadataImage
-from metashell.live.attach import LiveSource, attach
-from metashell.live.discovery import describe_quorum_request
-from metashell.live.target import Target
-from metashell.log.names import parse_name
-from metashell.net.addresses import Address
+from metashell.disk.names import parse_name
+from metashell.metadata.history import Past
+from metashell.metadata.history.sources import opener_of
+from metashell.metadata.image import MetadataImage
+from metashell.net.addresses import Address, ConnectError
+from metashell.net.client import Client
 from metashell.net.security import SecurityConfig, security_config
+from metashell.quorum.observer.attach import LiveSource, attach
+from metashell.quorum.observer.controllers import Target, describe_quorum_request
 from tests.java import KAFKA, jars, java, kafka_command
 from tests.running import command_line, run_main
 from tools.interop.nodes import Cluster, Node, cluster, controller_settings, free_ports, write_config
@@ -187,7 +185,7 @@ class Shell:
     """`kafka-shell` as a process of its own, ended by Ctrl-C."""
 
     def __init__(self, *words: str) -> None:
-        command = command_line("metashell.cli.kafka_shell", "-v", *words)
+        command = command_line("metashell.cli.inspect.kafka_shell", "-v", *words)
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         # Nothing is told before it is attached.
         assert ": quorum, certain to offset " in pipe_of(self.process.stderr).readline()

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from metashell.cli.kafka_storage import main as kafka_storage
+from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from metashell.codec.messages import (
     ApiVersionsRequest,
     CreateDelegationTokenRequest,
@@ -25,7 +25,7 @@ from metashell.codec.messages import (
     SaslHandshakeRequest,
 )
 from metashell.net.frames import api_key_of, decode_response, encode_request, frame
-from metashell.net.scram import ScramClient
+from metashell.net.sasl import ScramClient
 from tests.java import KAFKA, jars, java, kafka_command
 from tests.net.test_sessions import TokenClient
 from tests.running import command_line, run_main
@@ -347,7 +347,7 @@ def controllers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[List
 
     def command(tool: str, path: str) -> list[str]:
         if Path(path).stem == "ours":
-            return command_line("metashell.cli.front_door", "server", path)
+            return command_line("metashell.cli.main", "server", path)
         return kafka_command(KAFKA, tool, path)
 
     folder = tmp_path_factory.mktemp("logins")

@@ -14,9 +14,9 @@ from shutil import rmtree
 
 import pytest
 
-from metashell.cli.storage import main as storage
-from metashell.raft.messages import ReplicaState
-from metashell.values import uuid_text
+from metashell.cli.controllers.storage import main as storage
+from metashell.common.values import uuid_text
+from metashell.quorum.raft.messages import ReplicaState
 from tests.java import BEFORE, KAFKA, jars, java, kafka, kafka_command
 from tests.running import run_main
 from tools.interop.mixed_quorum import LIMIT_S, QUIET, MixedQuorum, ends_at

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from metashell.options.subcommands import SUBCOMMANDS
+from metashell.cli.main import SUBCOMMANDS
 from tests.interop.one_broker import BROKER_ID, OneBroker, one_broker
 from tests.running import Outcome, run_main
 

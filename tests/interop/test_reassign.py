@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from metashell.cli import admin_reassign
-from metashell.placement import Cluster, Measures, as_placement, make_plan, measure
-from metashell.placement.loads import loads
-from metashell.placement.measures import Placement
-from metashell.placement.plan_file import read_plan
+from metashell.cli.cluster import reassign
+from metashell.rehearse.placement import Cluster, Measures, as_placement, make_plan, measure
+from metashell.rehearse.placement.plan_file import read_plan
+from metashell.rehearse.placement.working_plan import Placement, plan_loads
 from tests.interop.admin import host_command, start_ours
-from tests.placement.random_clusters import GOALS, placement_of, random_cluster
+from tests.rehearse.placement.random_clusters import GOALS, placement_of, random_cluster
 from tests.running import run_main
 from tools.interop.admin.host import Printed
 from tools.interop.admin.open_cluster import OPEN
@@ -43,7 +42,7 @@ def kafka(place: AdminPlace, tool: str, *words: str) -> Printed:
 
 def ours(place: AdminPlace, *words: str, status: int = 0) -> list[str]:
     """The lines that ours prints on stdout, then those on stderr."""
-    done = run_main(admin_reassign.main, [*words, "-b", place.address("broker")], cwd=place.folder)
+    done = run_main(reassign.main, [*words, "-b", place.address("broker")], cwd=place.folder)
     assert done.status == status and "Traceback" not in done.stderr, done
     return [*done.stdout.decode().splitlines(), *done.stderr.splitlines()]
 
@@ -139,4 +138,4 @@ def test_new_random_clusters(release: str) -> None:
 
 
 def _squares(cluster: Cluster, placement: Placement) -> int:
-    return sum(one.replicas_after**2 for one in loads(cluster, placement))
+    return sum(one.replicas_after**2 for one in plan_loads(cluster, placement))

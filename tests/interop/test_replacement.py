@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from metashell.cli.kafka_storage import main as kafka_storage
+from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from tests.interop.admin import host_command
 from tests.running import run_main
 from tools.interop.admin.host import AdminHost

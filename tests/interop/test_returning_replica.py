@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from metashell.codec.registry import message_type
-from metashell.values import uuid_text
-from tests.controller.golden import Outcome
+from metashell.common.values import uuid_text
 from tests.interop.real_controllers import Format, RealControllers
 from tests.interop.twin_history import known_fields, own_uuid
 from tests.interop.twin_pair import EQUAL, InProcess, Twins
 from tests.interop.twin_scripts import broker
 from tests.java import KAFKA, jars, java
+from tests.quorum.controller.golden import Outcome
 from tests.seeds import shows
 
 pytestmark = pytest.mark.slow

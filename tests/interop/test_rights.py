@@ -16,11 +16,12 @@ from typing import Any, Final
 
 import pytest
 
-from metashell.admin.acls import AclEntry, create_acls, delete_acls, exactly
-from metashell.admin.admin import Admin, Kind
-from metashell.cli.attaching import addresses_of, client_config_of
+from metashell.cli.admin.client import Admin
+from metashell.cli.admin.protocol import Kind
+from metashell.cli.admin.users import AclEntry, create_acls, delete_acls, filter_for
+from metashell.cli.connection import addresses_of, client_config_of
+from metashell.cli.main import SUBCOMMANDS
 from metashell.codec import messages
-from metashell.options.subcommands import SUBCOMMANDS
 from tests.administering import AUTHORIZER
 from tests.administering import command as controller_command
 from tests.administering import lines as controller_lines
@@ -137,7 +138,7 @@ def grant(broker: OneBroker, root: str, verb: str, rights: Sequence[Right], how:
         for kind, name, operation, pattern in ((*right, "LITERAL")[:4] for right in rights)
     ]
     with Admin(Kind.CONTROLLERS, addresses_of(broker.quorum.bootstrap_controllers)) as admin:
-        done = create_acls(admin, entries) if verb == "add" else delete_acls(admin, list(map(exactly, entries)))
+        done = create_acls(admin, entries) if verb == "add" else delete_acls(admin, list(map(filter_for, entries)))
     assert [error for _, error in done] == [None] * len(entries)
     until = time.monotonic() + 10
     wanted = controller_command(broker.quorum, "acls", "list", "-o", "json").stdout

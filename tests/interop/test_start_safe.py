@@ -12,13 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from metashell.checks.facts import Configuration
-from metashell.codec.metadata_version import level_name
-from metashell.codec.releases import NEWEST_RELEASE, RELEASES, Release
-from metashell.facts import gather
-from metashell.log.text_checkpoints import read_leader_epochs
-from metashell.verify.start.verdict import StartVerdict
-from metashell.verify.start_answers import start_of
+from metashell.codec.releases import NEWEST_RELEASE, RELEASES, Release, level_name
+from metashell.disk.state_files import read_leader_epochs
+from metashell.inspect.verify.output import start_of
+from metashell.inspect.verify.start import StartVerdict
+from metashell.metadata.checks.facts import Configuration
+from metashell.metadata.facts import gather_facts
 from tests.interop.start_bases import CLUSTER_ID, make_base
 from tests.interop.start_cases import Damage, cases, random_case
 from tests.java import KAFKA, jars, java, kafka, run_program
@@ -68,7 +67,7 @@ def start_all(folder: Path, chosen: Mapping[str, Maker], version: str = KAFKA) -
 def start_on(folder: Path, release: Release = NEWEST_RELEASE) -> StartVerdict:
     """What is said of a start of node 1 on a log directory."""
     config = Configuration(path="server.properties", node_id=1)
-    return start_of(replace(gather([str(folder)], release=release), configurations=(config,)), 0)
+    return start_of(replace(gather_facts([str(folder)], release=release), configurations=(config,)), 0)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

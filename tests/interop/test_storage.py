@@ -9,14 +9,14 @@ from shutil import rmtree
 
 import pytest
 
-from metashell.checks import Facts, Health, judge
-from metashell.cli.storage import main as storage
-from metashell.image import MetadataImage, load_image
-from metashell.log.disk import DirectoryLock, Disk
-from metashell.log.first_records import first_records_file
-from metashell.log.quorum_state import read_quorum_state
-from metashell.log.source import open_source
-from metashell.values import uuid_text
+from metashell.cli.controllers.storage import main as storage
+from metashell.common.values import uuid_text
+from metashell.disk.directory import first_records_file
+from metashell.disk.file_system import DirectoryLock, Disk
+from metashell.disk.source import open_source
+from metashell.disk.state_files import read_quorum_state
+from metashell.metadata.checks import Facts, Health, judge
+from metashell.metadata.image import MetadataImage, load_image
 from tests.java import KAFKA, jars, java, kafka, kafka_command
 from tests.running import run_main
 from tools.interop.nodes import Cluster, Node, cluster, combined_settings, controller_settings, free_ports, server_command, write_config

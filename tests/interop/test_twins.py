@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.controller.golden import Outcome
 from tests.interop.real_controllers import RealControllers
 from tests.interop.twin_machine import TwinMachine
 from tests.interop.twin_pair import InProcess, Make, OverListener
 from tests.java import KAFKA, jars, java
+from tests.quorum.controller.golden import Outcome
 
 pytestmark = pytest.mark.slow
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from metashell.codec.registry import message_type
-from tests.controller.golden import told
 from tests.interop.real_controllers import RealControllers
 from tests.interop.twin_history import known_fields
 from tests.interop.twin_pair import EQUAL, InProcess, Twins
 from tests.interop.twin_scripts import LARGE, SCRIPTS
 from tests.java import KAFKA, jars, java
+from tests.quorum.controller.golden import told
 
 pytestmark = pytest.mark.slow
 

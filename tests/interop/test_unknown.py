@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.kafka_storage import main as kafka_storage
-from metashell.image import load_image
-from metashell.log.directory_source import open_directory
+from metashell.cli.kafka.file_tools import storage_main as kafka_storage
+from metashell.disk.source import open_directory
+from metashell.metadata.image import load_image
 from tests.interop.test_start_safe import PROGRAM
 from tests.java import kafka, kafka_command, program_command
 from tests.running import REPOSITORY, run_main

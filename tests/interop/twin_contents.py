@@ -6,10 +6,10 @@ import math
 
 from hypothesis import strategies as st
 
-from metashell.controller.configs.keys import ConfigKey, config_keys
-from metashell.values import uuid_text
-from tests.controller.canon import NODE
+from metashell.common.values import uuid_text
+from metashell.quorum.controller.settings import ConfigKey, config_keys
 from tests.interop.real_controllers import Format
+from tests.quorum.controller.canon import NODE
 
 BROKERS = (1, 2, 3, 4)
 TOPICS = ("t", "u", "v.w", "x-y")

@@ -13,20 +13,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize
 
 from metashell.codec.registry import message_type
 from metashell.codec.releases import supported_features
-from metashell.controller.apis import APIS
-from metashell.image import MetadataImage
-from metashell.values import uuid_text
-from tests.controller.canon import breaks
-from tests.controller.golden import Outcome, told
+from metashell.common.values import uuid_text
+from metashell.metadata.image import MetadataImage
+from metashell.quorum.controller.authorizer import APIS
 from tests.interop.real_controllers import CLUSTER_ID, Format, RealControllers
-from tests.interop.twin_contents import (
-    BROKERS,
-    KINDS,
-    SETTINGS,
-    TOPICS,
-)
+from tests.interop.twin_contents import BROKERS, KINDS, SETTINGS, TOPICS
 from tests.interop.twin_pair import EQUAL, InProcess, Make, Twins
 from tests.interop.twin_spoiling import spoil
+from tests.quorum.controller.canon import breaks
+from tests.quorum.controller.golden import Outcome, told
 
 Draw = Callable[[Any], Any]
 T = TypeVar("T")

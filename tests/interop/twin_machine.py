@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from metashell.codec.registry import message_type
-from metashell.controller.apis import APIS
-from metashell.controller.configs.keys import ConfigKey
-from metashell.controller.routes import ROUTES
-from metashell.values import uuid_text
-from tests.controller.canon import NODE
-from tests.controller.random_requests import RandomRequests
+from metashell.common.values import uuid_text
+from metashell.quorum.controller.authorizer import APIS
+from metashell.quorum.controller.controller import ROUTES
+from metashell.quorum.controller.settings import ConfigKey
 from tests.interop.real_controllers import CLUSTER_ID
 from tests.interop.twin_contents import (
     ANY_SETTING,
@@ -41,6 +39,8 @@ from tests.interop.twin_contents import (
     value_of,
 )
 from tests.interop.twin_history import TwinHistory, directories, own_uuid
+from tests.quorum.controller.canon import NODE
+from tests.quorum.controller.random_requests import RandomRequests
 
 
 class TwinMachine(TwinHistory):

@@ -14,14 +14,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from metashell.controller import QuorumController
-from metashell.controller.access.tokens import token_hmac
-from metashell.values import uuid_text
-from tests.controller.canon import Canon, translated
-from tests.controller.golden import EPOCH_MS, Outcome, Process, outcome_of, perform
-from tests.controller.live import Live
-from tests.controller_server.served import Served
+from metashell.common.values import uuid_text
+from metashell.quorum.controller import QuorumController
+from metashell.quorum.controller.acls_and_tokens import token_hmac
 from tests.interop.real_controllers import CLUSTER_ID, Format, RealController, RealControllers, settings_of
+from tests.quorum.controller.canon import Canon, translated
+from tests.quorum.controller.golden import EPOCH_MS, Outcome, Process, outcome_of, perform
+from tests.quorum.controller.live import Live
+from tests.quorum.controller_server.served import Served
 
 EQUAL = ("equal", "order", "varies", "stays", "raft")
 Records = list[dict[str, Any]]

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from metashell.codec.registry import MessageType, message_type
-from tests.controller.random_requests import INTEGERS, STRINGS
+from tests.quorum.controller.random_requests import INTEGERS, STRINGS
 
 _BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 _UUIDS = ("AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg", "BwcHBwcHBwcHBwcHBwcHBw")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.errors import UsageError
+from metashell.common.errors import UsageError
 from metashell.net.addresses import Address, AddressMap, host_text, parse_address, parse_addresses
 
 

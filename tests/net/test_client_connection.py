@@ -16,7 +16,7 @@ from metashell.codec.messages import (
     SaslHandshakeResponse,
     VoteRequest,
 )
-from metashell.errors import EncodeError
+from metashell.common.errors import EncodeError
 from metashell.net.client_connection import SASL_ROUNDS_MAX, TEXT_MAX, Answer, ClientConnection, Closed, Ready, State, UnsupportedApiError
 from metashell.net.frames import FrameReader, RequestHeader, decode_request, encode_response, frame
 from tests.net.wires import client_events, sasl_client, server_of, talk

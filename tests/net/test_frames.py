@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from metashell.codec.messages import ApiVersionsResponse, DescribeClusterRequest, FetchRequest, MetadataRequest
 from metashell.codec.registry import message_type
-from metashell.errors import DecodeError, EncodeError
+from metashell.common.errors import DecodeError, EncodeError
 from metashell.net.frames import (
     FrameReader,
     RequestHeader,

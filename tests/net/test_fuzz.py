@@ -23,10 +23,9 @@ from metashell.codec.messages import (
 from metashell.net.api_versions import supported_ranges
 from metashell.net.client_connection import Answer, ClientConnection, Closed, Ready
 from metashell.net.frames import encode_request, frame, request_type
-from metashell.net.limits import ConnectionLimits
+from metashell.net.listener_options import Closed as ServerClosed
+from metashell.net.listener_options import ConnectionLimits, Received, Undecoded
 from metashell.net.server_connection import ServerConnection
-from metashell.net.server_events import Closed as ServerClosed
-from metashell.net.server_events import Received, Undecoded
 from tests.net.wires import sasl_client, sasl_server, server_of, talk
 
 MESSAGES = 6_000

@@ -11,8 +11,8 @@ from metashell.net.api_versions import NodeIdentity
 from metashell.net.client_connection import Answer, ClientConnection, Ready, State
 from metashell.net.client_connection import Closed as ClientClosed
 from metashell.net.frames import FrameReader, frame
+from metashell.net.listener_options import Authenticated, Closed, Received
 from metashell.net.sasl import SaslClient
-from metashell.net.server_connection import Authenticated, Closed, Received
 from tests.net.wires import (
     MECHANISMS,
     PASSWORDS,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.errors import UsageError
-from metashell.net.jaas import parse_jaas
+from metashell.common.errors import UsageError
+from metashell.net.security import parse_jaas
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 

@@ -10,14 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.kafka_storage import main as kafka_storage
-from metashell.client.async_client import AsyncClient
-from metashell.client.client import Client
-from metashell.client.config import client_config
-from metashell.client.errors import ConnectError
+from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from metashell.codec.messages import ApiVersionsRequest, DescribeClusterRequest, DescribeQuorumRequest
-from metashell.log.properties import parse_properties
-from metashell.net.addresses import Address
+from metashell.disk.properties import parse_properties
+from metashell.net.addresses import Address, ConnectError
+from metashell.net.client import AsyncClient, Client
+from metashell.net.client_config import client_config
 from metashell.net.frames import FrameReader, decode_response, encode_request, frame
 from tests.java import KAFKA, jars, java, kafka_command
 from tests.net.certificates import KEY_PASSWORD, PASSWORD, Authority

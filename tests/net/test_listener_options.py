@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.errors import UsageError
-from metashell.net.limits import SMALL_LIMIT
-from metashell.net.listener_options import HELD_MAX, UNBOUNDED, options_of
+from metashell.common.errors import UsageError
+from metashell.net.listener_options import HELD_MAX, SMALL_LIMIT, UNBOUNDED, options_of
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_bob="b";'
 SASL = {

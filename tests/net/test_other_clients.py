@@ -16,7 +16,7 @@ from metashell.net.accepted_connection import ServerRequest
 from metashell.net.api_versions import supported_ranges
 from metashell.net.listener import Listener, serve
 from metashell.net.listener_options import ListenerOptions, secured_options
-from metashell.net.mechanisms import StaticCredentials
+from metashell.net.sasl import StaticCredentials
 from metashell.net.security import ListenerSecurity, StoreConfig, TlsConfig
 from tests.java import KAFKA, kafka
 from tests.net.certificates import PASSWORD, Authority

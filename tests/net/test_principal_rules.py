@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from metashell.errors import UsageError
-from metashell.net.principal_rules import NoMatchingRuleError, PrincipalRules
+from metashell.common.errors import UsageError
+from metashell.net.principal import NoMatchingRuleError, PrincipalRules
 from tests.java import run_program
 
 PROGRAM = Path(__file__).parent / "java" / "Rules.java"

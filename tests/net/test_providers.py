@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from metashell.errors import UsageError
-from metashell.log.properties import parse_properties
-from metashell.net.providers import FILE_SIZE_MAX, resolve_providers
+from metashell.common.errors import UsageError
+from metashell.disk.properties import parse_properties
+from metashell.net.client_config import FILE_SIZE_MAX, resolve_providers
 
 PACKAGE = "org.apache.kafka.common.config.provider"
 DECLARED = {

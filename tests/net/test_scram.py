@@ -8,18 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.net.sasl import SaslError, ScramCredential
-from metashell.net.scram import (
+from metashell.disk.bootstrap import parse_scram
+from metashell.net.sasl import (
     HASHES,
     ITERATIONS_MAX,
     MESSAGE_MAX,
+    SaslError,
     ScramClient,
+    ScramCredential,
     ScramServer,
     escape_name,
     make_credential,
     unescape_name,
 )
-from metashell.storage.scram import parse_scram
 
 # RFC 7677, section 3.
 NONCE = "rOprNGfwEbeRWgbNEkqO"

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from metashell.errors import UsageError
-from metashell.net.plain import PlainClient
-from metashell.net.scram import ScramClient
+from metashell.common.errors import UsageError
+from metashell.net.sasl import PlainClient, ScramClient
 from metashell.net.security import PLAINTEXT, ListenerSecurity, listener_security, security_config
 
 SCRAM = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="alice-secret";'

@@ -16,11 +16,10 @@ from metashell.codec.messages import (
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
 )
-from metashell.errors import EncodeError
+from metashell.common.errors import EncodeError
 from metashell.net.frames import FrameReader, decode_response, encode_request, frame
-from metashell.net.limits import ConnectionLimits
+from metashell.net.listener_options import Authenticated, Closed, ConnectionLimits, Received
 from metashell.net.server_connection import ANONYMOUS, ServerConnection
-from metashell.net.server_events import Authenticated, Closed, Received
 from tests.net.wires import RANGES, sasl_server, server_events, server_of
 
 SOFTWARE = {"client_software_name": "a", "client_software_version": "1"}

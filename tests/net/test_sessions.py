@@ -8,11 +8,20 @@ import pytest
 
 from metashell.codec.messages import DescribeClusterRequest, SaslAuthenticateRequest, SaslHandshakeRequest
 from metashell.net.frames import FrameReader, decode_response, encode_request
-from metashell.net.mechanisms import StaticCredentials, server_mechanisms
-from metashell.net.sasl import RefusedError, SaslClient, SaslError, ScramCredential, TokenCredential
-from metashell.net.scram import ScramClient, ScramServer, make_credential
+from metashell.net.listener_options import Closed, Received
+from metashell.net.sasl import (
+    RefusedError,
+    SaslClient,
+    SaslError,
+    ScramClient,
+    ScramCredential,
+    ScramServer,
+    StaticCredentials,
+    TokenCredential,
+    make_credential,
+    sasl_server_mechanisms,
+)
 from metashell.net.server_connection import ServerConnection
-from metashell.net.server_events import Closed, Received
 from tests.net.wires import PASSWORDS, RANGES, sasl_client, server_events, server_of
 
 LIFETIME_MS = 10_000
@@ -61,7 +70,7 @@ def clock() -> Clock:
 def limited(clock: Clock, session_ms: dict[str, int] | None = None) -> ServerConnection:
     users = StaticCredentials(PASSWORDS)
     of_all = dict.fromkeys(MECHANISMS, LIFETIME_MS) if session_ms is None else session_ms
-    return server_of(RANGES, mechanisms=server_mechanisms(MECHANISMS, users), session_ms=of_all, clock=clock)
+    return server_of(RANGES, mechanisms=sasl_server_mechanisms(MECHANISMS, users), session_ms=of_all, clock=clock)
 
 
 def ask(server: ServerConnection, message: Any, version: int) -> Any:
@@ -174,7 +183,7 @@ def test_nothing_else_is_asked_between_the_rounds_of_a_second_login(clock: Clock
 
 @pytest.mark.parametrize("mechanism", MECHANISMS[1:])
 def test_the_owner_of_a_token_logs_in_with_it(clock: Clock, mechanism: str) -> None:
-    made = server_mechanisms([mechanism], Tokens())
+    made = sasl_server_mechanisms([mechanism], Tokens())
     server = server_of(RANGES, mechanisms=made, clock=clock)
     client = TokenClient(mechanism, "id", "hmac")
     assert login(server, client).session_lifetime_ms == LIFETIME_MS
@@ -184,7 +193,7 @@ def test_the_owner_of_a_token_logs_in_with_it(clock: Clock, mechanism: str) -> N
 
 
 def test_the_shorter_of_token_and_session_counts(clock: Clock) -> None:
-    made = server_mechanisms(["SCRAM-SHA-256"], Tokens())
+    made = sasl_server_mechanisms(["SCRAM-SHA-256"], Tokens())
     server = server_of(RANGES, mechanisms=made, clock=clock, session_ms={"SCRAM-SHA-256": 700})
     assert login(server, TokenClient("SCRAM-SHA-256", "id", "hmac")).session_lifetime_ms == 700
     server = server_of(RANGES, mechanisms=made, clock=clock, session_ms={"SCRAM-SHA-256": 70_000})
@@ -204,7 +213,7 @@ def test_the_shorter_of_token_and_session_counts(clock: Clock) -> None:
     ],
 )
 def test_a_token_that_is_not_there_or_not_said_to_be_one_is_refused_like_a_wrong_password(name: str, password: str, extension: str) -> None:
-    server = server_of(RANGES, mechanisms=server_mechanisms(["SCRAM-SHA-512"], Tokens()))
+    server = server_of(RANGES, mechanisms=sasl_server_mechanisms(["SCRAM-SHA-512"], Tokens()))
     answer = login(server, TokenClient("SCRAM-SHA-512", name, password, extension))
     told = "Authentication failed during authentication due to invalid credentials with SASL mechanism SCRAM-SHA-512"
     assert (answer.error_code, answer.error_message) == (58, told)
@@ -212,7 +221,7 @@ def test_a_token_that_is_not_there_or_not_said_to_be_one_is_refused_like_a_wrong
 
 
 def test_other_extensions_are_ignored_as_by_kafka() -> None:
-    server = server_of(RANGES, mechanisms=server_mechanisms(["SCRAM-SHA-256"], Tokens()))
+    server = server_of(RANGES, mechanisms=sasl_server_mechanisms(["SCRAM-SHA-256"], Tokens()))
     assert login(server, TokenClient("SCRAM-SHA-256", "bob", "pw", ",other=1")).error_code == 0
     assert (server.principal, server.is_token_authenticated) == ("User:bob", False)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from metashell.codec.messages import DescribeClusterRequest
-from metashell.errors import UsageError
+from metashell.common.errors import UsageError
 from metashell.net.client_connection import ClientConnection
 from metashell.net.listener import serve
 from metashell.net.listener_options import ListenerOptions, is_loopback, secured_options

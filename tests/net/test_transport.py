@@ -11,16 +11,14 @@ from contextlib import suppress
 import pytest
 
 from metashell.codec.messages import DescribeClusterRequest, DescribeClusterResponse
-from metashell.errors import UsageError
+from metashell.common.errors import UsageError
 from metashell.net.accepted_connection import ServerRequest
 from metashell.net.addresses import Address
 from metashell.net.client_connection import ClientConnection
 from metashell.net.frames import encode_request
-from metashell.net.limits import ConnectionLimits
 from metashell.net.listener import serve
-from metashell.net.listener_options import ListenerOptions
-from metashell.net.mechanisms import StaticCredentials, server_mechanisms
-from metashell.net.plain import PlainClient
+from metashell.net.listener_options import ConnectionLimits, ListenerOptions
+from metashell.net.sasl import PlainClient, StaticCredentials, sasl_server_mechanisms
 from metashell.net.transport import ConnectionFailedError, connect, reason_of
 from tests.net.loops import LIMIT_S, RANGES, answer, listening, run
 
@@ -203,7 +201,7 @@ def test_bytes_that_never_become_a_request_do_not_count_as_life() -> None:
 
 def test_a_peer_that_does_not_say_who_it_is_in_time_is_closed() -> None:
     async def work() -> None:
-        mechanisms = server_mechanisms(["PLAIN"], StaticCredentials({"alice": "a"}))
+        mechanisms = sasl_server_mechanisms(["PLAIN"], StaticCredentials({"alice": "a"}))
         async with listening(mechanisms=mechanisms, handshake_timeout_s=0.05) as (listener, address):
             reader, writer = await asyncio.open_connection(*address)
             assert await eof(reader) == b""
@@ -215,7 +213,7 @@ def test_a_peer_that_does_not_say_who_it_is_in_time_is_closed() -> None:
 
 def test_a_refused_login_reaches_the_client_as_one_line() -> None:
     async def work() -> None:
-        mechanisms = server_mechanisms(["PLAIN"], StaticCredentials({"alice": "a"}))
+        mechanisms = sasl_server_mechanisms(["PLAIN"], StaticCredentials({"alice": "a"}))
         async with listening(mechanisms=mechanisms) as (listener, address):
             with pytest.raises(ConnectionFailedError, match=r"authentication failed: .*Invalid username or password") as caught:
                 await connect(address, core=ClientConnection(sasl=PlainClient("alice", "b")))
@@ -305,7 +303,7 @@ def test_plaintext_where_others_reach_it_must_be_allowed(host: str) -> None:
     async def work() -> None:
         with pytest.raises(UsageError, match="a PLAINTEXT listener that others can reach must be allowed"):
             await serve(lambda request: None, ListenerOptions(ranges=RANGES, host=host))
-        plain = server_mechanisms(["SCRAM-SHA-256", "PLAIN"], StaticCredentials({}))
+        plain = sasl_server_mechanisms(["SCRAM-SHA-256", "PLAIN"], StaticCredentials({}))
         with pytest.raises(UsageError, match="PLAIN on a SASL_PLAINTEXT listener"):
             await serve(lambda request: None, ListenerOptions(ranges=RANGES, host=host, mechanisms=plain))
 

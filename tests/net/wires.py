@@ -6,13 +6,9 @@ from typing import Any
 
 from metashell.net.api_versions import ApiRanges, supported_ranges
 from metashell.net.client_connection import ClientConnection
-from metashell.net.limits import ConnectionLimits
-from metashell.net.mechanisms import StaticCredentials, server_mechanisms
-from metashell.net.plain import PlainClient
-from metashell.net.sasl import SaslClient
-from metashell.net.scram import ScramClient
+from metashell.net.listener_options import ConnectionLimits, server_terms
+from metashell.net.sasl import PlainClient, SaslClient, ScramClient, StaticCredentials, sasl_server_mechanisms
 from metashell.net.server_connection import ANONYMOUS, ServerConnection
-from metashell.net.server_terms import server_terms
 
 PASSWORDS = {"alice": "alice-secret", "bob,=": "pässword"}
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -27,7 +23,7 @@ def sasl_client(mechanism: str, username: str = "alice", password: str = "alice-
 
 
 def sasl_terms(names: tuple[str, ...] = MECHANISMS) -> dict[str, Any]:
-    return {"mechanisms": server_mechanisms(names, CREDENTIALS)}
+    return {"mechanisms": sasl_server_mechanisms(names, CREDENTIALS)}
 
 
 def sasl_server(limits: ConnectionLimits | None = None, names: tuple[str, ...] = MECHANISMS, **terms: Any) -> ServerConnection:

@@ -6,9 +6,9 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 
-from metashell.codec.config_types import BROKER_RESOURCE
-from metashell.controller.records import UNCLEAN_ELECTION
-from metashell.image import MetadataDelta, MetadataImage, PartitionRegistration
+from metashell.codec.codes import BROKER_RESOURCE
+from metashell.metadata.image import MetadataDelta, MetadataImage, PartitionRegistration
+from metashell.quorum.controller.decision import UNCLEAN_ELECTION
 from metashell.rehearse.outcome import BrokerState, Outcome, Trouble
 from metashell.rehearse.steps import RestartBroker
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from metashell.codec.config_types import BROKER_RESOURCE, TOPIC_RESOURCE
-from metashell.controller.records import UNCLEAN_ELECTION
-from metashell.image import MetadataImage
-from metashell.image.partitions import PartitionRegistration
+from metashell.codec.codes import BROKER_RESOURCE, TOPIC_RESOURCE
+from metashell.metadata.image import MetadataImage
+from metashell.metadata.image.partitions import PartitionRegistration
+from metashell.quorum.controller.decision import UNCLEAN_ELECTION
 from metashell.rehearse.steps import (
     AddBroker,
     ConfigSet,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from metashell.codec import messages
-from metashell.codec.metadata_version import METADATA_VERSION
-from metashell.codec.releases import ELR_FEATURE
-from metashell.controller.records import SUPPORTED_FEATURES
-from metashell.image import EMPTY_IMAGE, MetadataDelta, MetadataImage, Voter, VoterSet
-from metashell.image.partitions import PartitionRegistration, partition_record
+from metashell.codec.releases import ELR_FEATURE, METADATA_VERSION
+from metashell.metadata.image import EMPTY_IMAGE, MetadataDelta, MetadataImage, Voter, VoterSet
+from metashell.metadata.image.partitions import PartitionRegistration, partition_record
+from metashell.quorum.controller.decision import SUPPORTED_FEATURES
 
 LEVEL = 30
 

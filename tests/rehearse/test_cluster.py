@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metashell.image import MetadataImage
-from metashell.rehearse import Assumptions, rehearse_change
+from metashell.metadata.image import MetadataImage
 from metashell.rehearse.outcome import Trouble
-from metashell.rehearse.steps import KillBroker, RestartBroker
+from metashell.rehearse.rehearsal import rehearse_change
+from metashell.rehearse.steps import Assumptions, KillBroker, RestartBroker
 from tests.rehearse.oracle import check, partitions_of
 from tests.rehearse.random_clusters import images, steps_for
 

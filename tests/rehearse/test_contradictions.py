@@ -6,9 +6,9 @@ import shlex
 
 import pytest
 
-from metashell.rehearse.contradictions import check_contradictions
+from metashell.rehearse.step_checks import check_contradictions
+from metashell.rehearse.step_grammar import parse_step
 from metashell.rehearse.steps import Move, Step, StepError
-from metashell.rehearse.words.step_words import parse_step
 from tests.rehearse.small_images import partition, small_image
 
 IMAGE = small_image({1: "a", 2: "a", 3: "b"}, {"orders": [partition(1, 2)]}, voters=[1, 2, 3])

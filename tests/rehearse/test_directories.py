@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from metashell.codec import messages
-from metashell.image import MetadataDelta, MetadataImage
-from metashell.rehearse import Outcome, Trouble, rehearse_change
-from metashell.rehearse.answers.answer_text import verdict_line
-from metashell.rehearse.answers.data_loss import data_losses
+from metashell.common.values import uuid_text
+from metashell.metadata.image import MetadataDelta, MetadataImage
+from metashell.rehearse.outcome import Outcome, Trouble
+from metashell.rehearse.rehearsal import rehearse_change
+from metashell.rehearse.render_text import data_losses, verdict_line
 from metashell.rehearse.steps import CreateTopic, KillBroker, LoseDirectory, RestartBroker, Step, StepError
-from metashell.values import uuid_text
 from tests.rehearse.small_images import broker_id_bytes, partition, small_image
 
 OTHER = b"O" * 16

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.checks import Facts, Health, judge
-from metashell.rehearse import Outcome, Trouble, rehearse_change
-from metashell.rehearse.contradictions import check_contradictions
-from metashell.rehearse.findings import finding_changes
-from metashell.rehearse.standing import standing_answers
+from metashell.metadata.checks import Facts, Health, judge
+from metashell.rehearse.outcome import Outcome, Trouble, finding_changes
+from metashell.rehearse.rehearsal import rehearse_change
+from metashell.rehearse.single_failures import find_single_failures
+from metashell.rehearse.step_checks import check_contradictions
 from metashell.rehearse.steps import Assumptions, KillBroker, RestartBroker, StepError
 from tests.rehearse.random_clusters import images, steps_for
 from tests.rehearse.small_images import partition, small_image
@@ -68,14 +68,14 @@ def test_partitions_in_trouble_at_the_end_are_those_that_health_finds(data: st.D
 
 @given(images(), st.integers(1, 3))
 def test_what_stands_now_is_what_health_counts(image: object, static: int) -> None:
-    standing = standing_answers(image, Assumptions(settings=(("min.insync.replicas", str(static)),)))  # type: ignore[arg-type]
+    standing = find_single_failures(image, Assumptions(settings=(("min.insync.replicas", str(static)),)))  # type: ignore[arg-type]
     counts = Health(image, static_min_isr=static).counts()  # type: ignore[arg-type]
     assert standing.offline == counts["leaderless"] + counts["offline"]
     assert (standing.partitions, standing.under_min_isr) == (counts["partitions"], counts["under_min_isr"])
 
 
 def test_of_very_many_only_the_numbers_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metashell.rehearse.findings._NAMED_MAX", 1)
+    monkeypatch.setattr("metashell.rehearse.outcome._NAMED_MAX", 1)
     image = small_image({1: None, 2: None, 3: None}, {"t": [partition(2, 1), partition(2, 3), partition(1, 3)]})
     [found] = [one for one in finding_changes(rehearse_change(image, [KillBroker(2)])) if one.check.id == "under_replicated"]
     assert (found.before, found.after, found.begun, found.ended, found.names_begun) == (0, 2, 2, 0, ())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from metashell.rehearse import Outcome, Trouble, rehearse_change
-from metashell.rehearse.answers.answer_text import range_lines
-from metashell.rehearse.ranges import rehearse_seeds
+from metashell.rehearse.outcome import Outcome, Trouble, rehearse_seeds
+from metashell.rehearse.rehearsal import rehearse_change
+from metashell.rehearse.render_text import range_lines
 from metashell.rehearse.steps import Assumptions, CreateTopic, KillBroker, Step
 from tests.rehearse.small_images import partition, small_image
 

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from metashell.codec.frame import read_metadata_record
-from metashell.codec.record_walk import walk_records
-from metashell.image import Batch, ImageLoader, MetadataImage
-from metashell.log.source import open_source
-from metashell.rehearse import Assumptions, rehearse_change
-from metashell.rehearse.steps import KillBroker, RestartBroker, Step
+from metashell.codec.batches import walk_records
+from metashell.codec.metadata_records import read_metadata_record
+from metashell.disk.source import open_source
+from metashell.metadata.image import Batch, ImageLoader, MetadataImage
+from metashell.rehearse.rehearsal import rehearse_change
+from metashell.rehearse.steps import Assumptions, KillBroker, RestartBroker, Step
 from tests.golden_cases import golden_root
 
 SWEEP = "maybeFenceStaleBroker"

@@ -6,10 +6,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metashell.image import MetadataImage, PartitionRegistration
-from metashell.rehearse import Trouble, rehearse_change
-from metashell.rehearse.answers.standing_words import standing_line, standing_lines, standing_status, standing_value
-from metashell.rehearse.standing import BROKER, CONTROLLER, RACK, Loss, Standing, standing_answers
+from metashell.metadata.image import MetadataImage, PartitionRegistration
+from metashell.rehearse.outcome import Trouble
+from metashell.rehearse.rehearsal import rehearse_change
+from metashell.rehearse.single_failures import (
+    BROKER,
+    CONTROLLER,
+    RACK,
+    Loss,
+    SingleFailures,
+    find_single_failures,
+    single_failures_line,
+    single_failures_lines,
+    single_failures_status,
+    single_failures_value,
+)
 from metashell.rehearse.steps import KillBroker, LoseRack, Step
 from tests.rehearse.small_images import partition, small_image
 
@@ -59,7 +70,7 @@ def rehearsed(image: MetadataImage, step: Step) -> tuple[set[tuple[str, int]], .
 @settings(max_examples=max(60, settings().max_examples))
 @given(images())
 def test_each_loss_counts_what_its_rehearsal_counts(image: MetadataImage) -> None:
-    standing = standing_answers(image)
+    standing = find_single_failures(image)
     assert [(loss.kind, loss.name) for loss in standing.losses] == [
         *((BROKER, str(id)) for id in ALIVE),
         (RACK, "a"),
@@ -73,7 +84,7 @@ def test_each_loss_counts_what_its_rehearsal_counts(image: MetadataImage) -> Non
         assert not loss.examples or loss.examples[0] in worst
 
 
-def losses_of(standing: Standing) -> dict[str, Loss]:
+def losses_of(standing: SingleFailures) -> dict[str, Loss]:
     return {f"{loss.kind} {loss.name}": loss for loss in standing.losses}
 
 
@@ -81,57 +92,57 @@ SAFE = small_image({1: "a", 2: "b", 3: "c"}, {"orders": [partition(1, 2, 3), par
 
 
 def test_a_cluster_that_can_lose_any_one() -> None:
-    standing = standing_answers(SAFE)
-    assert standing_line(standing) == "SAFE: any single broker, rack or controller can be lost"
-    assert standing_status(standing) == 0
+    standing = find_single_failures(SAFE)
+    assert single_failures_line(standing) == "SAFE: any single broker, rack or controller can be lost"
+    assert single_failures_status(standing) == 0
     assert losses_of(standing)["broker 1"] == Loss(kind=BROKER, name="1", brokers=(1,), leaders=1)
 
 
 def test_a_leader_that_has_no_second_cannot_be_lost() -> None:
     image = small_image({1: None, 2: None}, {"orders": [partition(1, 2, isr=[1])], "one": [partition(2)]}, voters=[11, 12, 13])
-    standing = standing_answers(image)
-    assert standing_line(standing) == "NOT SAFE: this cluster cannot lose brokers 1, 2"
+    standing = find_single_failures(image)
+    assert single_failures_line(standing) == "NOT SAFE: this cluster cannot lose brokers 1, 2"
     assert losses_of(standing)["broker 2"].examples == ("one-0",)
-    assert standing_status(standing) == 1
+    assert single_failures_status(standing) == 1
 
 
 def test_what_is_offline_already_is_not_fine() -> None:
     image = small_image({1: None, 2: None, 3: None}, {"orders": [partition(2, isr=[2], leader=-1)]}, fenced=[2], voters=[11, 12, 13])
-    standing = standing_answers(image)
-    assert standing_line(standing) == "NOT SAFE: 1 partition is offline now"
-    assert (standing_status(standing), standing.dead_brokers, standing.under_min_isr) == (1, (2,), 0)
+    standing = find_single_failures(image)
+    assert single_failures_line(standing) == "NOT SAFE: 1 partition is offline now"
+    assert (single_failures_status(standing), standing.dead_brokers, standing.under_min_isr) == (1, (2,), 0)
 
 
 def test_a_partition_may_be_offline_and_under_min_isr() -> None:
     partitions = [partition(2, 1, isr=[], leader=-1, elr=[2])]
     image = small_image({1: None, 2: None}, {"orders": partitions}, fenced=[2], settings={(2, "orders"): {"min.insync.replicas": "2"}})
-    standing = standing_answers(image)
+    standing = find_single_failures(image)
     assert (standing.offline, standing.under_min_isr) == (1, 1)
 
 
 def test_a_cluster_without_a_broker_alive_is_not_fine() -> None:
-    standing = standing_answers(small_image({1: None}, {}, fenced=[1]))
-    assert standing_line(standing) == "NOT SAFE: no broker is alive in this image"
-    assert standing_status(standing) == 1
+    standing = find_single_failures(small_image({1: None}, {}, fenced=[1]))
+    assert single_failures_line(standing) == "NOT SAFE: no broker is alive in this image"
+    assert single_failures_status(standing) == 1
 
 
 def test_a_majority_of_two_voters_is_both() -> None:
-    standing = standing_answers(SAFE._replace(voters=small_image({}, {}, voters=[11, 12]).voters))
-    assert standing_line(standing) == "NOT SAFE: this cluster cannot lose controllers 11, 12"
+    standing = find_single_failures(SAFE._replace(voters=small_image({}, {}, voters=[11, 12]).voters))
+    assert single_failures_line(standing) == "NOT SAFE: this cluster cannot lose controllers 11, 12"
 
 
 def test_a_node_that_is_broker_and_controller_is_lost_as_both() -> None:
     image = small_image({1: "a", 2: "a", 3: "b"}, {"orders": [partition(1, 2, 3)]}, voters=[1, 2, 3])
-    found = losses_of(standing_answers(image))
+    found = losses_of(find_single_failures(image))
     assert (found["broker 1"].voters, found["broker 1"].keeps_quorum) == ((1,), True)
     assert (found["rack a"].voters, found["rack a"].keeps_quorum) == ((1, 2), False)
     assert not found["rack a"].can_be_lost and not found["rack a"].offline
 
 
 def test_where_no_voters_are_named_nothing_is_said_about_controllers() -> None:
-    standing = standing_answers(SAFE._replace(voters=None))
-    assert standing_line(standing) == "SAFE: any single broker or rack can be lost"
-    assert any("whether a controller can be lost is not known" in line for line in standing_lines(standing, ""))
+    standing = find_single_failures(SAFE._replace(voters=None))
+    assert single_failures_line(standing) == "SAFE: any single broker or rack can be lost"
+    assert any("whether a controller can be lost is not known" in line for line in single_failures_lines(standing, ""))
 
 
 def test_writes_that_would_be_refused_are_told_and_are_no_loss() -> None:
@@ -141,13 +152,13 @@ def test_writes_that_would_be_refused_are_told_and_are_no_loss() -> None:
         settings={(2, "orders"): {"min.insync.replicas": "2"}},
         voters=[11, 12, 13],
     )
-    standing = standing_answers(image)
+    standing = find_single_failures(image)
     expected = "SAFE: any single broker or controller can be lost; without brokers 1, 2 some partitions refuse writes with acks=all"
-    assert standing_line(standing) == expected
-    assert standing_status(standing) == 0
+    assert single_failures_line(standing) == expected
+    assert single_failures_status(standing) == 0
 
 
 def test_the_object_has_what_the_text_has() -> None:
-    value = standing_value(standing_answers(SAFE))
+    value = single_failures_value(find_single_failures(SAFE))
     assert (value["status"], value["safe"], value["verdict"]) == (0, True, "SAFE: any single broker, rack or controller can be lost")
     assert [loss["name"] for loss in value["losses"]] == ["1", "2", "3", "a", "b", "c", "11", "12", "13"]

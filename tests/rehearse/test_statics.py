@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.errors import UsageError
-from metashell.rehearse import rehearse_change
-from metashell.rehearse.statics import NAMES, Statics, differences, with_statics
+from metashell.common.errors import UsageError
+from metashell.rehearse.assumptions import NAMES, Statics, differences, parse_assumption, shown_assumptions, with_statics
+from metashell.rehearse.rehearsal import rehearse_change
 from metashell.rehearse.steps import Assumptions, KillBroker, static_min_isr
-from metashell.rehearse.words.assumption_words import assume, assumed
 from tests.rehearse.small_images import partition, small_image
 
 CONTROLLER = Statics("c.properties", frozenset({"controller"}), {"broker.session.timeout.ms": "18000", "min.insync.replicas": "1"})
@@ -20,7 +19,7 @@ BROKER = Statics(
 def test_each_setting_comes_from_who_goes_by_it() -> None:
     found = with_statics(Assumptions(), [BROKER, CONTROLLER])
     assert (found.session_timeout_ms, found.replica_lag_ms, static_min_isr(found)) == (18_000, 5000, 2)
-    where = {one.name: one.where for one in assumed(found)}
+    where = {one.name: one.where for one in shown_assumptions(found)}
     assert where["session-timeout"] == "c.properties"
     assert where["replica-lag"] == where["min.insync.replicas"] == "b.properties"
     # What a server does not set has Kafka's default: that is known then too, not assumed.
@@ -37,9 +36,9 @@ def test_the_time_without_a_leader_is_that_of_a_fetch_and_an_election() -> None:
 def test_a_broker_does_not_say_what_controllers_go_by_nor_the_reverse() -> None:
     found = with_statics(Assumptions(), [BROKER])
     assert (found.session_timeout_ms, found.replica_lag_ms) == (Assumptions().session_timeout_ms, 5000)
-    assert {one.name for one in assumed(found) if one.where} == {"heartbeat-interval", "replica-lag", "min.insync.replicas"}
+    assert {one.name for one in shown_assumptions(found) if one.where} == {"heartbeat-interval", "replica-lag", "min.insync.replicas"}
     found = with_statics(Assumptions(), [CONTROLLER])
-    assert {one.name for one in assumed(found) if one.where} == {"session-timeout", "quorum-failover"}
+    assert {one.name for one in shown_assumptions(found) if one.where} == {"session-timeout", "quorum-failover"}
 
 
 def test_without_servers_everything_is_assumed() -> None:
@@ -47,8 +46,8 @@ def test_without_servers_everything_is_assumed() -> None:
 
 
 def test_what_is_asked_for_counts_more_than_what_was_read() -> None:
-    found = assume(with_statics(Assumptions(), [CONTROLLER]), "session-timeout", "3s")
-    [one] = [one for one in assumed(found) if one.name == "session-timeout"]
+    found = parse_assumption(with_statics(Assumptions(), [CONTROLLER]), "session-timeout", "3s")
+    [one] = [one for one in shown_assumptions(found) if one.name == "session-timeout"]
     assert (one.value, one.where) == ("3 s", "")
 
 
@@ -65,7 +64,7 @@ def test_a_value_that_is_no_number_names_its_file() -> None:
 
 
 def test_all_names_are_settings_of_brokers() -> None:
-    from metashell.controller.configs.keys import config_keys
+    from metashell.quorum.controller.settings import config_keys
 
     assert set(NAMES) <= set(config_keys("broker"))
 

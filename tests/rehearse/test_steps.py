@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from metashell.codec import messages
-from metashell.codec.config_types import TOPIC_RESOURCE
+from metashell.codec.codes import TOPIC_RESOURCE
 from metashell.codec.error_codes import (
     CONTROLLER_ID_NOT_REGISTERED,
     INVALID_REPLICATION_FACTOR,
@@ -15,13 +15,15 @@ from metashell.codec.error_codes import (
     NOT_CONTROLLER,
     UNSUPPORTED_VERSION,
 )
-from metashell.codec.metadata_version import METADATA_VERSION, UNREGISTER_CONTROLLER_LEVEL
-from metashell.image import MetadataDelta, MetadataImage
-from metashell.rehearse import Assumptions, Outcome, Rehearsal, StepError, check_steps, rehearse_change
-from metashell.rehearse.outcome import BrokerState, Trouble
-from metashell.rehearse.standing import standing_answers
+from metashell.codec.releases import METADATA_VERSION, UNREGISTER_CONTROLLER_LEVEL
+from metashell.metadata.image import MetadataDelta, MetadataImage
+from metashell.rehearse.outcome import BrokerState, Outcome, Trouble
+from metashell.rehearse.rehearsal import Rehearsal, rehearse_change
+from metashell.rehearse.single_failures import find_single_failures
+from metashell.rehearse.step_checks import check_steps
 from metashell.rehearse.steps import (
     AddBroker,
+    Assumptions,
     ConfigSet,
     CreateTopic,
     DeleteTopic,
@@ -35,6 +37,7 @@ from metashell.rehearse.steps import (
     RestartBroker,
     RollBrokers,
     Step,
+    StepError,
     Unregister,
     UnregisterController,
 )
@@ -384,7 +387,7 @@ def test_the_controller_of_a_node_whose_broker_is_fenced_is_taken_for_dead_too()
     outcome = rehearsed(image, KillBroker(2))
     assert [gap.to_ms for gap in outcome.quorum_gaps] == [None]
     assert outcome.verdict.status == 1
-    assert not [loss for loss in standing_answers(image).losses if loss.voters and 2 in loss.voters and loss.keeps_quorum]
+    assert not [loss for loss in find_single_failures(image).losses if loss.voters and 2 in loss.voters and loss.keeps_quorum]
     assert rehearsed(image, RestartBroker(3), KillBroker(2)).verdict.status == 0
 
 
@@ -394,7 +397,7 @@ def test_controllers_that_are_known_by_their_registrations_vote() -> None:
     delta.replay(made)
     image = delta.apply()
     assert rehearsed(image, KillBroker(1)).verdict.status == 1
-    [loss] = [loss for loss in standing_answers(image).losses if loss.kind == "broker" and loss.name == "1"]
+    [loss] = [loss for loss in find_single_failures(image).losses if loss.kind == "broker" and loss.name == "1"]
     assert loss.keeps_quorum is False
 
 

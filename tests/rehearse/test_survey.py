@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from metashell.image import MetadataImage, PartitionRegistration, TopicImage, load_image
-from metashell.image.writer import write_image
-from metashell.log.source import open_source
-from metashell.rehearse.survey import survey
+from metashell.disk.source import open_source
+from metashell.metadata.image import MetadataImage, PartitionRegistration, TopicImage, load_image
+from metashell.metadata.image.writer import write_image
+from metashell.rehearse.verdict import survey
 from tests.golden_cases import golden_root
-from tests.image.batches import ListSource, batch
+from tests.metadata.image.batches import ListSource, batch
 from tests.rehearse.random_clusters import images
 
 CHECKPOINTS = sorted(golden_root().glob("[34].*/*/data/*/node-*/*/__cluster_metadata-0/*.checkpoint"))

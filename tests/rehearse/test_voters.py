@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.image import MetadataImage
-from metashell.rehearse import rehearse_change
+from metashell.metadata.image import MetadataImage
+from metashell.rehearse.rehearsal import rehearse_change
 from metashell.rehearse.steps import LoseController, RemoveController, StepError
 from tests.rehearse.small_images import small_image
 

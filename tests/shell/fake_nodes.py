@@ -7,10 +7,10 @@ from io import StringIO
 from types import SimpleNamespace
 from typing import Any
 
-from metashell.forms import Display
-from metashell.image import FeaturesImage
-from metashell.nodes.names import sorted_names
-from metashell.nodes.node import Directory, Leaf, Node
+from metashell.common.forms import Display
+from metashell.metadata.image import FeaturesImage
+from metashell.metadata.nodes.names import sorted_names
+from metashell.metadata.nodes.node import Directory, Leaf, Node
 from metashell.shell.context import Context
 
 TREE: dict[str, Any] = {

@@ -9,30 +9,30 @@ from types import SimpleNamespace
 
 import pytest
 
+from metashell.cli.tool_list import TOOLS
+from metashell.common.forms import Display
+from metashell.common.option_parser import parse_command
 from metashell.demo import demo_directory
-from metashell.forms import Display
-from metashell.image import MetadataImage, load_image
-from metashell.log.source import open_source
-from metashell.nodes import LocalInfo, build_root
-from metashell.nodes.subjects import Subject
-from metashell.options.parser import parse
-from metashell.options.tool_list import TOOLS
+from metashell.disk.source import open_source
+from metashell.metadata.image import MetadataImage, load_image
+from metashell.metadata.nodes import LocalInfo, build_root
+from metashell.metadata.nodes.places import Subject
 from metashell.shell import Context, run_command, run_line
-from metashell.shell.completing.completion import complete
-from metashell.shell.deeds import Deed
-from metashell.shell.remembering import remember
-from metashell.shell.search.patterns import quote_glob
+from metashell.shell.change_commands import AdminCommand
+from metashell.shell.completion import complete
+from metashell.shell.grammar import remember_line
+from metashell.shell.paths import quote_glob
 
 
 class Recorded:
     """An `Administrator` that remembers what it was asked for."""
 
     def __init__(self, status: int = 0) -> None:
-        self.deeds: list[Deed] = []
+        self.deeds: list[AdminCommand] = []
         self.options: list[str] = []
         self._status = status
 
-    def perform(self, called: str, deed: Deed, options: Sequence[str]) -> int:
+    def perform(self, called: str, deed: AdminCommand, options: Sequence[str]) -> int:
         self.deeds.append(deed)
         self.options = list(options)
         return self._status
@@ -178,7 +178,7 @@ def test_on_every_path_a_verb_is_a_command_that_can_be_parsed_or_a_line_of_refus
         assert bool(recorded.deeds) == (status == 0) and len(told(ctx).splitlines()) == (status != 0), path
         for deed in recorded.deeds:
             spec = next(command for command in TOOLS[f"metashell-{deed.noun}"].commands if command.name == deed.verb)
-            parse(spec, ["--dry-run", "-C", "localhost:1", *deed.words])
+            parse_command(spec, ["--dry-run", "-C", "localhost:1", *deed.words])
             parsed += 1
     assert parsed
 
@@ -314,5 +314,5 @@ def test_keys_are_completed(image: MetadataImage) -> None:
 )
 def test_lines_that_set_a_secret_are_not_remembered(line: str, is_kept: bool) -> None:
     history: list[str] = []
-    remember(history, line, {"s": "set", "ll": "ls -l"})
+    remember_line(history, line, {"s": "set", "ll": "ls -l"})
     assert history == ([line] if is_kept else [])

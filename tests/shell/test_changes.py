@@ -9,13 +9,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from metashell.forms import Display
-from metashell.image import EMPTY_IMAGE, ImageLoader, MetadataImage
-from metashell.image.steps import Step
-from metashell.nodes import LocalInfo, build_root
+from metashell.common.forms import Display
+from metashell.metadata.image import EMPTY_IMAGE, ImageLoader, MetadataImage
+from metashell.metadata.image.differences import Step
+from metashell.metadata.nodes import LocalInfo, build_root
 from metashell.shell import Context, run_line
 from metashell.shell.terminal.prompt import prompt_text
-from tests.image.batches import EPOCH, TIMESTAMP, batch, record
+from tests.metadata.image.batches import EPOCH, TIMESTAMP, batch, record
 from tests.shell.fake_nodes import complaints, printed
 
 TOPIC, OTHER = bytes(range(16)), bytes(range(1, 17))

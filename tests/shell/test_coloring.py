@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from metashell.common.forms import Display
 from metashell.demo import demo_directory
-from metashell.forms import Display
-from metashell.history import Past
-from metashell.history.openers import opener_of
-from metashell.image import load_image
-from metashell.log.source import open_source
-from metashell.nodes import LocalInfo, Node, build_root
+from metashell.disk.source import open_source
+from metashell.metadata.history import Past
+from metashell.metadata.history.sources import opener_of
+from metashell.metadata.image import load_image
+from metashell.metadata.nodes import LocalInfo, Node, build_root
 from metashell.shell import Context, run_line
 from tests.quick import quick
 from tests.shell.fake_nodes import fake_context, printed

@@ -212,8 +212,7 @@ def test_what_kafkas_ls_has_no_form_for_is_refused(flag):
 
 
 def test_a_page_is_filled_to_the_width_of_the_terminal():
-    from metashell.shell.commands import find_command
-    from metashell.shell.pages import command_page
+    from metashell.shell.commands import command_page, find_command
 
     command = find_command("find")
     assert command is not None

@@ -6,16 +6,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from metashell.amounts import moment_text
-from metashell.cli.loading import load, make_context
-from metashell.codec.compression import MAX_DECOMPRESSED
+from metashell.cli.images import load_image, make_context
+from metashell.codec.primitives import MAX_DECOMPRESSED
+from metashell.common.settings import Settings
+from metashell.common.values import moment_text
 from metashell.demo import demo_directory
-from metashell.settings import Settings
 from metashell.shell import Context, run_line
-from metashell.shell.completing.completion import CANDIDATES_MAX, complete, expansion
-from metashell.shell.completing.paths import pattern_matches
-from metashell.shell.completing.values import values_of, values_set
-from metashell.shell.lines.grammar import parse_line
+from metashell.shell.completion import CANDIDATES_MAX, complete, expansion
+from metashell.shell.completion_values import pattern_matches, values_of, values_set
+from metashell.shell.grammar import parse_line
 from tests.shell.fake_nodes import FakeDirectory, fake_context, printed
 
 
@@ -102,7 +101,7 @@ def test_a_name_that_is_a_pattern_is_completed_with_escapes_that_reach_it():
 @pytest.fixture(scope="module")
 def demo() -> Context:
     """The demo as kafka-shell shows it, with settings."""
-    loaded = load(demo_directory(), certain_only=False, max_decompressed=MAX_DECOMPRESSED)
+    loaded = load_image(demo_directory(), certain_only=False, max_decompressed=MAX_DECOMPRESSED)
     settings = Settings(aliases={"ll": "ls -l", "lead": "find / -type partition | wc -l"}, sources={"prod": "-C c1:9093"})
     return make_context(loaded, voice="own", output="text", label="demo", settings=settings)
 
@@ -206,14 +205,14 @@ def test_no_value_of_a_secret_is_offered():
 def test_moments_are_offered_of_which_something_is_known(demo, monkeypatch):
     newest = demo.image.provenance.timestamp_ms
     day = 86_400_000
-    monkeypatch.setattr("metashell.shell.completing.moments.now_ms", lambda: newest + 2 * day)
+    monkeypatch.setattr("metashell.shell.past.now_ms", lambda: newest + 2 * day)
     late = offered(demo, "at ")
     assert not any(line.startswith("at -") for line in late)
     assert late[f"at {moment_text(newest)} "] == "the newest record"
-    monkeypatch.setattr("metashell.shell.completing.moments.now_ms", lambda: newest + day // 2)
+    monkeypatch.setattr("metashell.shell.past.now_ms", lambda: newest + day // 2)
     assert "at -1d " in offered(demo, "at ")
     assert "at -1h " not in offered(demo, "at ")
-    monkeypatch.setattr("metashell.shell.completing.moments.now_ms", lambda: newest)
+    monkeypatch.setattr("metashell.shell.past.now_ms", lambda: newest)
     assert {"at -10m ", "at -1h ", "at -1d "} <= offered(demo, "at ").keys()
 
 
@@ -222,7 +221,7 @@ def test_checkpoints_and_times_back_from_the_last_record_are_moments(monkeypatch
     hour = 3_600_000
     ctx.image.provenance = SimpleNamespace(timestamp_ms=50 * hour, end_offset=90)
     ctx.past = lambda: SimpleNamespace(times=lambda limit: [(0, 40 * hour), (60, 45 * hour)])
-    monkeypatch.setattr("metashell.shell.completing.moments.now_ms", lambda: 100 * hour)
+    monkeypatch.setattr("metashell.shell.past.now_ms", lambda: 100 * hour)
     assert values_of(ctx, "moment") == {
         "end": "the newest state",
         "1970-01-03T02:00:00Z": "the newest record",

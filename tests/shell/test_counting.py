@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from metashell.common.forms import Display, text_width
 from metashell.demo import demo_directory
-from metashell.forms import Display, text_width
-from metashell.image import load_image
-from metashell.log.source import open_source
-from metashell.nodes import LocalInfo, build_root
+from metashell.disk.source import open_source
+from metashell.metadata.image import load_image
+from metashell.metadata.nodes import LocalInfo, build_root
 from metashell.shell import Context, run_line
 
 AS_OF = "as of offset 521, epoch 2, 2026-11-21T00:25:57.050Z, committed to 329"

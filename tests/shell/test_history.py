@@ -5,8 +5,8 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from metashell.shell.commands.history import last_entries
-from metashell.shell.terminal.history import append_history, history_path, load_history
+from metashell.shell.commands.basics import last_entries
+from metashell.shell.terminal.parts import append_history, history_path, load_history
 
 
 def test_the_file_is_where_xdg_says_and_only_its_owner_can_read_it(tmp_path: Path):

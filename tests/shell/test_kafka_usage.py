@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.errors import UsageError
-from metashell.shell.kafka_usage import KAFKA_COMMANDS, KafkaHelp, man_text, parse_kafka, shell_help
-from metashell.shell.lines.words import split_line
+from metashell.common.errors import UsageError
+from metashell.shell.kafka_voice import KAFKA_COMMANDS, KafkaHelp, man_text, parse_kafka, shell_help
+from metashell.shell.words import split_line
 
 ALL = "'cat', 'cd', 'exit', 'find', 'help', 'history', 'ls', 'man', 'pwd', 'tree'"
 

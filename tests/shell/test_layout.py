@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from metashell.forms import text_width
-from metashell.shell.layout import column_lines, column_widths
+from metashell.common.forms import text_width
+from metashell.shell.listing import column_lines, column_widths
 
 
 def test_without_a_terminal_or_on_a_tiny_one_there_is_one_name_a_line():

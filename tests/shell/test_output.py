@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metashell.forms import SAMPLE
+from metashell.common.forms import SAMPLE
 from metashell.shell.output import write_objects
 from tests.shell.fake_nodes import complaints, fake_context, printed
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metashell.forms import Display
-from metashell.image import ImageLoader, MetadataImage
-from metashell.nodes import LocalInfo, build_root
-from metashell.nodes.topics import PartitionNode, TopicNode
-from metashell.shell import Context, partition_texts, run_line
-from metashell.shell.partition_texts import PartitionTexts
-from tests.checks.test_runs import partition_fields
-from tests.image.batches import batch, record
+from metashell.common.forms import Display
+from metashell.metadata.image import ImageLoader, MetadataImage
+from metashell.metadata.nodes import LocalInfo, build_root
+from metashell.metadata.nodes.topics import PartitionNode, TopicNode
+from metashell.shell import Context, listing, run_line
+from metashell.shell.listing import PartitionTexts
+from tests.metadata.checks.test_runs import partition_fields
+from tests.metadata.image.batches import batch, record
 
 NAMES = ("orders", '50%d "%s" \\ \ue000\ue004', "größe\x1b[31m\u202e\n", "a/b")
 LINES = (
@@ -98,7 +98,7 @@ def test_no_node_is_made_of_a_partition(line):
 
 
 def test_partitions_that_are_all_different_are_soon_taken_one_by_one(monkeypatch):
-    monkeypatch.setattr(partition_texts, "_TEMPLATES_TRIED", 40)
+    monkeypatch.setattr(listing, "_TEMPLATES_TRIED", 40)
     loader = ImageLoader()
     bodies: list[Any] = []
     for number in range(20):

@@ -18,7 +18,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from metashell.image import Fault
+from metashell.metadata.image import Fault
 from metashell.shell.context import Context
 from metashell.shell.terminal.prompt import NodeCompleter, prompt_text, run_prompt, sort_names
 from tests.shell.fake_nodes import complaints, fake_context, fake_image, printed
@@ -133,7 +133,7 @@ def test_the_prompt_escapes_a_hostile_source():
 
 
 def spawn(tmp_path: Path, **environ: str) -> pexpect.spawn:
-    code = "import sys; from metashell.cli.kafka_shell import main; sys.exit(main(['--demo']))"
+    code = "import sys; from metashell.cli.inspect.kafka_shell import main; sys.exit(main(['--demo']))"
     values = os.environ | {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "XDG_STATE_HOME": str(tmp_path), "PYTHONPATH": str(PROJECT)}
     child = pexpect.spawn(sys.executable, ["-c", code], env=values | environ, dimensions=(24, 100), encoding="utf-8", timeout=30)
     child.delaybeforesend = None

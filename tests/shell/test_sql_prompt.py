@@ -13,10 +13,9 @@ import pytest
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
+from metashell.common.forms import Display
 from metashell.demo import demo_directory
-from metashell.forms import Display
-from metashell.shell.terminal.sql_lines import Vocabulary, candidates, is_whole
-from metashell.shell.terminal.sql_prompt import GREETING, OPEN_QUESTION, run_sql_prompt
+from metashell.shell.terminal.sql_prompt import GREETING, OPEN_QUESTION, Vocabulary, candidates, is_whole, run_sql_prompt
 from tests.cli.conftest import command_line
 from tests.shell.terminal import CTRL_C, CTRL_R, Screen
 
@@ -199,7 +198,7 @@ def test_questions_are_kept_in_a_file_of_mode_0600(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_person_at_a_terminal_gets_answers_and_errors_and_goes_on(tmp_path: Path) -> None:
     environ = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "TERM": "xterm", "NO_COLOR": "1"}
-    words = ["-c", "from metashell.cli.sql import main; raise SystemExit(main())", "metashell/demo/data"]
+    words = ["-c", "from metashell.cli.tables.sql import main; raise SystemExit(main())", "metashell/demo/data"]
     child = pexpect.spawn(sys.executable, words, env=environ, cwd=str(PROJECT), dimensions=(24, 80), encoding="utf-8", timeout=60)
     child.expect("sql>")
     child.send("select nope from topics;\r")

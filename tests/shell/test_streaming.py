@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 
-from metashell.nodes.node import Directory, Leaf, Node
+from metashell.metadata.nodes.node import Directory, Leaf, Node
 from metashell.shell import run_line
 from tests.shell.fake_nodes import fake_context
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from metashell.forms import text_width
-from metashell.image import Fault, FeaturesImage
+from metashell.common.forms import text_width
+from metashell.metadata.image import Fault, FeaturesImage
+from metashell.shell.terminal.parts import toolbar_parts
 from metashell.shell.terminal.prompt import is_safe_to_suggest, prompt_text
-from metashell.shell.terminal.toolbar import toolbar_parts
 from tests.shell.fake_nodes import fake_context
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from metashell.image import load_image
-from metashell.image.steps import Step
-from metashell.log.source import open_source
+from metashell.disk.source import open_source
+from metashell.metadata.image import load_image
+from metashell.metadata.image.differences import Step
 from metashell.shell import Context, run_line
-from tests.image.batches import record
+from tests.metadata.image.batches import record
 from tests.shell.test_lifespan import TOPIC, broker, change, context
 
 LOG = (

@@ -11,14 +11,14 @@ import pytest
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
-from metashell.forms import Display
-from metashell.history import Past
-from metashell.history.openers import opener_of
-from metashell.image import load_image
-from metashell.log.source import open_source
-from metashell.nodes import LocalInfo, build_root
+from metashell.common.forms import Display
+from metashell.disk.source import open_source
+from metashell.metadata.history import Past
+from metashell.metadata.history.sources import opener_of
+from metashell.metadata.image import load_image
+from metashell.metadata.nodes import LocalInfo, build_root
 from metashell.shell import Context, run_line
-from tests.image.batches import record, value
+from tests.metadata.image.batches import record, value
 
 TOPIC = bytes(range(16))
 LOST = bytes(15) + b"\x02"

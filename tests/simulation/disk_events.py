@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from metashell.values import OffsetAndEpoch
+from metashell.common.values import OffsetAndEpoch
 from tests.simulation.tolerance import note_caught_up
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metashell.errors import LogCorruptError
-from metashell.log.quorum_state import format_quorum_state, read_quorum_state
-from metashell.raft.ready import ElectionState
-from metashell.server.election_store import FILE_NAME, ElectionStore
+from metashell.common.errors import LogCorruptError
+from metashell.disk.state_files import format_quorum_state, read_quorum_state
+from metashell.quorum.raft.ready import ElectionState
+from metashell.quorum.server.config import FILE_NAME, ElectionStore
 from tests.simulation.disk_log import DiskLog
 from tests.simulation.tolerance import can_forget, can_lose, forgets, note_caught_up
 from tests.simulation.violation import Violation

@@ -16,8 +16,8 @@ from random import Random
 from typing import Any
 
 from metashell.codec.framing import frames_of
-from metashell.log.metadata_log import MetadataLog
-from metashell.values import OffsetAndEpoch
+from metashell.common.values import OffsetAndEpoch
+from metashell.disk.metadata_log import MetadataLog
 from tests.recording_files import ModelledDisk, RecordingDisk, Step, Tree, write_tree
 from tests.simulation.history import Entry, History
 from tests.simulation.sim_log import SimLog, SimPartial, no_fuse

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from metashell.raft.errors import RaftError
+from metashell.quorum.raft.messages import RaftError
 from tests.simulation import disk_faults, strangers
 from tests.simulation.host import Host
 from tests.simulation.tolerance import ADDING_MS, are_voters_held, can_lose, is_gone

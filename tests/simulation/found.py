@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from metashell.raft import fetch_client, polling, self_update, snapshot_writer, transitions
-from metashell.raft.replica import Replica
-from metashell.raft.roles import Follower
+from metashell.quorum.raft import fetch, polling, snapshots, transitions, voter_update
+from metashell.quorum.raft.replica import Replica
+from metashell.quorum.raft.roles import Follower
 from tests.simulation.planted import Patch
 
 
@@ -24,7 +24,7 @@ def a_snapshot_takes_any_epoch() -> list[Patch]:
         epoch, end = epochs.end_offset_for(id.epoch, node.log_end, node.last_epoch)
         return None if epoch == id.epoch and id.offset <= end and log.is_batch_boundary(id.offset) else "not in the log"
 
-    return [(snapshot_writer, "refusal", refusal)]
+    return [(snapshots, "refusal", refusal)]
 
 
 def an_observer_asks_a_silent_leader_to_join() -> list[Patch]:
@@ -35,13 +35,13 @@ def an_observer_asks_a_silent_leader_to_join() -> list[Patch]:
         if now >= due and node.may_stand():
             transitions.become_prospective(node)
             return now
-        if now >= role.update_deadline_ms and self_update.maybe_send(node, role):
+        if now >= role.update_deadline_ms and voter_update.maybe_send_update(node, role):
             return min(due, node.connections.in_flight_until(now))
-        wait = fetch_client.fetch_as_follower(node, role)
+        wait = fetch.fetch_as_follower(node, role)
         wait = due if now < due < wait else wait
         return min(wait, role.update_deadline_ms) if now < role.update_deadline_ms else wait
 
-    return [(polling, "_ACTS", {**polling._ACTS, Follower: act})]
+    return [(polling, "_ACTS", {**polling._POLLS, Follower: act})]
 
 
 def a_removed_leader_never_stands() -> list[Patch]:
@@ -59,8 +59,8 @@ def an_observer_keeps_faith_with_a_dead_leader() -> list[Patch]:
             role.has_fetched = has_fetched
         return due
 
-    original = polling.act_follower
-    return [(polling, "_ACTS", {**polling._ACTS, Follower: act})]
+    original = polling.poll_follower
+    return [(polling, "_ACTS", {**polling._POLLS, Follower: act})]
 
 
 JOINING: dict[str, object] = {

@@ -11,8 +11,8 @@ from struct import Struct
 from typing import Any
 from zlib import crc32
 
+from metashell.codec.batch_writer import KRAFT_VERSION_RECORD, KRAFT_VOTERS, read_control_record
 from metashell.codec.batches import CONTROL, RecordBatch, read_batch_header
-from metashell.codec.control import KRAFT_VERSION, KRAFT_VOTERS, read_control_record
 from tests.simulation.violation import Violation
 
 Key = tuple[int, bytes]
@@ -98,7 +98,7 @@ class History:
     def _apply_control(self, entry: Entry) -> None:
         for record in RecordBatch(read_batch_header(entry.data), 0, entry.data).records():
             control = read_control_record(record.key, record.value)
-            if control.type == KRAFT_VERSION:
+            if control.type == KRAFT_VERSION_RECORD:
                 entry.level = control.body.k_raft_version
             elif control.type == KRAFT_VOTERS:
                 entry.voters = voters_of(control.body)

@@ -6,11 +6,10 @@ import errno
 from random import Random
 from typing import Any
 
-from metashell.raft.config import RaftConfig
-from metashell.raft.messages import Endpoint
-from metashell.raft.node import RaftNode
-from metashell.raft.ready import Durable, ElectionState, Ready
-from metashell.values import ReplicaKey
+from metashell.common.values import ReplicaKey
+from metashell.quorum.raft.messages import Endpoint, RaftConfig
+from metashell.quorum.raft.node import RaftNode
+from metashell.quorum.raft.ready import Durable, ElectionState, Ready
 from tests.simulation.history import Key
 from tests.simulation.sim_log import SimLog
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from metashell.codec.error_codes import BROKER_NOT_AVAILABLE, UNSUPPORTED_VERSION
 from metashell.codec.registry import message_type
-from metashell.raft.messages import FetchResponse, FetchSnapshotResponse, Request, Response
-from metashell.raft.ready import Reply, Send
-from metashell.raft.wire import UnsupportedVersionError, api_key_of, decode_request, decode_response, encode_request, encode_response
-from tests.raft.wire.dropping import drop
-from tests.raft.wire.generations import GENERATIONS, message_versions
+from metashell.quorum.raft.messages import FetchResponse, FetchSnapshotResponse, Request, Response
+from metashell.quorum.raft.ready import Reply, Send
+from metashell.quorum.raft.wire import UnsupportedVersionError, api_key_of, decode_request, decode_response, encode_request, encode_response
+from tests.quorum.raft.wire.dropping import drop
+from tests.quorum.raft.wire.generations import GENERATIONS, message_versions
 from tests.simulation.checkers.operators import check_answer
 from tests.simulation.checkers.protocol import check_delivery, check_request, check_response
 

@@ -11,27 +11,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from metashell.codec.error_codes import NONE
-from metashell.raft import (
-    append_check,
-    appending,
-    common,
-    fetch_client,
-    fetch_server,
-    polling,
-    progress,
-    reconfiguration,
-    roles,
-    snapshot_writer,
-    startup,
-    transitions,
-    votes,
-)
-from metashell.raft.connections import NEVER
-from metashell.raft.epoch_cache import EpochCache
-from metashell.raft.partition_state import PartitionState
-from metashell.raft.ready import DurableEnd, ElectionState
-from metashell.raft.replica import Replica
-from metashell.raft.roles import Leader, Unattached
+from metashell.quorum.raft import appending, elections, fetch, polling, progress, reconfiguration, roles, snapshots, transitions
+from metashell.quorum.raft import appending as append_check
+from metashell.quorum.raft import polling as startup
+from metashell.quorum.raft import transitions as common
+from metashell.quorum.raft.partition_state import EpochCache, PartitionState
+from metashell.quorum.raft.ready import NEVER, DurableEnd, ElectionState
+from metashell.quorum.raft.replica import Replica
+from metashell.quorum.raft.roles import Leader, Unattached
 
 Patch = tuple[Any, str, Any]
 
@@ -81,12 +68,12 @@ def truncate_below_the_high_watermark() -> list[Patch]:
     """A follower that diverged goes back to the begin of the epoch, whatever is committed."""
 
     def truncate(node: Replica, role: Any, diverging: Any) -> bool:
-        offset = min(fetch_client.truncation_offset(node, diverging), dict(node.epochs.entries).get(node.epochs.latest_epoch or 0, 0))
+        offset = min(fetch.truncation_offset(node, diverging), dict(node.epochs.entries).get(node.epochs.latest_epoch or 0, 0))
         node.committed = min(node.committed, offset)
         appending.truncate(node, max(offset, node.log.start_offset))
         return True
 
-    return [(fetch_client, "truncate_to_leader", truncate)]
+    return [(fetch, "truncate_to_leader", truncate)]
 
 
 def ignore_an_uncommitted_voter_set() -> list[Patch]:
@@ -148,7 +135,7 @@ def snapshot_of_what_is_not_committed() -> list[Patch]:
         boundary = node.log.is_batch_boundary(id.offset) and id.offset > node.log.start_offset and id not in node.log.snapshots()
         return None if boundary and node.epochs.epoch_at(id.offset - 1) == id.epoch else "no"
 
-    return [(snapshot_writer, "refusal", refusal)]
+    return [(snapshots, "refusal", refusal)]
 
 
 def snapshot_loaded_without_its_voters() -> list[Patch]:
@@ -167,7 +154,7 @@ def snapshot_loaded_without_its_voters() -> list[Patch]:
 
 def stand_without_a_pre_vote() -> list[Patch]:
     """A prospective whose time is over stands anyway."""
-    return [(votes, "lose_pre_vote", lambda node, role, deadline_ms: transitions.become_candidate(node))]
+    return [(elections, "lose_pre_vote", lambda node, role, deadline_ms: transitions.become_candidate(node))]
 
 
 def pre_votes_count_as_votes() -> list[Patch]:
@@ -217,7 +204,7 @@ def append_what_a_later_leader_wrote() -> list[Patch]:
         return original(data, log_end, last_epoch, 1 << 30)
 
     original = append_check.check_fetched
-    return [(fetch_client, "check_fetched", check)]
+    return [(fetch, "check_fetched", check)]
 
 
 # What mutations of single lines once left alive
@@ -240,7 +227,7 @@ def a_change_is_answered_when_all_before_it_is_committed() -> list[Patch]:
     def advanced(node: Replica, leader: Leader) -> None:
         change, high_watermark = leader.change, node.high_watermark
         if change is not None and change.offset is not None and high_watermark is not None and change.offset <= high_watermark:
-            reconfiguration.finish(node, leader, NONE, None)
+            reconfiguration.finish_change(node, leader, NONE, None)
         original(node, leader)
 
     original = reconfiguration.watermark_advanced
@@ -277,10 +264,10 @@ def a_position_of_an_unknown_epoch_is_valid() -> list[Patch]:
     def check(node: Replica, offset: int, last_epoch: int) -> Any:
         position = original(node, offset, last_epoch)
         diverging = position.diverging
-        return fetch_server.VALID if diverging is not None and diverging.offset >= offset else position
+        return fetch.VALID_POSITION if diverging is not None and diverging.offset >= offset else position
 
-    original = fetch_server.check_position
-    return [(fetch_server, "check_position", check)]
+    original = fetch.check_fetch_position
+    return [(fetch, "check_position", check)]
 
 
 # Before what is said of the log was made from a proof
@@ -293,8 +280,8 @@ def ask_with_a_log_that_is_not_durable() -> list[Patch]:
         with patched([(Replica, "durable_log_end", lambda node: DurableEnd(node.log_end, node.last_epoch))]):
             return original(node, role)
 
-    original = votes.request_votes
-    return [(votes, "request_votes", request_votes)]
+    original = elections.request_votes
+    return [(elections, "request_votes", request_votes)]
 
 
 def a_candidacy_goes_on_after_a_restart() -> list[Patch]:
@@ -303,16 +290,16 @@ def a_candidacy_goes_on_after_a_restart() -> list[Patch]:
     def first_role(node: Replica, election: ElectionState) -> Any:
         role = original(node, election)
         local, voted = node.local_key, role.voted
-        is_own = local is not None and voted is not None and votes.is_voted_key(voted, local)
+        is_own = local is not None and voted is not None and elections.is_voted_key(voted, local)
         if not is_own or role.leader_id >= 0 or not node.is_voter or local is None:
             return role
         return roles.Candidate(role.epoch, local, roles.Tally(node.voters, local.id), node.election_timeout(), node.now_ms)
 
     def grants(role: Any, candidate: Any, up_to_date: bool) -> bool:
-        return original_grants(role, candidate, up_to_date or (role.voted is not None and votes.is_voted_key(role.voted, candidate)))
+        return original_grants(role, candidate, up_to_date or (role.voted is not None and elections.is_voted_key(role.voted, candidate)))
 
-    original, original_grants = startup.first_role, votes.grants_vote
-    return [(startup, "first_role", first_role), (votes, "grants_vote", grants)]
+    original, original_grants = startup.first_role, elections.grants_vote
+    return [(startup, "first_role", first_role), (elections, "grants_vote", grants)]
 
 
 def who_has_batches_of_its_epoch_led_it() -> list[Patch]:
@@ -320,7 +307,7 @@ def who_has_batches_of_its_epoch_led_it() -> list[Patch]:
 
     def first_role(node: Replica, election: ElectionState) -> Any:
         local, voted, epoch = node.local_key, election.voted, election.epoch
-        is_own = local is not None and voted is not None and votes.is_voted_key(voted, local)
+        is_own = local is not None and voted is not None and elections.is_voted_key(voted, local)
         if is_own and local is not None and election.leader_id < 0 and 0 < epoch == node.last_epoch:
             return roles.Resigned(epoch, local.id, node.own_endpoints, (), node.election_timeout())
         return original(node, election)
@@ -339,8 +326,8 @@ def a_candidate_outside_of_the_voters_waits_for_ever() -> list[Patch]:
             return role.election_deadline_ms
         return original(node, role)
 
-    original = polling.act_candidate
-    return [(polling, "_ACTS", {**polling._ACTS, roles.Candidate: act})]
+    original = polling.poll_candidate
+    return [(polling, "_ACTS", {**polling._POLLS, roles.Candidate: act})]
 
 
 def any_epoch_is_taken() -> list[Patch]:

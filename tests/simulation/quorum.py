@@ -5,10 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from metashell.raft.control_batches import KRaftVersion, SnapshotFooter, SnapshotHeader, write_control_batch
-from metashell.raft.messages import Endpoint
-from metashell.raft.voter_set import Voter, VoterSet
-from metashell.values import ZERO_UUID, OffsetAndEpoch, ReplicaKey
+from metashell.common.values import ZERO_UUID, OffsetAndEpoch, ReplicaKey
+from metashell.quorum.raft.messages import Endpoint
+from metashell.quorum.raft.voters import KRaftVersion, SnapshotFooter, SnapshotHeader, Voter, VoterSet, write_control_batch
 from tests.simulation.history import History, Key
 from tests.simulation.host import Host
 from tests.simulation.options import Options

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from random import Random
 
-from metashell.values import OffsetAndEpoch, Recovering
+from metashell.common.values import OffsetAndEpoch, Recovering
 from tests.simulation.checkers.snapshots import check_head
 from tests.simulation.history import Entry, History
 from tests.simulation.violation import Violation

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metashell.raft.messages import BeginQuorumEpochRequest, EndQuorumEpochRequest, Request, VoteRequest
+from metashell.quorum.raft.messages import BeginQuorumEpochRequest, EndQuorumEpochRequest, Request, VoteRequest
 from tests.simulation.network import STRANGER, Flight, deliver_request
 
 if TYPE_CHECKING:

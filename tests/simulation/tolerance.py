@@ -22,12 +22,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metashell.values import ZERO_UUID
+from metashell.common.values import ZERO_UUID
 from tests.simulation.history import Key
 from tests.simulation.host import Host
 
 if TYPE_CHECKING:
-    from metashell.raft.ready import ElectionState
+    from metashell.quorum.raft.ready import ElectionState
     from tests.simulation.history import Entry
     from tests.simulation.world import World
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metashell.raft.errors import RaftError
-from metashell.raft.messages import AddRaftVoterRequest, RemoveRaftVoterRequest, Request
-from metashell.values import OffsetAndEpoch
+from metashell.common.values import OffsetAndEpoch
+from metashell.quorum.raft.messages import AddRaftVoterRequest, RaftError, RemoveRaftVoterRequest, Request
 from tests.simulation.host import Host
 from tests.simulation.network import Flight, deliver_request
 from tests.simulation.violation import Violation

@@ -14,13 +14,12 @@ from random import Random
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
-from metashell.errors import LogCorruptError
-from metashell.raft import transitions
-from metashell.raft.config import RaftConfig
-from metashell.raft.messages import Endpoint
-from metashell.raft.ready import Committed, Durable, LeaderChanged, Ready, Reply, Send, SnapshotToLoad
-from metashell.raft.replica import Replica
-from metashell.raft.roles import Role
+from metashell.common.errors import LogCorruptError
+from metashell.quorum.raft import transitions
+from metashell.quorum.raft.messages import Endpoint, RaftConfig
+from metashell.quorum.raft.ready import Committed, Durable, LeaderChanged, Ready, Reply, Send, SnapshotToLoad
+from metashell.quorum.raft.replica import Replica
+from metashell.quorum.raft.roles import Role
 from tests.simulation import triggers
 from tests.simulation.application import consumed, register, stop_rotten
 from tests.simulation.checkers.clients import Record

@@ -15,17 +15,16 @@ from typing import Any
 
 import pytest
 
-from metashell.columns.export.workers import Workers
-from metashell.columns.lake.append import AppendOptions, AppendReport, Processes, add_to
-from metashell.columns.lake.lake import read_state
-from metashell.errors import MetashellError, UsageError
-from metashell.stores import open_store
-from spark_reports.delta_tables import DeltaTables
-from spark_reports.iceberg_tables import IcebergTables
+from metashell.common.errors import MetashellError, UsageError
+from metashell.tables.export.workers import Workers
+from metashell.tables.lake.append import AppendOptions, AppendReport, Processes, append_to_store
+from metashell.tables.lake.layout import read_state
+from metashell.tables.stores import open_store
 from spark_reports.table_commits import TableCommits, _kind, _started
-from tests.columns.lake.dying import Died
-from tests.columns.lake.lakes import DAY, SEGMENT, expected, node, run, topics
+from spark_reports.table_logs import DeltaTables, IcebergTables
 from tests.spark_settings import JAVA_OPTIONS, SETTINGS
+from tests.tables.columns.lake.dying import Died
+from tests.tables.columns.lake.lakes import DAY, SEGMENT, expected, node, run, topics
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 FORMATS = ("delta", "iceberg")
@@ -39,7 +38,7 @@ ICEBERG = pytest.mark.parametrize("lake", FORMATS if SOAKS else ["iceberg"], ind
 def spark() -> Iterator[Any]:
     os.environ["JDK_JAVA_OPTIONS"] = JAVA_OPTIONS
     from spark_reports.session import open_session
-    from spark_reports.table_formats import settings_for
+    from spark_reports.table_commits import settings_for
 
     settings = {
         **SETTINGS,
@@ -76,7 +75,7 @@ class Lake:
                 **{"paths": tuple(map(str, paths or [self.source])), "out": str(self.out), "jobs": 1, "tables": TABLES, **options}
             )
             ways = TableCommits(self.spark, self.table_format, self.tables)
-            return add_to(open_store(str(self.out)), asked, Processes(workers), ways, purpose="test")
+            return append_to_store(open_store(str(self.out)), asked, Processes(workers), ways, purpose="test")
 
     def read(self, table: str = "topic") -> Any:
         if self.table_format == "delta":
@@ -142,7 +141,7 @@ def dying(lake: Lake, monkeypatch: pytest.MonkeyPatch, step: str) -> Iterator[No
 
             patch.setattr(made, "write", write)
         else:
-            patch.setattr("metashell.columns.lake.commit._tidy", lambda *words: (_ for _ in ()).throw(Died(step)))
+            patch.setattr("metashell.tables.lake.commit._tidy", lambda *words: (_ for _ in ()).throw(Died(step)))
         with pytest.raises(Died):
             yield
 
@@ -389,12 +388,14 @@ def test_snapshots_that_were_rolled_back_during_an_interrupted_commit_are_said(
 @ICEBERG
 def test_columns_that_tables_lack_are_added_and_other_types_are_refused(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """The older version of metashell knew nothing of a column."""
-    from metashell.columns.lake import write
+    from metashell.tables.lake import write_tasks
 
-    real = write.with_day
+    real = write_tasks.with_day
     (lake.log / SEGMENT).write_bytes(topics(0, 4))
     with monkeypatch.context() as patch:
-        patch.setattr(write, "with_day", lambda batch: real(batch.drop_columns(["topic_id_text"] if "name" in batch.schema.names else [])))
+        patch.setattr(
+            write_tasks, "with_day", lambda batch: real(batch.drop_columns(["topic_id_text"] if "name" in batch.schema.names else []))
+        )
         lake.export()
     assert "topic_id_text" not in lake.read().columns
     (lake.log / SEGMENT).write_bytes(topics(0, 6))

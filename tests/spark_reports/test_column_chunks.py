@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from metashell.columns.typed.shapes import file_batch
-from tests.columns.any_tables import COLUMNS, any_batch
-from tests.columns.test_column_chunks import values, written_table
+from metashell.tables.columns.typed_arrays import file_batch
+from tests.tables.columns.any_tables import COLUMNS, any_batch
+from tests.tables.columns.test_column_chunks import values, written_table
 
 pytestmark = pytest.mark.slow
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from metashell.errors import UsageError
-from metashell.reports import REPORTS
-from metashell.reports.inputs import answerable, logs_at
+from metashell.common.errors import UsageError
+from metashell.tables.reports import REPORTS
+from metashell.tables.reports.local import answerable, logs_at
 from spark_reports import main as command
 from spark_reports.source import KafkaMetadataSource
 from tests.golden_cases import SUBSET_ROOT

@@ -15,29 +15,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metashell.columns.export.options import ExportOptions
-from metashell.columns.export.parquet import ParquetTable
-from metashell.columns.export.run import export
-from metashell.columns.inputs.splits import Piece, Split
-from metashell.columns.lake.append import FILES, AppendOptions, job_of, plan_of
-from metashell.columns.lake.lake import read_format, read_state
-from metashell.columns.lake.ledger import LakeState
-from metashell.columns.lake.names import WORK
-from metashell.columns.lake.plan import Task
-from metashell.columns.meanings.comments import commented
-from metashell.errors import LogCorruptError, MetashellError, UsageError
-from metashell.options.parser import parse
-from metashell.options.report_tools import SPARK_REPORTS
-from metashell.stores import open_store
-from metashell.stores.local import LocalStore
+from metashell.cli.tables.report import SPARK_REPORTS
+from metashell.common.errors import LogCorruptError, MetashellError, UsageError
+from metashell.common.option_parser import parse_command
+from metashell.tables.export.job import export
+from metashell.tables.export.parquet import ParquetTable
+from metashell.tables.export.plan import ExportOptions
+from metashell.tables.lake.append import FILES, AppendOptions, job_of, plan_of
+from metashell.tables.lake.layout import WORK, read_format, read_state
+from metashell.tables.lake.ledger import LakeState
+from metashell.tables.lake.plan import Task
+from metashell.tables.schemas import commented
+from metashell.tables.splits import Piece, Split
+from metashell.tables.stores import open_store
+from metashell.tables.stores.local import LocalStore
 from spark_reports import export_job
 from spark_reports import main as command
-from spark_reports.export_command import require_fitting
-from spark_reports.export_job import SparkTasks, WriteTask
-from tests.columns.lake.dying import Died, Life, living
-from tests.columns.lake.lakes import DAY, SEGMENT, expected, left_over, names, node, rows, run, segment, topics
-from tests.columns.lake.test_crashes import everything
+from spark_reports.export_job import SparkTasks, WriteTask, require_fitting
 from tests.spark_reports.lakes import on_spark
+from tests.tables.columns.lake.dying import Died, Life, living
+from tests.tables.columns.lake.lakes import DAY, SEGMENT, expected, left_over, names, node, rows, run, segment, topics
+from tests.tables.columns.lake.test_crashes import everything
 
 # pyspark itself warns: of sockets that it closes late, and of what it will call otherwise.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -245,7 +243,7 @@ def test_a_task_that_is_done_twice_counts_once_and_one_that_is_late_does_nothing
     runner = SparkTasks(None)
     runner._run = twice  # type: ignore[method-assign, assignment]
     store = open_store(options.out)
-    report = export_job.add_to(store, options, runner, purpose="test")
+    report = export_job.append_to_store(store, options, runner, purpose="test")
     assert report.rows == {"batches": 3, "topic": 6}
     first, second = ({file.staged for file in result.written} for _, result in made)
     assert first and second and not first & second
@@ -266,7 +264,7 @@ def test_files_are_put_together_by_appends_and_where_it_is_asked_for(tmp_path: P
         runner._run = lambda work, tasks: [work(task) for task in tasks]  # type: ignore[method-assign]
         runner.balanced = lambda tasks: tasks  # type: ignore[method-assign]
         options = AppendOptions(paths=(str(tmp_path / "node"),), out=out, mode=mode, target_bytes=250, tables=("topic",), **more)
-        return export_job.add_to(open_store(out), options, runner, purpose="test").merged
+        return export_job.append_to_store(open_store(out), options, runner, purpose="test").merged
 
     assert export_here("error") == (0, 0)
     assert len(read_state(open_store(out)).files) > 8
@@ -291,7 +289,7 @@ def test_an_executor_with_a_folder_of_its_own_is_noticed_before_anything_counts(
     runner = SparkTasks(None)
     runner._run = elsewhere  # type: ignore[method-assign, assignment]
     with pytest.raises(MetashellError, match=rf"^{tmp_path / 'lake'}.*\.part: is not there, .* lies on another machine"):
-        export_job.add_to(open_store(options.out), options, runner, purpose="test")
+        export_job.append_to_store(open_store(options.out), options, runner, purpose="test")
     assert not [name for name in left_over(tmp_path / "lake") if not name.startswith(f"{WORK}/")]
     assert run(tmp_path / "lake", tmp_path / "node").rows == {"batches": 3, "topic": 6}
 
@@ -399,7 +397,7 @@ def test_spark_duckdb_and_pyarrow_read_the_same_rows_of_a_lake(spark: Any, tmp_p
 
 
 def values(*words: str) -> SimpleNamespace:
-    return parse(SPARK_REPORTS, ["export", "in", "--out", "out", *words])
+    return parse_command(SPARK_REPORTS, ["export", "in", "--out", "out", *words])
 
 
 @pytest.mark.parametrize(
@@ -418,7 +416,7 @@ def values(*words: str) -> SimpleNamespace:
 )
 def test_options_that_do_not_go_together_are_refused(words: tuple[str, ...], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        require_fitting(parse(SPARK_REPORTS, list(words)))
+        require_fitting(parse_command(SPARK_REPORTS, list(words)))
 
 
 def test_a_lake_that_does_not_fit_is_refused_and_a_plan_is_made_before_spark_is_started(

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from pyarrow import parquet
 
-from metashell.cli.export import main
+from metashell.cli.tables.export import main
 from metashell.demo import demo_directory
 from tests.cli.conftest import ROOT
 

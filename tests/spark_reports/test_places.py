@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from metashell.reports.places import checkpoint_end, in_checkpoint, with_places
-from tests.reports.test_places import CHECKPOINTS, LOGS, SEGMENTS
+from metashell.tables.reports.catalog import checkpoint_end, in_checkpoint, with_places
+from tests.tables.reports.test_places import CHECKPOINTS, LOGS, SEGMENTS
 
 pytestmark = pytest.mark.slow
 

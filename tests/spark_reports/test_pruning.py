@@ -16,14 +16,14 @@ pytest.importorskip("pyspark")
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.codec.coordinator import COORDINATOR_LOGS
-from metashell.columns import tables
-from metashell.columns.decode import records as records_module
-from metashell.columns.decode.cells import RangeCells
-from metashell.columns.decode.place import Place
-from metashell.columns.names import log_of_table
 from metashell.demo import demo_directory
+from metashell.tables import tables
+from metashell.tables.columns import record_tables as records_module
+from metashell.tables.columns.chunk_records import Place
+from metashell.tables.columns.column_reader import RangeCells
+from metashell.tables.dictionary import log_of_table
 from spark_reports.source import KafkaMetadataSource
-from tests.columns.logs import any_log
+from tests.tables.columns.logs import any_log
 
 NAME = "00000000000000000000.log"
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
 
-from metashell.columns import ReadOptions, plan_splits, read_split
-from metashell.errors import UsageError
-from spark_reports.said import error_in
+from metashell.common.errors import UsageError
+from metashell.tables import ReadOptions, plan_splits, read_split
+from spark_reports.session import error_from
 from spark_reports.source import KafkaMetadataSource
 from tests.golden_cases import SUBSET_ROOT
 
@@ -27,7 +27,7 @@ def reader(spark: Any, **options: str) -> Any:
 
 
 def said(error: Any) -> str:
-    return str(error_in(error.value))
+    return str(error_from(error.value))
 
 
 @pytest.fixture(scope="module")

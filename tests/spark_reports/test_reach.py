@@ -10,7 +10,7 @@ import pytest
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
-from metashell.errors import MetashellError
+from metashell.common.errors import MetashellError
 from spark_reports.source import KafkaMetadataSource
 
 NO_OP = b"\1\x14\0\0"

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from metashell.common.errors import PathError, UsageError
 from metashell.demo import demo_directory
-from metashell.errors import PathError, UsageError
-from metashell.reports.catalog import REPORTS
-from metashell.reports.local import run_local
-from metashell.stores import Store, open_store
-from tests.columns.lake.lakes import run
-from tests.columns.test_remote_s3 import upload
+from metashell.tables.reports.catalog import REPORTS
+from metashell.tables.reports.local import run_local
+from metashell.tables.stores import Store, open_store
 from tests.s3 import KEY, REGION, SECRET
 from tests.spark_reports.lakes import on_spark
+from tests.tables.columns.lake.lakes import run
+from tests.tables.columns.test_remote_s3 import upload
 
 pytestmark = pytest.mark.slow
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from metashell.errors import MetashellError, UsageError
-from spark_reports.masters import check_master
-from spark_reports.said import error_in, start_reason
+from metashell.common.errors import MetashellError, UsageError
+from spark_reports.session import check_master, error_from, start_reason
 
 WORKER = """An exception was thrown from the Python worker:
 Traceback (most recent call last):
@@ -38,8 +37,8 @@ def spark_error(text: str) -> Exception:
 @pytest.mark.parametrize(
     ("text", "kind", "line"),
     [
-        (WORKER.format("metashell.errors.LogCorruptError: x.log: offset 3: bad"), MetashellError, "x.log: offset 3: bad"),
-        (WORKER.format("metashell.errors.UsageError: --tables: no table x"), UsageError, "--tables: no table x"),
+        (WORKER.format("metashell.common.errors.LogCorruptError: x.log: offset 3: bad"), MetashellError, "x.log: offset 3: bad"),
+        (WORKER.format("metashell.common.errors.UsageError: --tables: no table x"), UsageError, "--tables: no table x"),
         (WORKER.format("OSError: [Errno 5] Input/output error"), MetashellError, "OSError: [Errno 5] Input/output error"),
         (FULL_SHUFFLE, MetashellError, "a folder for Spark's own files (SPARK_LOCAL_DIRS, or spark.local.dir): No space left on device"),
         (FULL_SINK, MetashellError, "/data/out/table=topic: No space left on device"),
@@ -48,12 +47,12 @@ def spark_error(text: str) -> Exception:
     ],
 )
 def test_an_error_of_spark_is_its_innermost_cause(text: str, kind: type[MetashellError], line: str) -> None:
-    found = error_in(spark_error(text))
+    found = error_from(spark_error(text))
     assert (type(found), str(found)) == (kind, line)
 
 
 def test_our_own_mistakes_stay_what_they_are() -> None:
-    assert error_in(KeyError("x")) is None
+    assert error_from(KeyError("x")) is None
 
 
 @pytest.mark.parametrize(

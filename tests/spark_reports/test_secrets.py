@@ -9,14 +9,16 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
+from metashell.cli.tables.report import SPARK_REPORTS
 from metashell.codec.redaction import holds_secrets
-from metashell.columns.schemas import COMMON_TABLES, tables_of_log
-from metashell.log.kinds import KNOWN_LOGS as LOGS
-from metashell.options.parser import parse
-from metashell.options.report_tools import SPARK_REPORTS
+from metashell.common.option_parser import parse_command
+from metashell.disk.names import KNOWN_LOGS as LOGS
+from metashell.tables.dictionary import COMMON_TABLES
+from metashell.tables.schemas import tables_of_log
 from spark_reports.main import do_job
-from tests.secret_logs import LOG_NAME, SECRETS, content_of_table, found_in, found_in_files, write_logs
+from tests.inspect.dump.making import LOG_NAME
 from tests.secret_logs import LOGS as MADE_LOGS
+from tests.secret_logs import SECRETS, content_of_table, found_in, found_in_files, write_logs
 
 # pyspark itself warns: of sockets that it closes late, and of what it will call otherwise.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -56,7 +58,7 @@ def test_no_file_of_a_job_holds_a_secret_unless_it_is_asked_for(
     for name in MADE_LOGS:
         tables = [word for table in ("records", "faults", "config", "user_scram_credential") for word in ("--table", table)]
         words = [job, str(root / name / "__cluster_metadata-0"), "--out", str(tmp_path / name), "--on-error", "skip"]
-        values = parse(SPARK_REPORTS, [*words, *(tables if job == "export" else []), *(["--show-secrets"] if show else [])])
+        values = parse_command(SPARK_REPORTS, [*words, *(tables if job == "export" else []), *(["--show-secrets"] if show else [])])
         do_job(spark, values, None)
     assert bool(found_in_files(tmp_path)) is show
     printed = capsys.readouterr()

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from metashell.columns import packages
-from metashell.options.report_tools import JOBS
-from metashell.options.shared import REPORT_SUMMARIES
+from metashell import tables
+from metashell.cli.tables.report import JOBS
+from metashell.common.options import REPORT_SUMMARIES
 from spark_reports import main as program
 from spark_reports import session
 from tests.java import java
@@ -40,7 +40,7 @@ def test_an_old_java_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 
 def test_a_missing_extra_is_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(packages, "find_spec", lambda name: None)
+    monkeypatch.setattr(tables, "find_spec", lambda name: None)
     assert program.main(["broker_sessions", "x", "--out", "y"]) == 1
     assert capsys.readouterr().err.startswith("spark-reports: pyspark is not installed; it comes with the extra 'spark': ")
 

@@ -10,16 +10,16 @@ import pyarrow as pa
 import pyarrow.dataset
 import pytest
 
-from metashell.columns import ReadOptions, plan_splits, read_split, tables
-from metashell.columns.state.reading import read_state
-from metashell.columns.state.tables import spark_state_schema, state_table
-from metashell.columns.typed.tables import spark_batch, spark_schema, typed_schema
-from metashell.reports import REPORTS
-from metashell.reports.local import run_local
+from metashell.tables import ReadOptions, plan_splits, read_split, tables
+from metashell.tables.columns.typed_tables import spark_batch, spark_schema, typed_schema
+from metashell.tables.reports import REPORTS
+from metashell.tables.reports.local import run_local
+from metashell.tables.state.clusters import read_state
+from metashell.tables.state.tables import spark_state_schema, state_table
 from tests.golden_cases import SUBSET_ROOT
 from tests.groups.golden import read_rows
-from tests.offsets_log.making import golden_batches, write_log
-from tests.reports.logs import ABORTED, SEGMENT, node, topic, value, write_checkpoint, write_segment
+from tests.groups.log.making import golden_batches, write_log
+from tests.tables.reports.logs import ABORTED, SEGMENT, node, topic, value, write_checkpoint, write_segment
 
 # pyspark itself warns: of sockets that it closes late, and of what it will call otherwise.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -130,7 +130,7 @@ def test_what_has_not_happened_is_in_no_answer_of_spark_either(spark: Any, tmp_p
 
 
 def test_a_stream_takes_what_was_appended_into_several_tables_and_resumes(spark: Any, tmp_path: Path) -> None:
-    from spark_reports.said import error_in
+    from spark_reports.session import error_from
     from spark_reports.stream_job import start_stream
 
     data = LOG.read_bytes()
@@ -167,7 +167,7 @@ def test_a_stream_takes_what_was_appended_into_several_tables_and_resumes(spark:
     (tmp_path / "in" / "1" / "__cluster_metadata-0" / LOG.name).write_bytes(damaged)
     with pytest.raises(Exception, match="CRC") as caught:
         run()
-    message = str(error_in(caught.value))
+    message = str(error_from(caught.value))
     assert f"in/1/__cluster_metadata-0/{LOG.name}: offset 3" in message
     assert "\n" not in message
 
@@ -233,17 +233,17 @@ def test_a_stream_of_once_that_left_something_out_ends_with_a_status(
 
 
 def test_an_unknown_table_is_told_in_one_line_with_the_known_ones(spark: Any) -> None:
-    from spark_reports.said import error_in
+    from spark_reports.session import error_from
 
     with pytest.raises(Exception, match="unknown table unheard_of") as caught:
         spark.read.format("kafka_metadata").option("table", "unheard_of").load(str(LOG))
-    message = str(error_in(caught.value))
+    message = str(error_from(caught.value))
     assert message.startswith("unknown table unheard_of; there are ")
     assert "\n" not in message
 
 
 def test_a_corrupt_file_is_told_in_one_line_with_its_place(spark: Any, tmp_path: Path) -> None:
-    from spark_reports.said import error_in
+    from spark_reports.session import error_from
 
     data = bytearray(LOG.read_bytes())
     data[200] ^= 1
@@ -251,14 +251,14 @@ def test_a_corrupt_file_is_told_in_one_line_with_its_place(spark: Any, tmp_path:
     frame = spark.read.format("kafka_metadata").option("table", "topic").load(str(tmp_path / LOG.name))
     with pytest.raises(Exception, match="CRC") as caught:
         frame.count()
-    message = str(error_in(caught.value))
+    message = str(error_from(caught.value))
     assert f"{LOG.name}: offset 3" in message
     assert "\n" not in message
     from spark_reports.report_job import run_on_spark
 
     with pytest.raises(Exception, match="CRC") as caught:
         list(run_on_spark(spark, [REPORTS["topic_history"]], [str(tmp_path / LOG.name)]))
-    assert str(error_in(caught.value)) == message
+    assert str(error_from(caught.value)) == message
     skipped = spark.read.format("kafka_metadata").option("table", "faults").option("onError", "skip").load(str(tmp_path / LOG.name))
     assert [row["offset"] for row in skipped.collect()] == [3]
 

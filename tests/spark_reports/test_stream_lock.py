@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from metashell.columns import ReadOptions
+from metashell.common.errors import MetashellError
 from metashell.demo import demo_directory
-from metashell.errors import MetashellError
-from metashell.stores import open_store
-from tests.columns.lake.lakes import run
+from metashell.tables import ReadOptions
+from metashell.tables.stores import open_store
 from tests.running import run_main
+from tests.tables.columns.lake.lakes import run
 
 pytest.importorskip("pyspark")
 
 HOLDS = (
-    "import sys; from metashell.stores import open_store\n"
+    "import sys; from metashell.tables.stores import open_store\n"
     "with open_store(sys.argv[1]).lock('spark-reports stream'):\n print(flush=True); sys.stdin.read()"
 )
 

@@ -10,17 +10,16 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from metashell.columns.export.workers import Workers
-from metashell.columns.lake.append import AppendOptions, AppendReport, Processes, add_to
-from metashell.errors import UsageError
-from metashell.options.parser import parse
-from metashell.options.report_tools import SPARK_REPORTS
-from metashell.stores import open_store
-from spark_reports.delta_tables import DeltaTables
-from spark_reports.export_command import is_done_without_spark
+from metashell.cli.tables.report import SPARK_REPORTS
+from metashell.common.errors import UsageError
+from metashell.common.option_parser import parse_command
+from metashell.tables.export.workers import Workers
+from metashell.tables.lake.append import AppendOptions, AppendReport, Processes, append_to_store
+from metashell.tables.stores import open_store
+from spark_reports.export_job import is_done_without_spark
 from spark_reports.table_commits import TableCommits
-from spark_reports.tables import Look, back_at
-from tests.columns.lake.lakes import SEGMENT, node, topics
+from spark_reports.table_logs import DeltaTables, TableState, back_at
+from tests.tables.columns.lake.lakes import SEGMENT, node, topics
 
 
 class Commits(TableCommits):
@@ -33,14 +32,14 @@ class Commits(TableCommits):
     def shown(self, table: str) -> str:
         return table
 
-    def look(self, table: str) -> Look | None:
+    def look(self, table: str) -> TableState | None:
         numbers = self.world.get(table)
-        return None if numbers is None else Look(True, max(numbers), str(len(numbers)), [])
+        return None if numbers is None else TableState(True, max(numbers), str(len(numbers)), [])
 
     def has(self, table: str, number: int, base: str | None) -> bool:
         return number in self.world.get(table, ())
 
-    def lost(self, table: str, look: Look, last: int, rows: int) -> str:
+    def lost(self, table: str, look: TableState, last: int, rows: int) -> str:
         return "" if self.world[table][-1] >= last else back_at(self.world[table][-1], last)
 
     def write(self, table: str, number: int, frame: Any, *, resets: bool) -> None:
@@ -66,7 +65,7 @@ class Lake:
         self.log.write_bytes(topics(0, count))
         asked = AppendOptions(**{"paths": (str(self.source),), "out": str(self.out), "jobs": 1, **options})
         with Workers(1, lambda: None, lambda: None) as workers:
-            return add_to(open_store(str(self.out)), asked, Processes(workers), self.commits, purpose="test")
+            return append_to_store(open_store(str(self.out)), asked, Processes(workers), self.commits, purpose="test")
 
 
 @pytest.fixture
@@ -110,7 +109,7 @@ def test_an_overwrite_with_other_types_is_refused_before_spark_starts(lake: Lake
 
     def asked(*words: str) -> SimpleNamespace:
         common = ["--out", str(lake.out), "--format", "delta", "--mode", "overwrite"]
-        return parse(SPARK_REPORTS, ["export", str(lake.source), *common, *words, *more])
+        return parse_command(SPARK_REPORTS, ["export", str(lake.source), *common, *words, *more])
 
     store = open_store(str(lake.out))
     assert is_done_without_spark(store, asked()) == bool(more)

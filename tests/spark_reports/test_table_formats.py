@@ -12,13 +12,13 @@ from urllib.parse import quote
 
 import pytest
 
-from metashell.errors import MetashellError, UsageError
-from metashell.options.parser import parse
-from metashell.options.report_tools import SPARK_REPORTS, TABLE_FORMATS
-from spark_reports.export_command import require_fitting, session_settings, start_error, table_format_of
-from spark_reports.said import error_in
-from spark_reports.table_formats import RELEASES, packages_of, settings_for
-from spark_reports.tables import java_uri
+from metashell.cli.tables.report import SPARK_REPORTS, TABLE_FORMATS
+from metashell.common.errors import MetashellError, UsageError
+from metashell.common.option_parser import parse_command
+from spark_reports.export_job import require_fitting, session_settings, start_error, table_format_of
+from spark_reports.session import error_from
+from spark_reports.table_commits import RELEASES, packages_of, settings_for
+from spark_reports.table_logs import java_uri
 from tests import spark_formats
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,7 +47,7 @@ def test_each_extra_allows_the_releases_of_spark_that_its_format_has_jars_for() 
 
 
 def words(*more: str) -> SimpleNamespace:
-    return parse(SPARK_REPORTS, ["export", "logs", "--out", "lake", *more])
+    return parse_command(SPARK_REPORTS, ["export", "logs", "--out", "lake", *more])
 
 
 def test_options_that_do_not_go_together() -> None:
@@ -77,7 +77,7 @@ def test_options_that_do_not_go_together() -> None:
         assert str(caught.value).startswith(said)
     for job, more, said in (("timeline", ["--format", "delta"], "--format delta goes"), ("stream", ["--jars", "x"], "--jars goes")):
         with pytest.raises(UsageError) as caught:
-            require_fitting(parse(SPARK_REPORTS, [job, "logs", "--out", "x", *more]))
+            require_fitting(parse_command(SPARK_REPORTS, [job, "logs", "--out", "x", *more]))
         assert str(caught.value) == f"{said} with the job export"
     assert table_format_of(words()) == "parquet"
     assert table_format_of(words("--format", "iceberg", "--catalog", "prod.kafka")) == "iceberg:prod.kafka"
@@ -171,6 +171,6 @@ def test_jars_that_are_missing_or_for_another_spark_are_one_line(error: str, lin
         pass
 
     Py4JJavaError.__module__ = "py4j.protocol"
-    found = error_in(Py4JJavaError(f"An error occurred while calling o57.save.\n: java.lang.{error}\n\tat x"))
+    found = error_from(Py4JJavaError(f"An error occurred while calling o57.save.\n: java.lang.{error}\n\tat x"))
     assert isinstance(found, MetashellError)
     assert str(found) == line

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from metashell.columns.export.options import ExportOptions
-from metashell.columns.export.run import export
-from tests.columns.logs import any_log
+from metashell.tables.export.job import export
+from metashell.tables.export.plan import ExportOptions
+from tests.tables.columns.logs import any_log
 
 pytestmark = pytest.mark.slow
 

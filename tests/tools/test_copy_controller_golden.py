@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.controller.golden import FOLDER
+from tests.quorum.controller.golden import FOLDER
 from tools import copy_controller_golden as tool
 
 

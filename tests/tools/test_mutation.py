@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from metashell.errors import UsageError
+from metashell.common.errors import UsageError
 from tools.mutation import __main__ as mutation
 from tools.mutation import listed
 from tools.mutation.checkout import COPIED
@@ -123,7 +123,7 @@ def test_a_sample_takes_of_every_module_and_a_larger_one_holds_the_smaller() -> 
 
 
 def test_the_tests_of_the_function_are_asked_and_its_last_killer_first() -> None:
-    own, far, other = "tests/raft/test_x.py::a", "tests/raft/test_far.py::b", "tests/raft/test_far.py::c"
+    own, far, other = "tests/quorum/raft/test_x.py::a", "tests/quorum/raft/test_far.py::b", "tests/quorum/raft/test_far.py::c"
     known = Recording({other: 0.1, far: 0.2, own: 5.0, "seed:1": 1.0}, {("raft/x.py", "g"): [far]})
     one = mutations_for(1)[0]
     first, rest = stages(one, known, None)
@@ -194,8 +194,8 @@ def test_a_stored_result_holds_until_what_it_hangs_on_changes(tmp_path: Path) ->
 # The process that runs tests
 
 
-LOOP = Key("raft/roles.py", "Tally.is_won", "return self.granted >= self.majority", "a loop without end")
-FILE = "tests/raft/test_votes.py"
+LOOP = Key("quorum/raft/roles.py", "Tally.is_won", "return self.granted >= self.majority", "a loop without end")
+FILE = "tests/quorum/raft/test_votes.py"
 
 
 @pytest.fixture(scope="module")
@@ -251,7 +251,7 @@ def test_time_that_runs_out_is_no_kill_and_a_test_that_is_not_there_is_an_error(
 @pytest.mark.slow
 def test_a_run_whose_tests_fail_on_the_sound_code_judges_nothing(copy: Path, tmp_path: Path) -> None:
     mutation, source = roles(b"self.granted >= self.majority", b"self.granted > self.majority")
-    run = Run(copy, {"raft/roles.py": source}, lambda one: [{FILE: 5.0}], Results(tmp_path / "r"), 1, 60.0)
+    run = Run(copy, {"quorum/raft/roles.py": source}, lambda one: [{FILE: 5.0}], Results(tmp_path / "r"), 1, 60.0)
     with pytest.raises(UsageError, match="on the sound code: killed"):
         run.perform([mutation], lambda one, found: None)
 
@@ -271,7 +271,7 @@ def test_what_is_no_module_and_no_mutation_is_said(capsys: pytest.CaptureFixture
     assert mutation.main(["--module", "raft/nothing.py"]) == 2
     assert mutation.main(["--one", "nothing"]) == 2
     assert capsys.readouterr().err.splitlines() == [
-        "mutation: raft/nothing.py: no module of raft/ or log/, such as raft/votes.py",
+        "mutation: raft/nothing.py: no module of raft/ or log/, such as quorum/raft/elections.py",
         "mutation: nothing: no mutation of this name; --list --all prints them",
     ]
 

@@ -11,7 +11,7 @@ Shape of a transcript, `tests/transcripts/FOLDER/NAME.txt`:
 
 A command line `attached ...` is a kafka-shell on a live quorum of its own, with three brokers that register, an authorizer and the topic
 `orders`; it goes on after a failure, and its address is shown as localhost:9093. A command
-line `run ...` is a story of a quorum, which `tests/raft/stories.py` plays in this process.
+line `run ...` is a story of a quorum, which `tests/quorum/raft/stories.py` plays in this process.
 Tools run as processes of their own in `tests/golden` (so that file names in outputs are short), without a terminal.
 """
 
@@ -24,9 +24,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from metashell.embedded import EmbeddedQuorum
+from metashell.quorum.embedded import EmbeddedQuorum
 from tests.administering import AUTHORIZER
-from tests.raft.stories import play
+from tests.quorum.raft.stories import play
 
 HERE = Path(__file__).parent
 GOLDEN = HERE.parent / "golden"
@@ -35,12 +35,12 @@ SEPARATOR = "----\n"
 TIMEOUT_SECONDS = 120
 
 TOOLS = {
-    "shell": ("metashell.cli.kafka_shell", ("--demo", "--keep-going")),
-    "kafka-shell": ("metashell.cli.kafka_shell", ()),
-    "kafka-metadata-shell": ("metashell.cli.kafka_metadata_shell", ()),
-    "dump-log": ("metashell.cli.dump_log", ()),
-    "kafka-dump-log": ("metashell.cli.kafka_dump_log", ()),
-    "metashell": ("metashell.cli.front_door", ()),
+    "shell": ("metashell.cli.inspect.kafka_shell", ("--demo", "--keep-going")),
+    "kafka-shell": ("metashell.cli.inspect.kafka_shell", ()),
+    "kafka-metadata-shell": ("metashell.cli.kafka.file_tools", ()),
+    "dump-log": ("metashell.cli.inspect.dump_log", ()),
+    "kafka-dump-log": ("metashell.cli.inspect.dump_log", ()),
+    "metashell": ("metashell.cli.main", ()),
 }
 """First word of the command line -> the module whose `main` runs, and arguments that go before the typed ones."""
 
@@ -82,7 +82,7 @@ def replay(transcript: Transcript) -> str:
         with EmbeddedQuorum(controllers=1, fake_brokers=3, properties=AUTHORIZER) as quorum:
             quorum.create_topic("orders", 3, 2, {"retention.ms": "86400000"})
             address = quorum.bootstrap_controllers
-            output = _run("metashell.cli.kafka_shell", ["-C", address, "--keep-going", *arguments], transcript.stdin)
+            output = _run("metashell.cli.inspect.kafka_shell", ["-C", address, "--keep-going", *arguments], transcript.stdin)
             return output.replace(address, "localhost:9093")
     module, before = TOOLS[tool]
     return _run(module, [*before, *arguments], transcript.stdin)

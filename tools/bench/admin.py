@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from metashell.admin.admin import Admin, Kind
-from metashell.client.errors import ConnectError
+from metashell.cli.admin.client import Admin
+from metashell.cli.admin.protocol import Kind
 from metashell.codec.messages import CreateTopicsRequest
-from metashell.embedded import EmbeddedQuorum
-from metashell.net.addresses import parse_addresses
+from metashell.net.addresses import ConnectError, parse_addresses
+from metashell.quorum.embedded import EmbeddedQuorum
 from tools.bench.common import REPOSITORY, Command, alternate, best, kafka_argv, our_script, print_interpreter, print_pair
 from tools.interop.nodes import cluster, combined_settings, free_ports, write_config
 

@@ -14,15 +14,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from metashell.codec.blobs.consumer_protocol import Subscription, subscription_bytes
-from metashell.groups.assignors.client import CLIENT_ASSIGNORS, assign_in_full
-from metashell.groups.assignors.client_rows import read_client_input
-from metashell.groups.assignors.json_fields import Field
-from metashell.groups.assignors.rows import answer
-from metashell.groups.assignors.server import assign
-from metashell.groups.assignors.server_rows import SERVER_NAMES, SERVER_PREFIX, read_server_input
-from metashell.groups.assignors.user_data import cooperative_user_data, sticky_user_data
-from metashell.values import uuid_text
+from metashell.codec.consumer_protocol import Subscription, subscription_bytes
+from metashell.common.values import uuid_text
+from metashell.groups.assignors.client import CLIENT_ASSIGNORS, run_client_assignor_in_full
+from metashell.groups.assignors.rows import SERVER_NAMES, SERVER_PREFIX, Field, answer_row, read_client_input, read_server_input
+from metashell.groups.assignors.server import run_server_assignor
+from metashell.groups.assignors.sticky import cooperative_user_data, sticky_user_data
 from tools.bench.common import KAFKA_VERSION, REPOSITORY, kafka_script, print_interpreter
 
 MEMBERS, TOPICS, PARTITIONS, WANTED = 1_000, 100, 100, 70
@@ -57,9 +54,9 @@ def _prepared(row: Row) -> Callable[[], object]:
     name, given = row["assignor"], Field(row["input"])
     if name in CLIENT_ASSIGNORS:
         members, topics = read_client_input(given)
-        return lambda: assign_in_full(name, members, topics)
+        return lambda: run_client_assignor_in_full(name, members, topics)
     group, known = read_server_input(given)
-    return lambda: assign(name.removeprefix(SERVER_PREFIX), group, known)
+    return lambda: run_server_assignor(name.removeprefix(SERVER_PREFIX), group, known)
 
 
 def _kafka(rows: list[Row]) -> list[float]:
@@ -78,9 +75,9 @@ def _rows(name: str) -> Iterator[Row]:
     make = _client_row if name in CLIENT_ASSIGNORS else _server_row
     start = make(name, "start", MEMBERS, TOPICS, {})
     yield start
-    yield make(name, "join", MEMBERS + 1, TOPICS, answer(None, start)["output"]["assignment"])
+    yield make(name, "join", MEMBERS + 1, TOPICS, answer_row(None, start)["output"]["assignment"])
     uneven = make(name, "uneven", MEMBERS, WANTED, {})
-    yield make(name, "uneven", MEMBERS + 1, WANTED, answer(None, uneven)["output"]["assignment"])
+    yield make(name, "uneven", MEMBERS + 1, WANTED, answer_row(None, uneven)["output"]["assignment"])
 
 
 def _wanted(number: int, count: int) -> list[int]:

@@ -112,7 +112,7 @@ def arrow() -> None:
 
 def to_arrow(log: Path, tables: list[str] | None) -> tuple[float, int]:
     """CPU seconds of one pass over a log on one core, and its records."""
-    from metashell.columns import ReadOptions, plan_splits, read_split
+    from metashell.tables import ReadOptions, plan_splits, read_split
 
     rows = 0
     started = time.process_time()

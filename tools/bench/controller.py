@@ -15,14 +15,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from metashell.codec import messages
-from metashell.codec.metadata_version import METADATA_VERSION
-from metashell.codec.releases import ELR_FEATURE
-from metashell.controller import Decision, QuorumController, Request, Settings
-from metashell.controller.cluster.brokers import fence_stale_broker
-from metashell.controller.records import SUPPORTED_FEATURES, feature_level
-from metashell.controller.steps import finish
-from metashell.image import load_image
-from metashell.log.source import open_source
+from metashell.codec.releases import ELR_FEATURE, METADATA_VERSION
+from metashell.disk.source import open_source
+from metashell.metadata.image import load_image
+from metashell.quorum.controller import Decision, QuorumController, Request, Settings
+from metashell.quorum.controller.brokers import fence_stale_broker
+from metashell.quorum.controller.decision import SUPPORTED_FEATURES, feature_level_record, finish_steps
 from tools.bench.common import generated, print_interpreter
 
 REQUESTS = int(os.environ.get("METASHELL_BENCH_REQUESTS", "5000"))
@@ -35,7 +33,7 @@ class Lone:
     """A controller alone in its quorum."""
 
     def __init__(self) -> None:
-        bootstrap = [feature_level(METADATA_VERSION, 30), feature_level(ELR_FEATURE, 1)]
+        bootstrap = [feature_level_record(METADATA_VERSION, 30), feature_level_record(ELR_FEATURE, 1)]
         self.controller = QuorumController(Settings({}, "bench", 3000), random.Random(1), bootstrap)
         self.end_offset = 0
 
@@ -151,7 +149,7 @@ def fenced(lone: Lone, id: int) -> tuple[float, int]:
     # As a driver does: what a decision makes has no cycles, and looking for some takes as long as the decision.
     gc.disable()
     start = time.process_time()
-    decision, _ = finish(fence_stale_broker(lone.controller.state, 0))
+    decision, _ = finish_steps(fence_stale_broker(lone.controller.state, 0))
     lone.write(decision)
     taken_s = time.process_time() - start
     gc.enable()

@@ -13,12 +13,12 @@ import time
 from typing import Any
 
 from metashell.codec import messages
-from metashell.codec.config_types import BROKER_RESOURCE, TOPIC_RESOURCE
+from metashell.codec.codes import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.registry import message_type
-from metashell.controller import Decision, QuorumController, Request, Settings, Steps
-from metashell.controller.apis import APIS
-from metashell.image import MetadataImage, load_image
-from metashell.log.source import open_source
+from metashell.disk.source import open_source
+from metashell.metadata.image import MetadataImage, load_image
+from metashell.quorum.controller import Decision, QuorumController, Request, Settings, Steps
+from metashell.quorum.controller.authorizer import APIS
 from tools.bench.common import generated, print_interpreter
 
 PARTITIONS = int(os.environ.get("METASHELL_BENCH_PARTITIONS", "1000000"))

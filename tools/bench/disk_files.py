@@ -14,7 +14,7 @@ from pathlib import Path
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
-from metashell.codec.crc32c import crc32c
+from metashell.codec.primitives import crc32c
 from metashell.codec.registry import message_type
 from tools.bench.common import Command, alternate, bench_directory, best, kafka_argv, our_script, print_interpreter, print_pair
 

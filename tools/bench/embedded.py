@@ -2,7 +2,7 @@
 
     python -m tools.bench.embedded [RUNS]       runs of each (5)
 
-Embedded: three controllers in a fresh interpreter that has imported metashell.embedded and what it starts, formatted, fsync on. Times
+Embedded: three controllers in a fresh interpreter that has imported metashell.quorum.embedded and what it starts, formatted, fsync on. Times
 count from `start()`: until one is the active controller, and until CreateTopics is answered. The second quorum of the same process, whose
 message classes are made already, is the second line. A real broker or a fake one is no part of it: the answer is that there is none.
 
@@ -22,11 +22,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from metashell.client.client import Client
-from metashell.client.errors import ConnectError
 from metashell.codec import messages
 from metashell.codec.error_codes import NOT_CONTROLLER
-from metashell.net.addresses import Address
+from metashell.net.addresses import Address, ConnectError
+from metashell.net.client import Client
 from tools.bench.common import MIB, REPOSITORY, Run, our_script, print_interpreter, print_pair
 from tools.bench.quorum import CLUSTER_ID, kafka_server_argv
 from tools.interop.nodes import controller_settings, free_ports, write_config
@@ -39,9 +38,9 @@ MEMORY_GOAL_MIB = 70
 LIMIT_S = 60.0
 PROGRAM = """
 import json, time
-import metashell.client.async_client, metashell.embedded.members, metashell.embedded.requests
+import metashell.net.client, metashell.quorum.embedded.members, metashell.quorum.embedded.fake_brokers
 from metashell.codec import messages
-from metashell.embedded import EmbeddedQuorum
+from metashell.quorum.embedded import EmbeddedQuorum
 
 def measured():
     active = []

@@ -18,7 +18,7 @@ from tools.bench.common import Command, bench_directory, best, our_script, print
 RECORDS = int(os.environ.get("METASHELL_BENCH_RECORDS", "1000000"))
 NAME = "00000000000000000000.log"
 START_MS = 1_700_000_000_000
-FOLD = "import sys; from metashell.offsets_log.loading import load; load(sys.argv[1:])"
+FOLD = "import sys; from metashell.groups.log.queries import load; load(sys.argv[1:])"
 LOGS = {"ten a batch": (10, 500, 37), "one a batch": (1, 500, 37), "every partition once": (10, RECORDS // 100, 10**9)}
 """What is measured: commits a batch, groups, and after how many a group's topic comes again."""
 RUNS = 3

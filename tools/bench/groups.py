@@ -14,12 +14,11 @@ from typing import Any
 from uuid import UUID
 
 from metashell.codec import messages
-from metashell.codec.api_keys import CONSUMER_GROUP_HEARTBEAT, HEARTBEAT, JOIN_GROUP, OFFSET_COMMIT, SYNC_GROUP
-from metashell.codec.blobs.consumer_protocol import Subscription, subscription_bytes
-from metashell.groups.coordinator.coordinator import GroupCoordinator
-from metashell.groups.coordinator.shard import Shard
-from metashell.groups.request import Request
-from metashell.groups.settings import Settings
+from metashell.codec.codes import CONSUMER_GROUP_HEARTBEAT, HEARTBEAT, JOIN_GROUP, OFFSET_COMMIT, SYNC_GROUP
+from metashell.codec.consumer_protocol import Subscription, subscription_bytes
+from metashell.groups.coordinator.coordinator import GroupCoordinator, Shard
+from metashell.groups.decision import Request
+from metashell.groups.state import Settings
 from metashell.groups.topics import KnownTopics, Topic
 from tools.bench.common import print_interpreter
 

@@ -12,10 +12,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from metashell.codec.crc32c import crc32c
 from metashell.codec.framing import whole_frames
-from metashell.history import Past
-from metashell.history.openers import opener_of
+from metashell.codec.primitives import crc32c
+from metashell.metadata.history import Past
+from metashell.metadata.history.sources import opener_of
 from tools.bench.common import Command, alternate, log_of, our_script, print_interpreter, print_pair, snapshot_of
 
 RECORDS = 1_000_000

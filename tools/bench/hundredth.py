@@ -46,7 +46,7 @@ def main() -> int:
 
 def _end_of(path: Path) -> tuple[int, int]:
     """The offset after the last one, and the time of the record at which the last hundredth begins."""
-    from metashell.columns.sql.query import query
+    from metashell.tables.sql.query import query
 
     ((end,),) = query('select max(last_offset) + 1 from batches where "offset" > 0', [str(path)]).rows
     ((ms,),) = query(f'select epoch_ms(min(timestamp)) from records where "offset" = {end - end // 100}', [str(path)]).rows
@@ -66,8 +66,8 @@ def _bytes_read() -> int:
 
 
 def _by_reader(path: Path, first: int) -> int:
-    from metashell.columns import ReadOptions, plan_splits, read_split
-    from metashell.columns.bounds import Bounds, Range
+    from metashell.tables import ReadOptions, plan_splits, read_split
+    from metashell.tables.read_options import Bounds, Range
 
     only = Bounds(offset=Range(first, None))
     options = ReadOptions(tables=["records"], payloads=False, only=only)
@@ -75,7 +75,7 @@ def _by_reader(path: Path, first: int) -> int:
 
 
 def _by_sql(path: Path, condition: str) -> int:
-    from metashell.columns.sql.query import query
+    from metashell.tables.sql.query import query
 
     ((count,),) = query(f"select count(*) from records where {condition}", [str(path)]).rows
     return int(count)

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from metashell.cli.kafka_storage import main as kafka_storage
+from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from tools.bench.common import KAFKA_VERSION, Command, alternate, best, generated, kafka_script, our_script, print_interpreter, print_pair
 from tools.interop.nodes import Cluster, cluster, controller_settings, free_ports, write_config
 

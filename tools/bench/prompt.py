@@ -16,9 +16,9 @@ from statistics import median
 
 import pexpect
 
-from metashell.cli.loading import load, make_context
-from metashell.codec.compression import MAX_DECOMPRESSED
-from metashell.shell.completing.completion import complete, expansion
+from metashell.cli.images import load_image, make_context
+from metashell.codec.primitives import MAX_DECOMPRESSED
+from metashell.shell.completion import complete, expansion
 from metashell.shell.context import Context
 from metashell.shell.terminal.prompt import sort_names
 from tools.bench.common import our_script, print_interpreter, snapshot_of
@@ -52,7 +52,7 @@ def main() -> int:
     print_interpreter()
     snapshot = snapshot_of(PARTITIONS)
     missed = first_prompt(snapshot)
-    ctx = make_context(load(str(snapshot), certain_only=False, max_decompressed=MAX_DECOMPRESSED), voice="own", output="text")
+    ctx = make_context(load_image(str(snapshot), certain_only=False, max_decompressed=MAX_DECOMPRESSED), voice="own", output="text")
     started = time.process_time()
     sort_names(ctx)
     print(f"names of all topics sorted, once, in the background: {time.process_time() - started:.2f} s CPU")

@@ -23,12 +23,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from metashell.codec.api_keys import DESCRIBE_QUORUM
-from metashell.log.properties import parse_properties
+from metashell.codec.codes import DESCRIBE_QUORUM
+from metashell.disk.properties import parse_properties
 from metashell.net.addresses import Address
 from metashell.net.transport import Connection, ConnectionFailedError, connect
-from metashell.raft import messages as flat
-from metashell.raft.wire import decode_response, encode_request
+from metashell.quorum.raft import messages as flat
+from metashell.quorum.raft.wire import decode_response, encode_request
 from tools.bench.common import KAFKA_CLASSES, kafka_argv, our_script, print_interpreter
 from tools.interop.nodes import controller_settings, free_ports, write_config
 

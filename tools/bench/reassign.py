@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from metashell.placement import Broker, Cluster, Goals, Partition, as_placement, make_plan, measure
+from metashell.rehearse.placement import Broker, Cluster, Goals, Partition, as_placement, make_plan, measure
 from tools.bench.common import Command, generated, our_script, print_interpreter, run_once
 
 GOAL_S = 30.0

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import time
 
-from metashell.rebalance.plan import STRATEGIES, Plan
-from metashell.rebalance.scenarios import SCENARIOS
-from metashell.rebalance.simulate import simulate
+from metashell.groups.simulation import STRATEGIES, Plan
+from metashell.groups.simulation.scenarios import SCENARIOS, simulate
 from tools.bench.common import print_interpreter
 
 GOAL = 50_000

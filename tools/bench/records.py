@@ -15,11 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from metashell.codec.batches import RecordBatch
-from metashell.codec.frame import metadata_message
-from metashell.codec.usual_records import usual_headers
-from metashell.dump import DumpOptions, run_dump
-from metashell.log.files import open_file
-from metashell.log.segment import read_batches
+from metashell.codec.metadata_records import metadata_message, usual_headers
+from metashell.disk.files import open_file
+from metashell.disk.segment import read_batches
+from metashell.inspect.dump import DumpOptions, run_dump
 from tools.bench.common import generated, print_interpreter
 
 Reader = Callable[[bytes, int, int], object]

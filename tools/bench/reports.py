@@ -72,13 +72,13 @@ def phases() -> None:
 
 
 def print_phases() -> None:
-    from metashell.reports import REPORTS
-    from metashell.reports.forms import FORMS, answer_parts
-    from metashell.reports.local import Asking, run_local
-    from metashell.reports.today import judge
+    from metashell.metadata.checks import judge
+    from metashell.tables.reports import REPORTS
+    from metashell.tables.reports.local import ReportDatabase, run_local
+    from metashell.tables.reports.output import FORMS, answer_parts
 
     log = str(log_of(RECORDS))
-    ask = Asking.ask
+    ask = ReportDatabase.ask
     spent = 0.0
 
     def timed(self, report):  # type: ignore[no-untyped-def]
@@ -89,7 +89,7 @@ def print_phases() -> None:
         spent += time.perf_counter() - started
         return answer
 
-    Asking.ask = timed  # type: ignore[method-assign]
+    ReportDatabase.ask = timed  # type: ignore[method-assign]
     started = time.perf_counter()
     found = run_local(list(REPORTS.values()), [log])
     print(f"{'reading':<40} {time.perf_counter() - started - spent:7.2f} s wall")

@@ -10,11 +10,10 @@ import sys
 from pathlib import Path
 from struct import Struct
 
-from metashell.codec.batches import CRC_START, HEADER_SIZE, read_batch_header
-from metashell.codec.crc32c import crc32c
-from metashell.codec.record_walk import walk_records
-from metashell.image import MetadataImage, load_image
-from metashell.log.source import open_source
+from metashell.codec.batches import CRC_START, HEADER_SIZE, read_batch_header, walk_records
+from metashell.codec.primitives import crc32c
+from metashell.disk.source import open_source
+from metashell.metadata.image import MetadataImage, load_image
 
 _PARTITION = 3
 _ARRAYS_AT = 23

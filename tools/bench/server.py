@@ -22,14 +22,13 @@ from typing import Any, NamedTuple
 
 from metashell.codec import messages
 from metashell.codec.error_codes import NONE, NOT_CONTROLLER, UNKNOWN_SERVER_ERROR
-from metashell.controller.records import SUPPORTED_FEATURES
-from metashell.controller_server.config import load_config
-from metashell.controller_server.garbage import Garbage
-from metashell.controller_server.server import ControllerServer
-from metashell.log.properties import parse_properties
+from metashell.disk.properties import parse_properties
 from metashell.net.addresses import Address
 from metashell.net.client_connection import ClientConnection
 from metashell.net.transport import Connection, ConnectionFailedError, connect
+from metashell.quorum.controller.decision import SUPPORTED_FEATURES
+from metashell.quorum.server.config import load_config
+from metashell.quorum.server.controller_server import ControllerServer, Garbage
 from tools.bench.common import KAFKA_CLASSES, kafka_argv, our_script, print_interpreter
 from tools.interop.nodes import controller_settings, free_ports, write_config
 

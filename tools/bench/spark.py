@@ -121,7 +121,7 @@ def run(cores: int, table: str, path: Path) -> dict[str, Any]:
 
 def measured(master: str, table: str, file: str) -> dict[str, Any]:
     """Session, first job and best of several runs over one table, in this process."""
-    from metashell.columns.lake.append import AppendOptions
+    from metashell.tables.lake.append import AppendOptions
     from spark_reports.export_job import export_tables
     from spark_reports.session import open_session
 

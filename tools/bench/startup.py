@@ -9,17 +9,7 @@ import compileall
 import sys
 from pathlib import Path
 
-from tools.bench.common import (
-    REPOSITORY,
-    Command,
-    alternate,
-    best,
-    generated,
-    kafka_argv,
-    our_script,
-    print_interpreter,
-    print_pair,
-)
+from tools.bench.common import REPOSITORY, Command, alternate, best, generated, kafka_argv, our_script, print_interpreter, print_pair
 
 RUNS = 15
 KAFKA_RUNS = 5

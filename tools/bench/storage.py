@@ -14,17 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tools.bench.common import (
-    REPOSITORY,
-    Command,
-    Run,
-    best,
-    kafka_argv,
-    our_script,
-    print_interpreter,
-    print_pair,
-    run_once,
-)
+from tools.bench.common import REPOSITORY, Command, Run, best, kafka_argv, our_script, print_interpreter, print_pair, run_once
 
 RUNS = 12
 KAFKA_RUNS = 4

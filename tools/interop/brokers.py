@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from metashell.image import MetadataImage
-from metashell.live.attach import LiveSource, attach
-from metashell.live.failures import AttachError
-from metashell.live.target import Target
+from metashell.common.values import uuid_text
+from metashell.metadata.image import MetadataImage
 from metashell.net.addresses import Address
-from metashell.values import uuid_text
+from metashell.quorum.observer.attach import LiveSource, attach
+from metashell.quorum.observer.controllers import AttachError, Target
 from tests.java import KAFKA, kafka_command
 from tests.running import command_line
 from tools.interop.mixed_quorum import ends_at, split_batches
@@ -121,7 +120,7 @@ class BrokerCluster:
             words += [word for feature in self.plan.features for word in ("--feature", feature)]
             if self.plan.is_dynamic:
                 words += ["--initial-controllers", keys] if id in CONTROLLERS else ["--no-initial-controllers"]
-            command = command_line("metashell.cli.storage", *words)
+            command = command_line("metashell.cli.controllers.storage", *words)
             running.append(subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
         for process in running:
             output, _ = process.communicate(timeout=LIMIT_S)
@@ -162,7 +161,7 @@ class BrokerCluster:
 
     def _command(self, version: str, configs: Sequence[str]) -> list[str]:
         if version == OURS:
-            return command_line("metashell.cli.front_door", "server", *configs)
+            return command_line("metashell.cli.main", "server", *configs)
         words = kafka_command(version, "server", *configs) if len(configs) == 1 else kafka_command(version, str(TOGETHER), *configs)
         settings = self.place.folder / "log4j.properties"
         settings.write_text(LOG4J.format(level=LEVEL))

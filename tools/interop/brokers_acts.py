@@ -16,18 +16,11 @@ from confluent_kafka import ElectionType, KafkaError, KafkaException, Producer, 
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from metashell.codec.metadata_version import metadata_version_name
-from metashell.codec.releases import RELEASES
-from metashell.image import MetadataImage
+from metashell.codec.releases import RELEASES, metadata_version_name
+from metashell.metadata.image import MetadataImage
 from tools.interop.brokers import CONTROLLERS, BrokerCluster, unfenced
 from tools.interop.brokers_image import directory_id, led_by, placed_in, throttled
-from tools.interop.brokers_traffic import (
-    Client,
-    Copier,
-    Decider,
-    Member,
-    Writer,
-)
+from tools.interop.brokers_traffic import Client, Copier, Decider, Member, Writer
 from tools.interop.nodes import NodeFailedError
 
 REASSIGN: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"

@@ -9,8 +9,8 @@ from typing import Final
 
 from confluent_kafka.admin import ConsumerGroupDescription
 
-from metashell.image import MetadataImage, load_image
-from metashell.log.directory_source import open_directory
+from metashell.disk.source import open_directory
+from metashell.metadata.image import MetadataImage, load_image
 from tools.interop.brokers import CONTROLLERS
 from tools.interop.brokers_acts import METADATA, PARTITIONS, STALL_S, Story, StoryError
 from tools.interop.brokers_history import compare_logs, read_history

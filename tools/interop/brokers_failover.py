@@ -24,10 +24,9 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Final
 
-from metashell.client.client import Client
-from metashell.client.errors import ConnectError
 from metashell.codec.messages import CreateTopicsRequest, DeleteTopicsRequest
-from metashell.net.addresses import Address
+from metashell.net.addresses import Address, ConnectError
+from metashell.net.client import Client
 from tests.java import KAFKA
 from tools.interop.brokers import CONTROLLERS, OURS, BrokerCluster, Plan, broker_cluster, controllers_of
 from tools.interop.brokers_story import folder_of

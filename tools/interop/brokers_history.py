@@ -90,7 +90,7 @@ def compare_logs(directories: Sequence[Path]) -> tuple[int, int]:
 def read_history(log_directory: Path) -> History:
     """The history in the metadata log of a controller, which may run."""
     folder = log_directory / "__cluster_metadata-0"
-    command = command_line("metashell.cli.dump_log", "--cluster-metadata-decoder", *map(str, sorted(folder.glob("*.log"))))
+    command = command_line("metashell.cli.inspect.dump_log", "--cluster-metadata-decoder", *map(str, sorted(folder.glob("*.log"))))
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     history = History(

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from metashell.image import MetadataImage
-from metashell.image.partitions import PartitionRegistration
-from metashell.log.meta_properties import META_PROPERTIES, read_meta_properties
+from metashell.disk.names import META_PROPERTIES
+from metashell.disk.properties import read_meta_properties
+from metashell.metadata.image import MetadataImage
+from metashell.metadata.image.partitions import PartitionRegistration
 
 THROTTLES: Final = {
     "leader.replication.throttled.rate",

@@ -16,12 +16,11 @@ from typing import Final, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from metashell.client.client import Client as BlockingClient
-from metashell.client.errors import ConnectError
 from metashell.codec.error_codes import error_name
 from metashell.codec.messages import AlterClientQuotasRequest
-from metashell.image import MetadataImage
-from metashell.net.addresses import parse_addresses
+from metashell.metadata.image import MetadataImage
+from metashell.net.addresses import ConnectError, parse_addresses
+from metashell.net.client import Client as BlockingClient
 
 POLL_S: Final = 0.2
 ANSWER_S: Final = 30.0

@@ -17,11 +17,11 @@ import sys
 import time
 from typing import Any
 
-from metashell.codec.frame import write_metadata_record
 from metashell.codec.messages import NoOpRecord
-from metashell.raft.errors import RaftError
-from metashell.server.replica_server import ReplicaServer
-from metashell.server.state_machine import NoMachine
+from metashell.codec.metadata_records import write_metadata_record
+from metashell.quorum.raft.messages import RaftError
+from metashell.quorum.server.records import NoMachine
+from metashell.quorum.server.replica_server import ReplicaServer
 from tools.interop.voter import start_voter
 
 

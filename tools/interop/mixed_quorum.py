@@ -1,6 +1,6 @@
 """A quorum of real Kafka controllers and one of ours: starts and stops them, loads them, and compares their logs.
 
-It compares logs without `metashell.log`, so that a fault there cannot hide itself.
+It compares logs without `metashell.disk`, so that a fault there cannot hide itself.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from metashell.client.client import Client
-from metashell.client.errors import ConnectError
-from metashell.codec.api_keys import DESCRIBE_QUORUM
+from metashell.codec.codes import DESCRIBE_QUORUM
 from metashell.codec.messages import AlterClientQuotasRequest
-from metashell.image import MetadataImage, load_image
-from metashell.log.directory_source import open_directory
-from metashell.net.addresses import Address
-from metashell.raft import messages as flat
-from metashell.raft.wire import decode_response, encode_request
+from metashell.disk.source import open_directory
+from metashell.metadata.image import MetadataImage, load_image
+from metashell.net.addresses import Address, ConnectError
+from metashell.net.client import Client
+from metashell.quorum.raft import messages as flat
+from metashell.quorum.raft.wire import decode_response, encode_request
 from tools.interop.nodes import Cluster, CommandOf, Node, server_command
 
 REPOSITORY: Final = Path(__file__).parents[2]

@@ -96,7 +96,7 @@ def cluster(command_of: CommandOf, folder: Path) -> Iterator[Cluster]:
 
 def server_command(*words: str) -> list[str]:
     """What starts a controller of ours, in this checkout."""
-    return [sys.executable, "-c", "import sys; from metashell.cli.server import main; sys.exit(main())", *words]
+    return [sys.executable, "-c", "import sys; from metashell.cli.controllers.server import main; sys.exit(main())", *words]
 
 
 def free_ports(count: int) -> list[int]:

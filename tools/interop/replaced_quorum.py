@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from metashell.log.meta_properties import META_PROPERTIES, read_meta_properties
-from metashell.raft import messages as flat
-from metashell.values import uuid_text
+from metashell.common.values import uuid_text
+from metashell.disk.names import META_PROPERTIES
+from metashell.disk.properties import read_meta_properties
+from metashell.quorum.raft import messages as flat
 from tools.interop.admin.host import AdminHost, Printed
 from tools.interop.mixed_quorum import LIMIT_S, MixedQuorum
 from tools.interop.nodes import Cluster

@@ -23,15 +23,23 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from metashell.controller_server.config import ControllerConfig, listener_options, load_config, peer_security, raft_config, static_voters
-from metashell.controller_server.directory import formatted_for, open_log
-from metashell.errors import MetashellError
-from metashell.log.metadata_log import MetadataLog
-from metashell.server.election_store import ElectionStore, newest_epoch
-from metashell.server.image_machine import ImageMachine
-from metashell.server.records import check_log
-from metashell.server.replica_server import Parts, ReplicaServer, no_vote_line
-from metashell.server.state_machine import StateMachine
+from metashell.common.errors import MetashellError
+from metashell.disk.metadata_log import MetadataLog
+from metashell.quorum.server.config import (
+    ControllerConfig,
+    ElectionStore,
+    formatted_for,
+    listener_options,
+    load_config,
+    newest_epoch,
+    open_log,
+    peer_security,
+    raft_config,
+    static_voters,
+)
+from metashell.quorum.server.feed import ImageMachine
+from metashell.quorum.server.records import StateMachine, check_log
+from metashell.quorum.server.replica_server import Parts, ReplicaServer, no_vote_line
 from tools.interop.without_controller import WithoutController
 
 

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from metashell.codec.api_keys import DESCRIBE_CLUSTER
+from metashell.codec.codes import DESCRIBE_CLUSTER
 from metashell.codec.error_codes import MISMATCHED_ENDPOINT_TYPE
 from metashell.codec.messages import DescribeClusterResponse
 from metashell.net.accepted_connection import ServerRequest
-from metashell.raft.node import RaftNode
-from metashell.server.inbound import SERVED, Inbound
+from metashell.quorum.raft.node import RaftNode
+from metashell.quorum.server.links import SERVED, Inbound
 
 CONTROLLERS: Final = 2
 
 
 class WithoutController:
-    """An `Application` of metashell.server.inbound; `node` is to be set before the first request."""
+    """An `Application` of metashell.quorum.server.links; `node` is to be set before the first request."""
 
     def __init__(self, cluster_id: str) -> None:
         self.ranges: Mapping[int, tuple[int, int]] = {**SERVED, DESCRIBE_CLUSTER: (0, 2)}

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from metashell.errors import UsageError
+from metashell.common.errors import UsageError
 from tools.mutation import listed, running
 from tools.mutation.checkout import copy_of_checkout
 from tools.mutation.choosing import stages
@@ -55,7 +55,7 @@ def ended_as_by_a_key() -> Iterator[None]:
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m tools.mutation", description=__doc__)
-    made.add_argument("--module", action="append", metavar="raft/votes.py", help="a module to change; may be repeated")
+    made.add_argument("--module", action="append", metavar="quorum/raft/elections.py", help="a module to change; may be repeated")
     made.add_argument("--count", type=int, default=COUNT, help=f"about how many mutations, spread evenly ({COUNT})")
     made.add_argument("--all", action="store_true", help="every mutation")
     made.add_argument("--equivalent", action="store_true", help="also every one that is listed as equivalent: no test may find these")
@@ -120,7 +120,7 @@ def read_sources(modules: Sequence[str] | None) -> dict[str, bytes]:
     known = module_paths()
     for module in modules or ():
         if module not in known:
-            raise UsageError(f"{module}: no module of raft/ or log/, such as raft/votes.py")
+            raise UsageError(f"{module}: no module of raft/ or log/, such as quorum/raft/elections.py")
     return {module: (ROOT / "metashell" / module).read_bytes() for module in modules or known}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from metashell.errors import UsageError
+from metashell.common.errors import UsageError
 from tools.mutation.mutants import Key
 
 FOLDER = Path(__file__).parent

@@ -16,7 +16,7 @@ PACKAGES = ("raft", "log")
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What names a mutation: `module` as `raft/votes.py`, `text` the stripped line, `change` with its number where there are several."""
+    """What names a mutation: `module` as `quorum/raft/elections.py`, `text` the stripped line, `change` with its number where there are several."""
 
     module: str
     function: str
@@ -57,7 +57,7 @@ class Mutation:
 
 
 def module_paths(root: Path = ROOT) -> list[str]:
-    """The modules that are mutated, as `raft/votes.py`."""
+    """The modules that are mutated, as `quorum/raft/elections.py`."""
     package = root / "metashell"
     return [str(path.relative_to(package)) for name in PACKAGES for path in sorted((package / name).glob("*.py"))]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from metashell.errors import UsageError
+from metashell.common.errors import UsageError
 from tools.mutation.checkout import digest
 from tools.mutation.child import POOL, SEED, file_of
 from tools.mutation.mutants import ROOT

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from metashell.errors import UsageError
+from metashell.common.errors import UsageError
 from tools.mutation import recording
 from tools.mutation.mutants import ROOT, Mutation
 from tools.mutation.recording import Recording

@@ -31,10 +31,10 @@ WARM = (
     "hypothesis.strategies",
     "asyncio",
     "metashell.codec",
-    "metashell.image",
+    "metashell.metadata.image",
     "metashell.net",
 )
-COLD = ("metashell.raft", "metashell.log")
+COLD = ("metashell.quorum.raft", "metashell.disk")
 COLLECT_SECONDS = 60.0
 
 

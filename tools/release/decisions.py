@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from metashell.codec.dispatch import METADATA_TYPES
-from metashell.codec.metadata_version import NEWEST_LEVEL
-from metashell.codec.releases import FEATURES, RELEASES
+from metashell.codec.releases import FEATURES, NEWEST_LEVEL, RELEASES
 from metashell.codec.schema import parse_schema, snake_case
-from metashell.columns.meanings.fields import rows
-from metashell.image.delta import _ROUTES
+from metashell.metadata.image.image import _ROUTES
+from metashell.tables.dictionary import dictionary_rows
 from tools.release.facts import Difference, Facts
 
 _LOG_ONLY: Final = frozenset(("BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord", "AccessControlRecord"))
@@ -50,16 +49,16 @@ def decisions(found: list[Difference], release: Facts) -> Iterator[str]:
 
 def _of_records(release: Facts) -> Iterator[str]:
     """Records that some part of this tree does not take, whether or not their schema is here already."""
-    since = {table: words.split() for table, words, _ in rows("tables.tsv")}
+    since = {table: words.split() for table, words, _ in dictionary_rows("tables.tsv")}
     for name in sorted(release.messages):
         family, _, record = name.partition("/")
         if family != "metadata":
             continue
         message = parse_schema(release.messages[name].text)
         if message.key is not None and message.key not in METADATA_TYPES:
-            yield f"{record}: since which release (_RECORD_TYPES_SINCE, codec/releases.py), and which paths it touches (history/targets.py)"
+            yield f"{record}: since which release (_RECORD_TYPES_SINCE, codec/releases.py), and which paths it touches (metadata/history/touched.py)"
         if record not in _ROUTES and record not in _LOG_ONLY:
-            yield f"{record}: what it does to an image (_ROUTES of image/delta.py), and who writes it into a snapshot (image/writer.py)"
+            yield f"{record}: what it does to an image (_ROUTES of metadata/image/image.py), and who writes it into a snapshot (metadata/image/writer.py)"
         newest = message.versions.high
         if len(since.get(snake_case(record.removesuffix("Record")), ())) <= newest:
             yield f"{record} version {newest}: its first level, what it holds (tables.tsv, fields.tsv of columns/meanings)"
@@ -71,7 +70,7 @@ def _of_levels(found: list[Difference], release: Facts) -> Iterator[str]:
         told = release.questions.get(level, "").replace("\n", ", ")
         yield f"level {level} ({release.levels.get(level, 'gone')}): what begins there; Kafka says {told or 'nothing new'}"
     if names:
-        yield "downgrades: a level with didMetadataChange is not left downwards (controller/cluster/features.py)"
+        yield "downgrades: a level with didMetadataChange is not left downwards (quorum/controller/cluster.py)"
 
 
 def _of_features(found: list[Difference]) -> Iterator[str]:
@@ -104,7 +103,7 @@ def _of_difference(one: Difference, release: Facts) -> Iterator[str]:
         if family in ("request", "response"):
             message = None if one.new is None else parse_schema(release.messages[one.name].text)
             if message is not None and one.old is None and message.listeners:
-                yield f"{name} (api {message.key}, {', '.join(message.listeners)}): who answers it, who asks it (codec/api_keys.py)"
+                yield f"{name} (api {message.key}, {', '.join(message.listeners)}): who answers it, who asks it (codec/codes.py)"
         elif family in _COORDINATORS:
             yield f"{name}: what dump-log prints of it, what the coordinator keeps of it, its table (columns/meanings)"
         elif one.new is None:
@@ -113,7 +112,7 @@ def _of_difference(one: Difference, release: Facts) -> Iterator[str]:
             yield f"{name}: who reads and who writes it"
     elif one.area == "apis":
         told = "gone" if one.new is None else one.new[0]
-        yield f"api {one.name} ({told}): its row in controller/apis.py, and its route (controller/routes.py) or who else answers it"
+        yield f"api {one.name} ({told}): its row in quorum/controller/authorizer.py, and its route (quorum/controller/controller.py) or who else answers it"
     elif one.area == "settings" and one.old is not None and one.new is not None and one.old[0] != one.new[0]:
         yield f"setting {one.name}: its type, default or check changed"
     elif one.area == "help":

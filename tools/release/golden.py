@@ -19,8 +19,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from metashell.cli import kafka_dump_log, kafka_metadata_shell
-from metashell.log.names import METADATA_DIRECTORY
+from metashell.cli.inspect import dump_log
+from metashell.cli.kafka import file_tools
+from metashell.disk.names import METADATA_DIRECTORY
 from tests.golden_cases import small_diff
 from tests.interop.admin import RUNS, golden_path, host_command, start_kafka
 from tests.java import KAFKA, kafka_command
@@ -35,7 +36,7 @@ _QUESTIONS: Final = (
     ("shell", "--snapshot"),
 )
 _SHELL_WORDS: Final = (("find", "/"), ("tree", "/image"), ("ls", "/image/cluster/controllers"))
-_OURS: Final = {"dump-log": kafka_dump_log.main, "shell": kafka_metadata_shell.main}
+_OURS: Final = {"dump-log": dump_log.kafka_main, "shell": file_tools.shell_main}
 _LIMIT_S: Final = 20
 _TRIES: Final = 2
 """Kafka's shell may answer before it has read the file: the longest answer of some runs counts."""

@@ -7,12 +7,19 @@ from pathlib import Path
 from typing import Final
 
 from metashell.codec import error_codes
-from metashell.codec.error_messages import MESSAGES
-from metashell.codec.metadata_version import METADATA_VERSION, NEWEST_LEVEL, metadata_version_name, record_versions
+from metashell.codec.error_codes import MESSAGES
 from metashell.codec.redaction import broker_config_keys
 from metashell.codec.registry import SCHEMA_FOLDER
-from metashell.codec.releases import FEATURES, NEWEST_RELEASE, supported_features
-from metashell.controller.apis import APIS
+from metashell.codec.releases import (
+    FEATURES,
+    METADATA_VERSION,
+    NEWEST_LEVEL,
+    NEWEST_RELEASE,
+    metadata_version_name,
+    record_versions,
+    supported_features,
+)
+from metashell.quorum.controller.authorizer import APIS
 from tests.running import run_process
 from tools import gen_config_definitions, gen_config_keys
 from tools.release.facts import KNOWN, Facts, Message, level_line, settings_of

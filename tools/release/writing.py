@@ -9,8 +9,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
-from metashell.codec.error_messages import MESSAGES
-from metashell.codec.metadata_version import NEWEST_LEVEL
+from metashell.codec.error_codes import MESSAGES
+from metashell.codec.releases import NEWEST_LEVEL
 from tools import gen_config_definitions, gen_config_keys
 from tools.release.facts import Difference, Facts
 from tools.release.merging import NotMergedError, merged

@@ -1,14 +1,27 @@
-"""The assignors of clients by name: range, roundrobin, sticky, cooperative-sticky."""
+"""The assignors of clients by name: range, roundrobin, sticky, cooperative-sticky.
+
+`range` gives each member consecutive partitions of each topic; where racks matter, those of the member's rack first (KIP-881). `roundrobin`
+deals all partitions to the members in turn.
+Source: org.apache.kafka.clients.consumer.RangeAssignor, RoundRobinAssignor."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Final, NamedTuple
 
-from metashell.groups.assignors import sticky
-from metashell.groups.assignors.client_group import Members, Partition, PartitionRacks
-from metashell.groups.assignors.client_range import assign_range
-from metashell.groups.assignors.client_roundrobin import assign_roundrobin
+from metashell.codec.java import string_hash_order, string_order
+from metashell.groups.assignors import (
+    AssignorError,
+    Members,
+    Partition,
+    PartitionRacks,
+    in_member_order,
+    known_topics,
+    partition_order,
+    racks_matter,
+    sticky,
+)
 
 
 class ClientAssignment(NamedTuple):
@@ -24,11 +37,11 @@ class ClientAssignment(NamedTuple):
 
 
 def _range(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
-    return ClientAssignment(assign_range(members, topics))
+    return ClientAssignment(assign_client_range(members, topics))
 
 
 def _roundrobin(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
-    return ClientAssignment(assign_roundrobin(members, topics))
+    return ClientAssignment(assign_client_roundrobin(members, topics))
 
 
 def _sticky(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
@@ -47,14 +60,114 @@ CLIENT_ASSIGNORS: Final[dict[str, Callable[[Members, Mapping[str, PartitionRacks
 }
 
 
-def assign(name: str, members: Members, topics: Mapping[str, PartitionRacks]) -> dict[str, list[Partition]]:
+def run_client_assignor(name: str, members: Members, topics: Mapping[str, PartitionRacks]) -> dict[str, list[Partition]]:
     """The partitions of each member. Shape: members in the order of the leader's list; topics with the racks of each partition's replicas.
 
     Errors: AssignorError where Kafka's class throws; KeyError for a name that is none of `CLIENT_ASSIGNORS`.
     """
-    return assign_in_full(name, members, topics).partitions
+    return run_client_assignor_in_full(name, members, topics).partitions
 
 
-def assign_in_full(name: str, members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
+def run_client_assignor_in_full(name: str, members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
     """The same with what else the assignor knows."""
     return CLIENT_ASSIGNORS[name](members, topics)
+
+
+def assign_client_range(members: Members, topics: Mapping[str, PartitionRacks]) -> dict[str, list[Partition]]:
+    """Partitions by member, in Kafka's order: topics as a hash table has them; sorted where racks mattered."""
+    given: dict[str, list[Partition]] = {member_id: [] for member_id in members}
+    known = known_topics(members, topics)
+    order = in_member_order(members)
+    dealt = [
+        _RangeTopic(topic, known[topic], {one: members[one].rack or None for one in order if topic in members[one].topics}, given)
+        for topic in string_hash_order(known)
+    ]
+    has_racks = any(topic.has_racks for topic in dealt)
+    if has_racks:
+        alike: dict[tuple[object, ...], list[_RangeTopic]] = {}
+        for topic in dealt:
+            alike.setdefault((tuple(topic.subscribers.items()), len(topic.racks)), []).append(topic)
+        for group in alike.values():
+            if len(group) > 1:
+                _deal_together(group)
+            elif group[0].has_racks:
+                group[0].deal_matching()
+    for topic in dealt:
+        topic.deal()
+    if has_racks:
+        for partitions in given.values():
+            partitions.sort(key=partition_order)
+    return given
+
+
+class _RangeTopic:
+    """One topic while it is dealt. Shape: `subscribers` are the racks of its members, in their order; `left` what is not given yet."""
+
+    def __init__(
+        self, name: str, racks: list[frozenset[str]], subscribers: dict[str, str | None], given: dict[str, list[Partition]]
+    ) -> None:
+        self.name = name
+        self.racks = racks
+        self.subscribers = subscribers
+        self.has_racks = racks_matter({rack for rack in subscribers.values() if rack is not None}, racks)
+        self.left = dict.fromkeys(range(len(racks)))
+        self._given = given
+        self._share, self._extras = divmod(len(racks), len(subscribers))
+        self._counts = dict.fromkeys(subscribers, 0)
+
+    def room(self, member_id: str) -> int:
+        return max(0, self._share + (self._extras > 0) - self._counts[member_id])
+
+    def suits(self, member_id: str, partition: int) -> bool:
+        rack = self.subscribers[member_id]
+        return rack is None or rack in self.racks[partition]
+
+    def give(self, member_id: str, partitions: list[int]) -> None:
+        self._given[member_id] += [(self.name, partition) for partition in partitions]
+        self._counts[member_id] += len(partitions)
+        self._extras -= self._counts[member_id] > self._share
+        for partition in partitions:
+            del self.left[partition]
+
+    def deal_matching(self) -> None:
+        for member_id in self.subscribers:
+            self._deal_to(member_id, (partition for partition in self.left if self.suits(member_id, partition)))
+
+    def deal(self) -> None:
+        for member_id in self.subscribers:
+            self._deal_to(member_id, iter(self.left))
+
+    def _deal_to(self, member_id: str, partitions: Iterator[int]) -> None:
+        if taken := list(islice(partitions, self.room(member_id))):
+            self.give(member_id, taken)
+
+
+def _deal_together(topics: list[_RangeTopic]) -> None:
+    """Topics with the same subscribers and counts: the same partition of all goes to one member, whose rack has to suit all of them."""
+    waiting = list(topics[0].subscribers)
+    for partition in range(len(topics[0].racks)):
+        for member_id in waiting:
+            if all(topic.suits(member_id, partition) and topic.room(member_id) for topic in topics):
+                for topic in topics:
+                    topic.give(member_id, [partition])
+                if not any(topic.room(member_id) for topic in topics):
+                    waiting.remove(member_id)
+                break
+
+
+def assign_client_roundrobin(members: Members, topics: Mapping[str, PartitionRacks]) -> dict[str, list[Partition]]:
+    """Who is not subscribed to a topic is passed over."""
+    if not members:
+        raise AssignorError("java.lang.IllegalArgumentException", "CircularIterator can only be used on non-empty lists")
+    given: dict[str, list[Partition]] = {member_id: [] for member_id in members}
+    known = known_topics(members, topics)
+    order = in_member_order(members)
+    subscribed = {member_id: frozenset(member.topics) for member_id, member in members.items()}
+    at = 0
+    for topic in sorted(known, key=string_order):
+        for partition in range(len(known[topic])):
+            while topic not in subscribed[order[at]]:
+                at = (at + 1) % len(order)
+            given[order[at]].append((topic, partition))
+            at = (at + 1) % len(order)
+    return given

@@ -1,16 +1,214 @@
-"""The broker's assignors by name: uniform and range of consumer groups, simple of share groups."""
+"""The broker's assignors by name: `uniform` and `range` of consumer groups, `simple` of share groups.
+
+`range` gives consecutive partitions of each topic. `simple` may give a partition to several members, and gives each member as many as the
+others: where all members have the same subscription over all partitions at once, else topic by topic. The iteration order of Java's hash
+tables breaks ties; where Kafka's text left a tie open, the golden rows of 4.3.1 in tests/golden/groups decided.
+Source: org.apache.kafka.coordinator.group.assignor.RangeAssignor, SimpleAssignor; KIP-932."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from math import ceil
+from typing import Final, TypeVar
 
-from metashell.groups.assignors.server_group import Assigned, PartitionCount, ServerGroup
-from metashell.groups.assignors.server_range import assign_range
-from metashell.groups.assignors.simple import assign_simple
-from metashell.groups.assignors.uniform import assign_homogeneous
-from metashell.groups.assignors.uniform_uneven import assign_heterogeneous
+from metashell.codec.java import bucket_count, hash_order, lazy_table_order, table_order, uuid_hash, uuid_hash_order
+from metashell.groups.assignors import (
+    ASSIGNOR_EXCEPTION,
+    Assigned,
+    AssignorError,
+    PartitionCount,
+    ServerGroup,
+    known_count,
+    member_order,
+    sorted_targets,
+)
+from metashell.groups.assignors.uniform import assign_heterogeneous, assign_homogeneous
 from metashell.groups.topics import Topics
+
+
+def assign_server_range(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
+    """Members with an instance id come first, by it; then the others, by member id. What they had before plays no part."""
+    order = sorted(group.members, key=lambda member_id: member_order(member_id, group.members[member_id].instance_id))
+    topics_of = {member_id: group.members[order[0] if group.is_homogeneous else member_id].topic_ids for member_id in order}
+    subscribers = Counter(topic_id for topic_ids in topics_of.values() for topic_id in topic_ids)
+    ranges = {topic_id: _Ranges(partition_count(topic_id), count) for topic_id, count in subscribers.items()}
+    assigned: Assigned = {}
+    for member_id, topic_ids in topics_of.items():
+        taken = ((topic_id, ranges[topic_id].take()) for topic_id in topic_ids)
+        assigned[member_id] = {topic_id: partitions for topic_id, partitions in taken if partitions}
+    return assigned
+
+
+class _Ranges:
+    """The partitions of a topic, from the first on."""
+
+    def __init__(self, count: int | None, subscribers: int) -> None:
+        if count is None:
+            raise AssignorError(ASSIGNOR_EXCEPTION, "Member is subscribed to a non-existent topic")
+        self._share, self._extras = divmod(count, subscribers)
+        self._next = 0
+
+    def take(self) -> tuple[int, ...]:
+        first = self._next
+        self._next += self._share + (self._extras > 0)
+        self._extras -= 1
+        return tuple(range(first, self._next))
+
+
+TopicPartition = tuple[bytes, int]
+Key = TypeVar("Key", bound=Hashable)
+Targets = list[dict[bytes, set[int]]]
+
+
+def assign_simple(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
+    """Each partition goes to as many members as it takes for all of them to have one, and members keep what they have."""
+    topic_ids = dict.fromkeys(topic_id for member in group.members.values() for topic_id in member.topic_ids)
+    if not topic_ids:
+        return {}
+    wanted = {
+        topic_id: [number for number in range(known_count(topic_id, partition_count)) if _may_be_given(group, topic_id, number)]
+        for topic_id in (topic_ids if group.is_homogeneous else uuid_hash_order(topic_ids))
+    }
+    targets = _at_once(group, wanted) if group.is_homogeneous else _by_topic(group, wanted)
+    return sorted_targets(dict(zip(group.members, targets, strict=True)))
+
+
+def _may_be_given(group: ServerGroup, topic_id: bytes, partition: int) -> bool:
+    return group.assignable is None or partition in group.assignable.get(topic_id, ())
+
+
+def _at_once(group: ServerGroup, wanted: Mapping[bytes, Sequence[int]]) -> Targets:
+    members = group.members.values()
+    targets: Targets = [{topic_id: set() for topic_id in member.previous if topic_id in wanted} for member in members]
+    held = {
+        number: [(topic_id, partition) for topic_id in targets[number] for partition in member.previous[topic_id]]
+        for number, member in enumerate(group.members.values())
+    }
+    keys = [(topic_id, partition) for topic_id, partitions in wanted.items() for partition in partitions]
+    for number, given in _share(keys, range(len(targets)), held, _topic_partition_hash).items():
+        for topic_id, partition in given:
+            targets[number].setdefault(topic_id, set()).add(partition)
+    return targets
+
+
+def _topic_partition_hash(key: TopicPartition) -> int:
+    return 31 * uuid_hash(key[0]) + key[1]
+
+
+def _by_topic(group: ServerGroup, wanted: Mapping[bytes, Sequence[int]]) -> Targets:
+    """What is held of topics to which nobody is subscribed any more stays where it is, as in Kafka."""
+    targets: Targets = [{topic_id: set(numbers) for topic_id, numbers in member.previous.items()} for member in group.members.values()]
+    for topic_id, partitions in wanted.items():
+        subscribers = [number for number, member in enumerate(group.members.values()) if topic_id in member.topic_ids]
+        previous = enumerate(member.previous for member in group.members.values())
+        held = {number: list(topics[topic_id]) for number, topics in previous if topic_id in topics}
+        for number, given in _share(partitions, subscribers, held, int).items():
+            if number in held or given:
+                targets[number][topic_id] = given
+    return targets
+
+
+def _share(
+    wanted: Sequence[Key], subscribers: Sequence[int], held: Mapping[int, Sequence[Key]], hash: Callable[[Key], int]
+) -> dict[int, set[Key]]:
+    """Share partitions out among members, who are numbers. Shape: `held` may have members that are not subscribed: they lose everything."""
+    sharing, rooms = _fair(len(subscribers), len(wanted))
+    room = dict(zip(subscribers, rooms, strict=True))
+    given = {number: set(keys) for number, keys in held.items()}
+    calls = [*(key for keys in held.values() for key in keys), *wanted]
+    sharers: dict[Key, dict[int, None]] = {key: {} for key in calls}
+    for number, keys in held.items():
+        for key in keys:
+            sharers[key][number] = None
+    peaks = {key: len(members) for key, members in sharers.items()}
+
+    def take(number: int, key: Key) -> None:
+        given[number].discard(key)
+        del sharers[key][number]
+
+    for number, keys in held.items():
+        for key in table_order(keys, hash, bucket_count(16, len(keys)))[: max(0, len(keys) - room.get(number, 0))]:
+            take(number, key)
+    for key, members in sharers.items():
+        for number in hash_order(members, bucket_count(16, peaks[key]))[: max(0, len(members) - sharing)]:
+            take(number, key)
+    for number in subscribers:
+        given.setdefault(number, set())
+        room[number] -= len(given[number])
+    order = lazy_table_order(calls, hash, _capacity(len(wanted))) if calls else []
+    _fill([(key, sharing - len(sharers[key]), sharers[key]) for key in order], room, given)
+    return given
+
+
+def _fair(members: int, partitions: int) -> tuple[int, list[int]]:
+    """How many members each partition is for, and how many partitions each of the members may have."""
+    if not partitions:
+        return 0, [0] * members
+    sharing = -(-members // partitions)
+    each = sharing * partitions / members
+    ends = [ceil(each * number) for number in range(members + 1)]
+    return sharing, [end - begin for begin, end in pairwise(ends)]
+
+
+def _capacity(size: int) -> int:
+    """For how many keys Kafka makes a table that shall hold so many."""
+    return int((size + 1) / 0.75 + 1)
+
+
+def _fill(needs: Iterable[tuple[Key, int, Mapping[int, None]]], room: Mapping[int, int], given: dict[int, set[Key]]) -> None:
+    """Let members with room have the partitions that too few have: each is asked in turn, and the next partition goes on from there.
+
+    Shape: `needs` are partitions, how many members each still needs, and who has it already.
+    """
+    ring = _Ring({number: left for number, left in sorted(room.items()) if left > 0})
+    for key, missing, sharers in needs:
+        if ring.is_empty:
+            return
+        while missing > 0 and (number := ring.ask()) is not None:
+            if number not in sharers:
+                missing -= 1
+                # The same member may be asked again for a partition: then it counts as given, and nothing changes.
+                ring.take(0 if key in given[number] else 1)
+                given[number].add(key)
+
+
+class _Ring:
+    """Members with room for more, asked one after the other, round and round."""
+
+    def __init__(self, room: dict[int, int]) -> None:
+        self._room = Counter(room)
+        self._members = list(room)
+        self._next = 0
+        self._took = False
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._members
+
+    def ask(self) -> int | None:
+        """The next member; None after a round in which nobody took anything, and from then on.
+
+        Errors: AssignorError where the last member has just left.
+        """
+        if self._next == len(self._members):
+            if not self._took:
+                return None
+            if not self._members:
+                raise AssignorError("java.util.NoSuchElementException")
+            self._next, self._took = 0, False
+        self._next += 1
+        return self._members[self._next - 1]
+
+    def take(self, count: int) -> None:
+        """The member that was asked last takes so many; without room it leaves."""
+        self._took = True
+        number = self._members[self._next - 1]
+        self._room[number] -= count
+        if self._room[number] <= 0:
+            self._next -= 1
+            del self._members[self._next]
 
 
 def _uniform(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
@@ -19,12 +217,12 @@ def _uniform(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
 
 SERVER_ASSIGNORS: Final[dict[str, Callable[[ServerGroup, PartitionCount], Assigned]]] = {
     "uniform": _uniform,
-    "range": assign_range,
+    "range": assign_server_range,
     "simple": assign_simple,
 }
 
 
-def assign(name: str, group: ServerGroup, topics: Topics) -> Assigned:
+def run_server_assignor(name: str, group: ServerGroup, topics: Topics) -> Assigned:
     """What the assignor of this name gives.
 
     Errors: AssignorError where Kafka's class throws; KeyError for a name that is none of `SERVER_ASSIGNORS`.

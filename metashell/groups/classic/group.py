@@ -19,17 +19,24 @@ from metashell.codec.error_codes import (
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
 )
-from metashell.groups.blobs import subscribed_topics
-from metashell.groups.classic.answers import JoinMember, Waiting, join_answer, join_error, sync_answer, sync_error
-from metashell.groups.classic.description import describe_member
-from metashell.groups.classic.member import ClassicMember, Protocol, protocols_of, rebalance_timeout_of
-from metashell.groups.classic.metadata_record import tombstone
-from metashell.groups.decision import GroupError
-from metashell.groups.group import CommitClaim, Group
-from metashell.groups.java_map import JavaMap
-from metashell.groups.record import Record
-from metashell.groups.request import Answer, Request
-from metashell.groups.timers import TimerKey, Timers
+from metashell.groups.classic import (
+    ClassicGroupMember,
+    JoinMember,
+    Protocol,
+    Waiting,
+    describe_member,
+    group_metadata_tombstone,
+    join_answer,
+    join_error,
+    protocols_of,
+    rebalance_timeout_of,
+    subscribed_topics,
+    sync_answer,
+    sync_error,
+)
+from metashell.groups.decision import Answer, GroupError, Record, Request, TimerKey, Timers
+from metashell.groups.java_collections import JavaMap
+from metashell.groups.state import CommitClaim, Group
 from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, GroupSummary
 
@@ -67,7 +74,7 @@ class ClassicGroup(Group):
         self.protocol_name: str | None = None
         self.generation = 0
         self.leader: str | None = None
-        self.members: JavaMap[ClassicMember] = JavaMap()
+        self.members: JavaMap[ClassicGroupMember] = JavaMap()
         self.static_members: dict[str, str] = {}
         """Instance id -> member id."""
         self.pending_joins: set[str] = set()
@@ -143,7 +150,7 @@ class ClassicGroup(Group):
         return None
 
     def tombstones(self) -> list[Record]:
-        return [tombstone(self.group_id)]
+        return [group_metadata_tombstone(self.group_id)]
 
     def committed(self, member_id: str, timers: Timers, now_ms: int) -> None:
         member = self.members.get(member_id)
@@ -247,7 +254,7 @@ class ClassicGroup(Group):
     def move_to(self, state: ClassicState, now_ms: int) -> None:
         self.previous_state, self.state, self.state_ms = self.state, state, now_ms
 
-    def add(self, member: ClassicMember, protocol_type: str) -> None:
+    def add(self, member: ClassicGroupMember, protocol_type: str) -> None:
         """A member comes in; the first one fixes the protocol type and leads."""
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
@@ -274,14 +281,16 @@ class ClassicGroup(Group):
         self.pending_joins.discard(member_id)
         self.pending_syncs.discard(member_id)
 
-    def update(self, member: ClassicMember, protocols: tuple[Protocol, ...], rebalance_timeout_ms: int, session_timeout_ms: int) -> None:
+    def update(
+        self, member: ClassicGroupMember, protocols: tuple[Protocol, ...], rebalance_timeout_ms: int, session_timeout_ms: int
+    ) -> None:
         self._count(member, -1)
         member.protocols = protocols
         self._count(member, 1)
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_timeout_ms
 
-    def update_from(self, member: ClassicMember, request: Request) -> None:
+    def update_from(self, member: ClassicGroupMember, request: Request) -> None:
         """A member joins again; an answer that it still waited for never comes."""
         self.update(member, protocols_of(request), rebalance_timeout_of(request), request.body.session_timeout_ms)
         if member.awaiting_join is None:
@@ -292,7 +301,7 @@ class ClassicGroup(Group):
         """A static member goes on under another id; who waits under the old one is fenced."""
         member = self.members.pop(old_id)
         answers = self.refuse_join(member, FENCED_INSTANCE_ID, old_id) + self.refuse_sync(member, FENCED_INSTANCE_ID)
-        renamed = ClassicMember(
+        renamed = ClassicGroupMember(
             new_id,
             instance_id,
             member.client_id,
@@ -332,7 +341,7 @@ class ClassicGroup(Group):
             self.move_to(ClassicState.EMPTY, now_ms)
         self.pending_syncs.clear()
 
-    def _count(self, member: ClassicMember, step: int) -> None:
+    def _count(self, member: ClassicGroupMember, step: int) -> None:
         # A member that names a protocol twice supports it once: else nobody's vote would count, and the group would never complete.
         for name in {protocol.name for protocol in member.protocols}:
             self._supporters[name] += step
@@ -341,7 +350,7 @@ class ClassicGroup(Group):
 
     # Answers to those who wait.
 
-    def refuse_join(self, member: ClassicMember, code: int, member_id: str = "") -> list[Answer]:
+    def refuse_join(self, member: ClassicGroupMember, code: int, member_id: str = "") -> list[Answer]:
         waiting = member.awaiting_join
         if waiting is None:
             return []
@@ -350,7 +359,7 @@ class ClassicGroup(Group):
         return [join_error(waiting, code, member_id)]
 
     def answer_join(
-        self, member: ClassicMember, members: tuple[JoinMember, ...], *, leader: str | None = None, skips_assignment: bool = False
+        self, member: ClassicGroupMember, members: tuple[JoinMember, ...], *, leader: str | None = None, skips_assignment: bool = False
     ) -> list[Answer]:
         waiting = member.awaiting_join
         if waiting is None:
@@ -370,12 +379,12 @@ class ClassicGroup(Group):
             )
         ]
 
-    def refuse_sync(self, member: ClassicMember, code: int) -> list[Answer]:
+    def refuse_sync(self, member: ClassicGroupMember, code: int) -> list[Answer]:
         ticket = member.awaiting_sync
         member.awaiting_sync = None
         return [] if ticket is None else [sync_error(ticket, code)]
 
-    def answer_sync(self, member: ClassicMember) -> list[Answer]:
+    def answer_sync(self, member: ClassicGroupMember) -> list[Answer]:
         ticket = member.awaiting_sync
         member.awaiting_sync = None
         return [] if ticket is None else [sync_answer(ticket, self._protocol_type, self.protocol_name, member.assignment)]

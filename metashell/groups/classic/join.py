@@ -1,48 +1,61 @@
-"""JoinGroup of a classic group.
+"""JoinGroup and SyncGroup of a classic group.
 
-Source: org.apache.kafka.coordinator.group.GroupMetadataManager.classicGroupJoinToClassicGroup.
-"""
+A static member that joins with a known instance id and no member id replaces the member that had the instance id before (KIP-345).
+Source: org.apache.kafka.coordinator.group.GroupMetadataManager: classicGroupJoinToClassicGroup,
+updateStaticMemberThenRebalanceOrCompleteJoin, classicGroupSyncToClassicGroup."""
 
 from __future__ import annotations
 
+from typing import Final
 from uuid import UUID
 
 from metashell.codec.error_codes import (
     COORDINATOR_NOT_AVAILABLE,
     GROUP_MAX_SIZE_REACHED,
+    ILLEGAL_GENERATION,
     INCONSISTENT_GROUP_PROTOCOL,
     INVALID_REQUEST,
     MEMBER_ID_REQUIRED,
+    REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
     UNKNOWN_SERVER_ERROR,
 )
-from metashell.codec.plain import STRING_MAX
-from metashell.groups.classic.answers import Waiting, join_answer, join_error
+from metashell.codec.schema import STRING_MAX
+from metashell.groups.classic import (
+    ClassicGroupMember,
+    Waiting,
+    fresh_group_record,
+    join_answer,
+    join_error,
+    protocols_of,
+    rebalance_timeout_of,
+    sync_answer,
+    sync_error,
+)
 from metashell.groups.classic.group import ClassicGroup, ClassicState, session_key
-from metashell.groups.classic.member import ClassicMember, protocols_of, rebalance_timeout_of
-from metashell.groups.classic.metadata_record import fresh_group_record
 from metashell.groups.classic.rebalance import (
     classic_decision,
+    end_sync_phase,
     expire_session,
     live_group,
     rebalance_or_complete,
-    restart_session,
+    record_of,
+    reset_assignments,
+    restart_classic_session,
 )
-from metashell.groups.classic.static import replace_static_member
-from metashell.groups.context import Context
-from metashell.groups.decision import Decision, GroupError
-from metashell.groups.request import Request
+from metashell.groups.decision import Decision, GroupError, Request
+from metashell.groups.state import Context
 
 _REQUIRES_MEMBER_ID_SINCE = 4
 
 
-def join(context: Context, request: Request, now_ms: int) -> Decision:
+def join_classic_group(context: Context, request: Request, now_ms: int) -> Decision:
     """The group is a classic one, an empty one of a kind that yields, or there is none."""
     body, state = request.body, context.state
     group = live_group(context, body.group_id)
     if group is not None:
         decision = classic_decision()
-        _decide(context, group, request, decision, now_ms)
+        _decide_join(context, group, request, decision, now_ms)
         return decision
     old = state.groups.get(body.group_id)
     records = [] if old is None else old.tombstones()
@@ -53,7 +66,7 @@ def join(context: Context, request: Request, now_ms: int) -> Decision:
     group = ClassicGroup(body.group_id, ClassicState.EMPTY, now_ms)
     state.groups[body.group_id] = group
     decision = classic_decision()
-    _decide(context, group, request, decision, now_ms)
+    _decide_join(context, group, request, decision, now_ms)
     # The group lasts although nobody may ever use it, so that the log knows of it.
     decision.records = [*records, *decision.records, fresh_group_record(body.group_id, group.state_ms)]
 
@@ -68,7 +81,7 @@ def join(context: Context, request: Request, now_ms: int) -> Decision:
     return decision
 
 
-def _decide(context: Context, group: ClassicGroup, request: Request, decision: Decision, now_ms: int) -> None:
+def _decide_join(context: Context, group: ClassicGroup, request: Request, decision: Decision, now_ms: int) -> None:
     body = request.body
     waiting = Waiting.of(request)
     if not _has_room(group, body.member_id, context.settings.max_size):
@@ -125,7 +138,7 @@ def _join_new(context: Context, group: ClassicGroup, request: Request, decision:
 
 def _add_member(context: Context, group: ClassicGroup, request: Request, member_id: str, decision: Decision, now_ms: int) -> None:
     body = request.body
-    member = ClassicMember(
+    member = ClassicGroupMember(
         member_id,
         body.group_instance_id,
         request.client_id,
@@ -140,7 +153,7 @@ def _add_member(context: Context, group: ClassicGroup, request: Request, member_
         group.is_member_added = True
     group.add(member, body.protocol_type)
     # It may wait in a long rebalance, where its silence says nothing; a client that went away has to end at last.
-    restart_session(context, group, member, now_ms, context.settings.new_member_join_timeout_ms)
+    restart_classic_session(context, group, member, now_ms, context.settings.new_member_join_timeout_ms)
     rebalance_or_complete(context, group, decision, now_ms)
 
 
@@ -169,7 +182,7 @@ def _join_again(context: Context, group: ClassicGroup, request: Request, decisio
         rebalance_or_complete(context, group, decision, now_ms)
 
 
-def _answer_current(group: ClassicGroup, waiting: Waiting, member: ClassicMember, decision: Decision, *, is_leader: bool) -> None:
+def _answer_current(group: ClassicGroup, waiting: Waiting, member: ClassicGroupMember, decision: Decision, *, is_leader: bool) -> None:
     decision.answers.append(
         join_answer(
             waiting,
@@ -181,3 +194,122 @@ def _answer_current(group: ClassicGroup, waiting: Waiting, member: ClassicMember
             members=group.shown_members() if is_leader else (),
         )
     )
+
+
+SKIPS_ASSIGNMENT_SINCE: Final = 9
+
+
+def replace_static_member(
+    context: Context, group: ClassicGroup, request: Request, old_id: str, new_id: str, decision: Decision, now_ms: int
+) -> None:
+    """Where the group is Stable and still chooses the same protocol, nobody else notices."""
+    body, waiting = request.body, Waiting.of(request)
+    old_leader = group.leader or ""
+    decision.answers += group.replace_static(body.group_instance_id, old_id, new_id)
+    context.timers.cancel(session_key(group.group_id, old_id))
+    member = group.members[new_id]
+    before = (member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
+    restart_classic_session(context, group, member, now_ms)
+    group.update_from(member, request)
+    if group.state is not ClassicState.STABLE or group.select_protocol() != group.protocol_name:
+        rebalance_or_complete(context, group, decision, now_ms)
+        return
+    decision.records.append(record_of(group, {one.member_id: one.assignment for one in group.members.values()}))
+    is_leader = group.leader == new_id
+    if request.version >= SKIPS_ASSIGNMENT_SINCE:
+        members = group.shown_members() if is_leader else ()
+        decision.answers += group.answer_join(member, members, skips_assignment=is_leader)
+    else:
+        # An older client would compute an assignment if it saw that it leads: its answer names the member that it replaces.
+        decision.answers += group.answer_join(member, (), leader=old_leader)
+
+    def revert(code: int, at_ms: int) -> Decision:
+        group.update(member, *before)
+        fenced = group.replace_static(body.group_instance_id, new_id, old_id)
+        context.timers.cancel(session_key(group.group_id, new_id))
+        restart_classic_session(context, group, group.members[old_id], at_ms)
+        refused = join_answer(
+            waiting,
+            member_id="",
+            generation=group.generation,
+            protocol_type=group.protocol_type_or_none,
+            protocol_name=group.protocol_name,
+            leader=old_leader,
+            code=code,
+        )
+        return classic_decision(*fenced, refused)
+
+    decision.on_failure = revert
+
+
+def sync_classic_group(context: Context, request: Request, now_ms: int) -> Decision:
+    body = request.body
+    group = live_group(context, body.group_id)
+    assert group is not None
+    code = _sync_refusal(group, request)
+    if code is not None:
+        return classic_decision(sync_error(request.ticket, code))
+    member = group.members[body.member_id]
+    group.pending_syncs.discard(member.member_id)
+    if not group.pending_syncs:
+        end_sync_phase(context, group)
+    if group.state is ClassicState.STABLE:
+        answer = sync_answer(request.ticket, group.protocol_type_or_none, group.protocol_name, member.assignment)
+        return classic_decision(answer)
+    decision = classic_decision()
+    if member.awaiting_sync is not None:
+        decision.dropped.append(member.awaiting_sync)
+    member.awaiting_sync = request.ticket
+    if group.leader == member.member_id:
+        _store_assignments(context, group, request, member, decision, now_ms)
+    return decision
+
+
+def _sync_refusal(group: ClassicGroup, request: Request) -> int | None:
+    body = request.body
+    if group.state is ClassicState.DEAD:
+        return COORDINATOR_NOT_AVAILABLE
+    try:
+        group.check_member(body.member_id, body.group_instance_id)
+    except GroupError as error:
+        return error.code
+    if body.generation_id != group.generation:
+        return ILLEGAL_GENERATION
+    if body.protocol_type is not None and body.protocol_type != group.protocol_type_or_none:
+        return INCONSISTENT_GROUP_PROTOCOL
+    if body.protocol_name is not None and body.protocol_name != group.protocol_name:
+        return INCONSISTENT_GROUP_PROTOCOL
+    if group.is_empty:
+        return UNKNOWN_MEMBER_ID
+    return REBALANCE_IN_PROGRESS if group.state is ClassicState.PREPARING else None
+
+
+def _store_assignments(
+    context: Context, group: ClassicGroup, request: Request, leader: ClassicGroupMember, decision: Decision, now_ms: int
+) -> None:
+    """The leader's assignment is written, and with that it is everybody's. Members that it does not name have nothing."""
+    given = {one.member_id: bytes(one.assignment) for one in request.body.assignments}
+    assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
+    decision.records.append(record_of(group, assignments))
+    generation = group.generation
+    waiting = {member_id: member.awaiting_sync for member_id, member in group.members.items()}
+    for member in group.members.values():
+        member.assignment = assignments[member.member_id]
+        answers = group.answer_sync(member)
+        if answers:
+            decision.answers += answers
+            restart_classic_session(context, group, member, now_ms)
+    group.move_to(ClassicState.STABLE, now_ms)
+
+    def fail(code: int, at_ms: int) -> Decision:
+        failed = classic_decision()
+        if group.state is not ClassicState.STABLE or group.generation != generation:
+            return failed
+        group.state = ClassicState.COMPLETING
+        for member in group.members.values():
+            member.awaiting_sync = waiting.get(member.member_id)
+        failed.answers += reset_assignments(context, group, code, at_ms)
+        rebalance_or_complete(context, group, failed, at_ms)
+        return failed
+
+    decision.on_failure = fail

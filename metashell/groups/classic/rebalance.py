@@ -1,23 +1,27 @@
-"""How a classic group comes to its next generation: joins are gathered, then the leader's assignment is waited for.
+"""Rebalances of a classic group: joins are gathered, then the leader's assignment arrives. Also Heartbeat, LeaveGroup, loading.
 
-Every function adds to the decision that is being made. A record of a live group is not replayed: the group knows more than it says.
-Source: org.apache.kafka.coordinator.group.GroupMetadataManager (prepareRebalance, completeClassicGroupJoin, ...).
-"""
+Every function adds to the decision that is being made. The record of a live group is not replayed: the group knows more than it holds.
+Source: org.apache.kafka.coordinator.group.GroupMetadataManager: prepareRebalance, completeClassicGroupJoin, onLoaded, onUnloaded,
+classicGroupHeartbeatToClassicGroup, classicGroupLeaveToClassicGroup."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from metashell.codec.error_codes import REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID
-from metashell.groups.classic.answers import JoinMember
+from metashell.codec.error_codes import (
+    COORDINATOR_NOT_AVAILABLE,
+    ILLEGAL_GENERATION,
+    NONE,
+    NOT_COORDINATOR,
+    REBALANCE_IN_PROGRESS,
+    UNKNOWN_MEMBER_ID,
+)
+from metashell.codec.messages import LeaveGroupRequest
+from metashell.groups.classic import ClassicGroupMember, JoinMember, group_metadata_record, heartbeat_answer, leave_answer
 from metashell.groups.classic.group import ClassicGroup, ClassicState, session_key
-from metashell.groups.classic.member import ClassicMember
-from metashell.groups.classic.metadata_record import group_metadata_record
-from metashell.groups.context import Context
-from metashell.groups.decision import Decision
-from metashell.groups.record import Record
-from metashell.groups.request import Answer
-from metashell.groups.timers import Action, TimerKey
+from metashell.groups.decision import Action, Answer, Decision, GroupError, Record, Request, TimerKey
+from metashell.groups.state import Context
 
 
 def join_key(group_id: str) -> TimerKey:
@@ -113,7 +117,7 @@ def complete_join(context: Context, group: ClassicGroup, decision: Decision, now
     nobody: tuple[JoinMember, ...] = ()
     for member in group.members.values():
         decision.answers += group.answer_join(member, shown if member.member_id == group.leader else nobody)
-        restart_session(context, group, member, now_ms)
+        restart_classic_session(context, group, member, now_ms)
         member.is_new = False
         group.pending_syncs.add(member.member_id)
     generation, group_id = group.generation, group.group_id
@@ -132,7 +136,7 @@ def reset_assignments(context: Context, group: ClassicGroup, code: int, now_ms: 
         refused = group.refuse_sync(member, code)
         if refused:
             answers += refused
-            restart_session(context, group, member, now_ms)
+            restart_classic_session(context, group, member, now_ms)
     return answers
 
 
@@ -141,7 +145,9 @@ def end_sync_phase(context: Context, group: ClassicGroup) -> None:
     context.timers.cancel(sync_key(group.group_id))
 
 
-def restart_session(context: Context, group: ClassicGroup, member: ClassicMember, now_ms: int, timeout_ms: int | None = None) -> None:
+def restart_classic_session(
+    context: Context, group: ClassicGroup, member: ClassicGroupMember, now_ms: int, timeout_ms: int | None = None
+) -> None:
     """A member was heard of: its session, or another time, begins anew."""
     due_ms = now_ms + (member.session_timeout_ms if timeout_ms is None else timeout_ms)
     key = session_key(group.group_id, member.member_id)
@@ -170,7 +176,7 @@ def expire_session(context: Context, group_id: str, member_id: str) -> Action:
     return expire
 
 
-def remove_member(context: Context, group: ClassicGroup, member: ClassicMember, decision: Decision) -> None:
+def remove_member(context: Context, group: ClassicGroup, member: ClassicGroupMember, decision: Decision) -> None:
     """A member is gone. A join of it that waits fails, so that it joins as a new one if it still lives; a sync is never answered."""
     context.timers.cancel(session_key(group.group_id, member.member_id))
     decision.answers += group.refuse_join(member, UNKNOWN_MEMBER_ID)
@@ -233,3 +239,90 @@ def _expire_syncs(context: Context, group_id: str, generation: int, now_ms: int)
             context.timers.cancel(session_key(group_id, member_id))
         prepare_rebalance(context, group, decision, now_ms)
     return decision
+
+
+def begin_sessions(context: Context, now_ms: int) -> None:
+    """Every member has its session to be heard of again; a group that is larger than is now allowed has to rebalance."""
+    for group in list(context.state.groups.values()):
+        if isinstance(group, ClassicGroup):
+            for member in group.members.values():
+                restart_classic_session(context, group, member, now_ms)
+            if len(group.members) > context.settings.max_size:
+                prepare_rebalance(context, group, classic_decision(), now_ms)
+
+
+def end_waits(context: Context, now_ms: int) -> list[Answer]:
+    """An error for joins and syncs that wait, which sends them to look for the coordinator elsewhere."""
+    answers: list[Answer] = []
+    for group in context.state.groups.values():
+        if isinstance(group, ClassicGroup):
+            answers += group.refuse_all_waiting(NOT_COORDINATOR)
+            group.move_to(ClassicState.DEAD, now_ms)
+    return answers
+
+
+def heartbeat_classic_group(context: Context, request: Request, now_ms: int) -> Decision:
+    group = live_group(context, request.body.group_id)
+    assert group is not None
+    return classic_decision(heartbeat_answer(request.ticket, _beat(context, group, request, now_ms)))
+
+
+def _beat(context: Context, group: ClassicGroup, request: Request, now_ms: int) -> int:
+    body = request.body
+    if group.state is ClassicState.DEAD:
+        return COORDINATOR_NOT_AVAILABLE
+    try:
+        group.check_member(body.member_id, body.group_instance_id)
+    except GroupError as error:
+        return error.code
+    if body.generation_id != group.generation:
+        return ILLEGAL_GENERATION
+    if group.is_empty:
+        return UNKNOWN_MEMBER_ID
+    restart_classic_session(context, group, group.members[body.member_id], now_ms)
+    return REBALANCE_IN_PROGRESS if group.state is ClassicState.PREPARING else NONE
+
+
+_NAMES_MANY_SINCE = 3
+
+
+def identities(request: Request) -> tuple[Any, ...]:
+    """Who is to leave; up to version 2 a request names one member."""
+    body = request.body
+    if request.version >= _NAMES_MANY_SINCE:
+        return tuple(body.members)
+    return (LeaveGroupRequest.MemberIdentity(member_id=body.member_id),)
+
+
+def leave_classic_group(context: Context, request: Request, now_ms: int) -> Decision:
+    group = live_group(context, request.body.group_id)
+    assert group is not None
+    if group.state is ClassicState.DEAD:
+        return classic_decision(leave_answer(request, (), COORDINATOR_NOT_AVAILABLE))
+    decision = classic_decision()
+    results = [(member, _remove_leaving(context, group, member, decision)) for member in identities(request)]
+    if any(code == NONE for _, code in results):
+        rebalance_after_leave(context, group, decision, now_ms)
+    decision.answers.append(leave_answer(request, results))
+    return decision
+
+
+def _remove_leaving(context: Context, group: ClassicGroup, identity: Any, decision: Decision) -> int:
+    member_id, instance_id = identity.member_id, identity.group_instance_id
+    if not member_id:
+        # An administrator may name an instance alone.
+        known = None if instance_id is None else group.static_members.get(instance_id)
+        if known is None:
+            return UNKNOWN_MEMBER_ID
+        member_id = known
+    elif member_id in group.pending_joins:
+        group.pending_joins.discard(member_id)
+        context.timers.cancel(session_key(group.group_id, member_id))
+        return NONE
+    else:
+        try:
+            group.check_member(member_id, instance_id)
+        except GroupError as error:
+            return error.code
+    remove_member(context, group, group.members[member_id], decision)
+    return NONE

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from metashell.codec.blobs.consumer_protocol import Assignment, Subscription, assignment_bytes, blob_version, by_topic, read_subscription
+from metashell.codec.consumer_protocol import Assignment, Subscription, assignment_bytes, blob_version, by_topic, read_subscription
 from metashell.codec.error_codes import (
     ILLEGAL_GENERATION,
     INCONSISTENT_GROUP_PROTOCOL,
@@ -18,32 +18,33 @@ from metashell.codec.error_codes import (
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
 )
-from metashell.codec.java_hash import uuid_hash_order
-from metashell.errors import DecodeError
-from metashell.groups.classic.answers import (
-    Waiting,
-    heartbeat_answer,
-    join_answer,
-    join_error,
-    leave_answer,
-    sync_answer,
-    sync_error,
-)
-from metashell.groups.classic.leave import identities
-from metashell.groups.consumer.downgrade import is_possible, refused_too, replaced
+from metashell.codec.java import uuid_hash_order
+from metashell.common.errors import DecodeError
+from metashell.common.values import uuid_text
+from metashell.groups.classic import Waiting, heartbeat_answer, join_answer, join_error, leave_answer, sync_answer, sync_error
+from metashell.groups.classic.rebalance import identities
+from metashell.groups.consumer import UNRELEASED, UNREVOKED, ClassicProtocols, ConsumerGroupMember, names_in_order
+from metashell.groups.consumer.assignment import MemberTarget, reconcile_member, update_subscription, update_target
 from metashell.groups.consumer.group import PROTOCOL_TYPE, ConsumerGroup
-from metashell.groups.consumer.joining import check_size, dynamic_member, joining_static_member, staying_static_member
-from metashell.groups.consumer.leaving import check_instance, fence, static_member
-from metashell.groups.consumer.member import UNRELEASED, UNREVOKED, ClassicProtocols, Member, names_in_order
-from metashell.groups.consumer.step import reconcile, update_subscription
-from metashell.groups.consumer.target import MemberTarget, update_target
-from metashell.groups.consumer.timeouts import expect_join, expect_sync, restart_session, settings_of
-from metashell.groups.consumer.timer_keys import JOIN, SYNC, timer_key
-from metashell.groups.context import Context
-from metashell.groups.decision import Decision, GroupError
-from metashell.groups.request import Request
+from metashell.groups.consumer.heartbeat import check_size, dynamic_member, joining_static_member, staying_static_member
+from metashell.groups.consumer.leave import (
+    JOIN,
+    SYNC,
+    can_downgrade,
+    check_instance,
+    downgrade_replacing_static_member,
+    expect_join,
+    expect_sync,
+    fence_members,
+    refuse_when_unwritten,
+    restart_session,
+    settings_of,
+    static_member,
+    timer_key,
+)
+from metashell.groups.decision import Decision, GroupError, Request
+from metashell.groups.state import Context
 from metashell.groups.topics import Topics
-from metashell.values import uuid_text
 
 _REQUIRES_MEMBER_ID_SINCE: Final = 4
 
@@ -55,12 +56,12 @@ class _Reported(NamedTuple):
     partitions: tuple[int, ...]
 
 
-def join(context: Context, request: Request, now_ms: int) -> Decision:
+def join_as_classic_member(context: Context, request: Request, now_ms: int) -> Decision:
     """Errors: GroupError; such an answer names no member."""
     return _join(context, _group(context, request), request, now_ms)
 
 
-def sync(context: Context, request: Request, now_ms: int) -> Decision:
+def sync_as_classic_member(context: Context, request: Request, now_ms: int) -> Decision:
     body = request.body
     try:
         group = _group(context, request)
@@ -78,7 +79,7 @@ def sync(context: Context, request: Request, now_ms: int) -> Decision:
     return Decision(answers=[sync_answer(request.ticket, body.protocol_type, body.protocol_name, assignment)])
 
 
-def heartbeat(context: Context, request: Request, now_ms: int) -> Decision:
+def heartbeat_as_classic_member(context: Context, request: Request, now_ms: int) -> Decision:
     body = request.body
     try:
         group = _group(context, request)
@@ -93,9 +94,9 @@ def heartbeat(context: Context, request: Request, now_ms: int) -> Decision:
     return Decision(answers=[heartbeat_answer(request.ticket, code)])
 
 
-def leave(context: Context, request: Request, now_ms: int) -> Decision:
+def leave_as_classic_member(context: Context, request: Request, now_ms: int) -> Decision:
     group = _group(context, request)
-    gone: dict[str, Member] = {}
+    gone: dict[str, ConsumerGroupMember] = {}
     results = []
     for identity in identities(request):
         try:
@@ -104,9 +105,9 @@ def leave(context: Context, request: Request, now_ms: int) -> Decision:
             results.append((identity, NONE))
         except GroupError as error:
             results.append((identity, error.code))
-    decision = fence(context, group, list(gone.values()), now_ms) if gone else Decision()
+    decision = fence_members(context, group, list(gone.values()), now_ms) if gone else Decision()
     decision.answers.append(leave_answer(request, results))
-    return refused_too(decision, request)
+    return refuse_when_unwritten(decision, request)
 
 
 def _join(context: Context, group: ConsumerGroup, request: Request, now_ms: int) -> Decision:
@@ -135,14 +136,16 @@ def _join(context: Context, group: ConsumerGroup, request: Request, now_ms: int)
     updated = _joined(member, request, subscription)
     change, has_changed = update_subscription(context, group, member, updated, now_ms, records)
     reported = _reported(subscription, context.state.topics)
-    if replaces is not None and is_possible(context, group, [replaces], comes=1):
+    if replaces is not None and can_downgrade(context, group, [replaces], comes=1):
         goal = MemberTarget(group.assignment_epoch, group.target_of(updated.member_id, updated.instance_id))
         if change.epoch <= group.assignment_epoch:
-            updated = reconcile(context, group, updated, goal, reported, has_changed, now_ms, records)
-        decision = replaced(context, group, replaces, updated, change.epoch > group.assignment_epoch, records, now_ms)
+            updated = reconcile_member(context, group, updated, goal, reported, has_changed, now_ms, records)
+        decision = downgrade_replacing_static_member(
+            context, group, replaces, updated, change.epoch > group.assignment_epoch, records, now_ms
+        )
     else:
         goal = update_target(change, context.state.topics, settings_of(context, group.group_id), now_ms, records)
-        updated = reconcile(context, group, updated, goal, reported, has_changed, now_ms, records)
+        updated = reconcile_member(context, group, updated, goal, reported, has_changed, now_ms, records)
         context.timers.cancel(timer_key(JOIN, group.group_id, updated.member_id))
         restart_session(context, group.group_id, updated, now_ms)
         expect_sync(context, group.group_id, updated.member_id, body.rebalance_timeout_ms, now_ms)
@@ -156,7 +159,7 @@ def _join(context: Context, group: ConsumerGroup, request: Request, now_ms: int)
         leader="",
     )
     decision.answers.append(answer)
-    return refused_too(decision, request)
+    return refuse_when_unwritten(decision, request)
 
 
 def _group(context: Context, request: Request) -> ConsumerGroup:
@@ -165,7 +168,7 @@ def _group(context: Context, request: Request) -> ConsumerGroup:
     return group
 
 
-def _checked(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> Member:
+def _checked(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> ConsumerGroupMember:
     """The member of a request. Errors: GroupError 25, 82, 22."""
     member = group.member(member_id) if instance_id is None else static_member(group, instance_id)
     if instance_id is not None:
@@ -176,7 +179,7 @@ def _checked(group: ConsumerGroup, member_id: str, instance_id: str | None, gene
     return member
 
 
-def _leaving(group: ConsumerGroup, member_id: str, instance_id: str | None) -> Member:
+def _leaving(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerGroupMember:
     """The member that leaves; an operator names a static one by its instance id alone. Errors: GroupError 25, 82."""
     if instance_id is None:
         return group.member(member_id)
@@ -186,12 +189,12 @@ def _leaving(group: ConsumerGroup, member_id: str, instance_id: str | None) -> M
     return member
 
 
-def _check_classic(member: Member) -> None:
+def _check_classic(member: ConsumerGroupMember) -> None:
     if member.classic is None:
         raise GroupError(UNKNOWN_MEMBER_ID, f"Member {member.member_id} does not use the classic protocol.")
 
 
-def _check_protocol(member: Member, protocol_type: str | None, protocol_name: str | None) -> None:
+def _check_protocol(member: ConsumerGroupMember, protocol_type: str | None, protocol_name: str | None) -> None:
     assert member.classic is not None
     if protocol_type not in (None, PROTOCOL_TYPE) or protocol_name not in (None, member.classic.name):
         raise GroupError(INCONSISTENT_GROUP_PROTOCOL)
@@ -207,7 +210,7 @@ def _check_supported(group: ConsumerGroup, protocol_type: str, names: list[str])
         raise GroupError(INCONSISTENT_GROUP_PROTOCOL)
 
 
-def _joined(member: Member, request: Request, subscription: Subscription) -> Member:
+def _joined(member: ConsumerGroupMember, request: Request, subscription: Subscription) -> ConsumerGroupMember:
     """The member with what its join says. It cannot subscribe by a regular expression."""
     body = request.body
     return member._replace(
@@ -227,7 +230,7 @@ def _reported(subscription: Subscription, topics: Topics) -> list[_Reported]:
     return [_Reported(topic.id, tuple(partitions)) for topic, partitions in found if topic is not None]
 
 
-def _assignment(member: Member, topics: Topics) -> bytes:
+def _assignment(member: ConsumerGroupMember, topics: Topics) -> bytes:
     """What the member has now, in the version in which it wrote its subscription."""
     assert member.classic is not None
     partitions = []
@@ -238,7 +241,7 @@ def _assignment(member: Member, topics: Topics) -> bytes:
     return assignment_bytes(Assignment(tuple(partitions), version=blob_version(member.classic.metadata)))
 
 
-def _may_take_more(group: ConsumerGroup, member: Member) -> bool:
+def _may_take_more(group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
     """Whether the member waits for partitions that nobody holds any more."""
     if member.state != UNRELEASED:
         return False

@@ -1,7 +1,6 @@
-"""A consumer group: what the records say of it, and what it answers to the rest of the coordinator.
+"""A consumer group as its records describe it, and the change that one request makes to it.
 
-Source: org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup.
-"""
+Source: org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup."""
 
 from __future__ import annotations
 
@@ -9,21 +8,11 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple
 
-from metashell.codec.error_codes import (
-    ILLEGAL_GENERATION,
-    NON_EMPTY_GROUP,
-    STALE_MEMBER_EPOCH,
-    UNKNOWN_MEMBER_ID,
-    UNSUPPORTED_VERSION,
-)
-from metashell.groups.consumer.description import describe_group
-from metashell.groups.consumer.member import Member
-from metashell.groups.consumer.partitions import Held
-from metashell.groups.consumer.records import Target, group_tombstones
-from metashell.groups.decision import GroupError
-from metashell.groups.group import CommitClaim, Group
-from metashell.groups.java_map import TimelineMap
-from metashell.groups.record import Record
+from metashell.codec.error_codes import ILLEGAL_GENERATION, NON_EMPTY_GROUP, STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION
+from metashell.groups.consumer import ConsumerGroupMember, Held, Target, describe_group, group_tombstones
+from metashell.groups.decision import GroupError, Record
+from metashell.groups.java_collections import TimelineMap
+from metashell.groups.state import CommitClaim, Group
 from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, GroupSummary
 
@@ -61,7 +50,7 @@ class ConsumerGroup(Group):
     metadata_hash: int = 0
     assignment_epoch: int = FIRST_EPOCH
     assignment_ms: int = 0
-    members: TimelineMap[Member] = field(default_factory=TimelineMap)
+    members: TimelineMap[ConsumerGroupMember] = field(default_factory=TimelineMap)
     statics: dict[str, str] = field(default_factory=dict)
     targets: dict[str, Target] = field(default_factory=dict)
     resolved: dict[str, Resolved] = field(default_factory=dict)
@@ -77,7 +66,7 @@ class ConsumerGroup(Group):
 
     # ---- what records change
 
-    def put(self, member: Member) -> list[tuple[bytes, int]]:
+    def put(self, member: ConsumerGroupMember) -> list[tuple[bytes, int]]:
         """Take a member as it is now; gives the partitions that another one held in the same or a later epoch."""
         known = self.members.get(member.member_id)
         self.members[member.member_id] = member
@@ -114,7 +103,7 @@ class ConsumerGroup(Group):
             for name in resolved.topics:
                 count_regex(self.subscribers, name, 1)
 
-    def _count(self, member: Member, by: int) -> None:
+    def _count(self, member: ConsumerGroupMember, by: int) -> None:
         for name in member.names:
             count_name(self.subscribers, name, by)
         if member.regex:
@@ -124,11 +113,11 @@ class ConsumerGroup(Group):
             for protocol, _ in member.classic.protocols:
                 add_count(self.classic_protocols, protocol, by)
 
-    def _count_assignor(self, member: Member, by: int) -> None:
+    def _count_assignor(self, member: ConsumerGroupMember, by: int) -> None:
         if member.server_assignor is not None:
             add_count(self.assignors, member.server_assignor, by)
 
-    def _disown(self, member: Member) -> None:
+    def _disown(self, member: ConsumerGroupMember) -> None:
         for partitions in (member.assigned, member.revoking):
             for topic_id, epochs in partitions.items():
                 for partition in epochs:
@@ -165,14 +154,14 @@ class ConsumerGroup(Group):
     def is_empty(self) -> bool:
         return not self.members
 
-    def member(self, member_id: str) -> Member:
+    def member(self, member_id: str) -> ConsumerGroupMember:
         """Errors: GroupError 25."""
         found = self.members.get(member_id)
         if found is None:
             raise GroupError(UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
         return found
 
-    def static_member(self, instance_id: str | None) -> Member | None:
+    def static_member(self, instance_id: str | None) -> ConsumerGroupMember | None:
         member_id = None if instance_id is None else self.statics.get(instance_id)
         return None if member_id is None else self.members.get(member_id)
 
@@ -289,3 +278,13 @@ def _refuse_epoch(is_classic: bool, text: str, epoch: int) -> None:
     if is_classic:
         raise GroupError(ILLEGAL_GENERATION, f"Received generation id {epoch} {text}")
     raise GroupError(STALE_MEMBER_EPOCH, f"Received member epoch {epoch} {text}")
+
+
+class Change(NamedTuple):
+    """A request's change to a group: the member as it was and as it will be, and what has become of the group's epoch."""
+
+    group: ConsumerGroup
+    member: ConsumerGroupMember
+    updated: ConsumerGroupMember
+    epoch: int
+    is_homogeneous: bool

@@ -1,130 +1,431 @@
-"""Regular expressions of RE2/J, by which members subscribe to topics: full matches, in a time that is bounded for each character.
-
-The pattern is a client's, so it never reaches Python's `re`, where some would not end, and its size is bounded before it is read.
-Source: the syntax page of RE2.
-"""
+"""Reads the syntax of RE2/J. Captures, and which match is preferred, make no difference to a full match and are left out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
+from unicodedata import category
 
-from metashell.groups.consumer.regex_parser import (
-    ASSERT,
-    CHAR,
-    EMPTY,
-    TOO_LARGE,
-    Node,
-    RegexSyntaxError,
-    parse,
+from metashell.common.errors import MetashellError
+
+CHAR: Final = "char"
+ASSERT: Final = "assert"
+EMPTY: Final = "empty"
+
+MISSING_BRACKET: Final = "missing closing ]"
+MISSING_PAREN: Final = "missing closing )"
+MISSING_ARGUMENT: Final = "missing argument to repetition operator"
+INVALID_CLASS_RANGE: Final = "invalid character class range"
+INVALID_ESCAPE: Final = "invalid escape sequence"
+INVALID_NAME: Final = "invalid named capture"
+DUPLICATE_NAME: Final = "duplicate capture group name"
+INVALID_PERL: Final = "invalid or unsupported Perl syntax"
+INVALID_REPEAT: Final = "invalid nested repetition operator"
+INVALID_COUNT: Final = "invalid repeat count"
+TRAILING_BACKSLASH: Final = "trailing backslash at end of expression"
+INTERNAL: Final = "regexp/syntax: internal error"
+
+TOO_LARGE: Final = "expression is too large"
+TOO_DEEP: Final = "expression nests too deeply"
+"""RE2/J has no such bound; deeper ones would overflow its stack."""
+
+MOST_REPEATS: Final = 1000
+_DEEPEST: Final = 100
+_LONGEST_COUNT: Final = 8
+_WORD: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+_PERL: Final = {"d": frozenset("0123456789"), "w": _WORD, "s": frozenset("\t\n\f\r ")}
+_ESCAPES: Final = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
+_PUNCTUATION: Final = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+_LETTERS: Final = frozenset(char for char in _WORD if char.isalpha())
+_POSIX: Final = {
+    "alnum": _WORD - {"_"},
+    "alpha": _LETTERS,
+    "ascii": frozenset(map(chr, range(128))),
+    "blank": frozenset("\t "),
+    "cntrl": frozenset([*map(chr, range(32)), "\x7f"]),
+    "digit": _PERL["d"],
+    "graph": _PUNCTUATION | _WORD,
+    "lower": frozenset(char for char in _LETTERS if char.islower()),
+    "print": _PUNCTUATION | _WORD | {" "},
+    "punct": _PUNCTUATION,
+    "space": frozenset("\t\n\v\f\r "),
+    "upper": frozenset(char for char in _LETTERS if char.isupper()),
+    "word": _WORD,
+    "xdigit": frozenset("0123456789abcdefABCDEF"),
+}
+_CATEGORIES: Final = frozenset(
+    [
+        "C",
+        "Cc",
+        "Cf",
+        "Co",
+        "Cs",
+        "L",
+        "Ll",
+        "Lm",
+        "Lo",
+        "Lt",
+        "Lu",
+        "M",
+        "Mc",
+        "Me",
+        "Mn",
+        "N",
+        "Nd",
+        "Nl",
+        "No",
+        "P",
+        "Pc",
+        "Pd",
+        "Pe",
+        "Pf",
+        "Pi",
+        "Po",
+        "Ps",
+        "S",
+        "Sc",
+        "Sk",
+        "Sm",
+        "So",
+        "Z",
+        "Zl",
+        "Zp",
+        "Zs",
+    ]
 )
 
-RegexError = RegexSyntaxError
-LONGEST: Final = 2_000
-"""Characters of a pattern. RE2/J has no such bound, nor the next one: there, each group has its own thread's time to lose."""
-LARGEST: Final = 2_000
-"""Steps that a pattern may come to: each character of a topic's name costs as many at most."""
-_MEMO: Final = 200_000
-"""States in all sets that are remembered."""
+Takes = Callable[[str], bool]
 
 
-class Regex:
-    """A pattern that was read once. Errors: RegexError with RE2/J's words for what is no pattern.
+class RegexSyntaxError(MetashellError):
+    """What is no pattern, in RE2/J's words."""
 
-    Shape: a step is a node that takes a character or looks around, with the steps that follow it; a split has no node.
-    """
 
+@dataclass(frozen=True, slots=True)
+class RegexNode:
+    """Shape: `kind` is char, assert, empty, sequence, choice or repeat; `most` is None for no end."""
+
+    kind: str
+    takes: Takes = lambda char: False
+    holds: Callable[[str, str], bool] = lambda before, after: True
+    parts: tuple[RegexNode, ...] = ()
+    least: int = 0
+    most: int | None = None
+
+
+@dataclass(slots=True)
+class Flags:
+    """`i` letters of both cases are one, `s` a dot takes a line's end, `m` lines begin and end inside the text."""
+
+    i: bool = False
+    s: bool = False
+    m: bool = False
+
+    def copy(self) -> Flags:
+        return Flags(self.i, self.s, self.m)
+
+
+def parse(pattern: str) -> RegexNode:
+    """The tree of a pattern. Errors: RegexSyntaxError."""
+    return _Parser(pattern).whole()
+
+
+class _Parser:
     def __init__(self, pattern: str) -> None:
-        if len(pattern) > LONGEST:
-            raise RegexSyntaxError(TOO_LARGE)
-        self._nodes: list[Node | None] = []
-        self._next: list[tuple[int, ...]] = []
-        self._end = self._add(None, ())
-        self._begin = self._compile(parse(pattern), self._end, 1)
-        self._memo: dict[tuple[frozenset[int], str, str], frozenset[int]] = {}
-        self._remembered = 0
+        self.text = pattern
+        self.at = 0
+        self.depth = 0
+        self.names: set[str] = set()
+        self.flags = Flags()
 
-    def matches(self, text: str) -> bool:
-        """Whether the whole text matches."""
-        states = self._closure((self._begin,), "", text[:1])
-        for at, char in enumerate(text, 1):
-            if not states:
-                return False
-            states = self._step(states, char, text[at : at + 1])
-        return self._end in states
+    def whole(self) -> RegexNode:
+        node = self.choice()
+        if self.at < len(self.text):
+            raise RegexSyntaxError(INTERNAL)  # RE2/J's word for a bracket that closes nothing
+        return node
 
-    def _step(self, states: frozenset[int], char: str, after: str) -> frozenset[int]:
-        key = (states, char, _kind(after))
-        found = self._memo.get(key)
-        if found is None:
-            taken = [
-                follow for state in states if (node := self._nodes[state]) is not None and node.takes(char) for follow in self._next[state]
-            ]
-            if self._remembered >= _MEMO:
-                self._memo.clear()
-                self._remembered = 0
-            found = self._memo[key] = self._closure(taken, char, after)
-            self._remembered += len(states) + len(found) + 1
-        return found
+    def choice(self) -> RegexNode:
+        parts = [self.sequence()]
+        while self.take("|"):
+            parts.append(self.sequence())
+        return parts[0] if len(parts) == 1 else RegexNode("choice", parts=tuple(parts))
 
-    def _closure(self, states: Iterable[int], before: str, after: str) -> frozenset[int]:
-        """Where one gets without taking a character: steps that take one, and the end."""
-        found: set[int] = set()
-        seen: set[int] = set()
-        waiting = list(states)
-        while waiting:
-            state = waiting.pop()
-            if state in seen:
+    def sequence(self) -> RegexNode:
+        parts: list[RegexNode] = []
+        was_repeat = False
+        while self.at < len(self.text) and self.text[self.at] not in "|)":
+            counts = self.repetition()
+            if counts is None:
+                parts += self.one()
+                was_repeat = False
                 continue
-            seen.add(state)
-            node = self._nodes[state]
-            if state == self._end or (node is not None and node.kind == CHAR):
-                found.add(state)
-            elif node is None or node.holds(before, after):
-                waiting += self._next[state]
-        return frozenset(found)
+            if was_repeat:
+                raise RegexSyntaxError(INVALID_REPEAT)
+            if not parts:
+                raise RegexSyntaxError(MISSING_ARGUMENT)
+            self.take("?")
+            parts[-1] = _repeated(parts[-1], *counts)
+            was_repeat = True
+        return RegexNode(EMPTY) if not parts else parts[0] if len(parts) == 1 else RegexNode("sequence", parts=tuple(parts))
 
-    def _add(self, node: Node | None, follow: tuple[int, ...]) -> int:
-        if len(self._nodes) >= LARGEST:
-            raise RegexSyntaxError(TOO_LARGE)
-        self._nodes.append(node)
-        self._next.append(follow)
-        return len(self._nodes) - 1
+    def repetition(self) -> tuple[int, int | None] | None:
+        """The counts of an operator that stands here; a brace that is no count is itself."""
+        char = self.text[self.at]
+        if char in "*+?":
+            self.at += 1
+            return {"*": (0, None), "+": (1, None), "?": (0, 1)}[char]
+        if char != "{":
+            return None
+        end = self.text.find("}", self.at)
+        least, comma, most = self.text[self.at + 1 : max(end, 0)].partition(",")
+        if end < 0 or not _is_count(least) or (most and not _is_count(most)):
+            return None
+        self.at = end + 1
+        if len(least) > _LONGEST_COUNT or len(most) > _LONGEST_COUNT:
+            raise RegexSyntaxError(INVALID_COUNT)
+        low = int(least)
+        high = low if not comma else int(most) if most else None
+        if low > MOST_REPEATS or (high is not None and (high > MOST_REPEATS or low > high)):
+            raise RegexSyntaxError(INVALID_COUNT)
+        return low, high
 
-    def _compile(self, node: Node, follow: int, copies: int) -> int:
-        """The first step of a node after which comes `follow`; counted repetitions around it make so many copies of it."""
-        if node.kind in (CHAR, ASSERT):
-            return self._add(node, (follow,))
-        if node.kind == EMPTY:
-            return follow
-        if node.kind == "sequence":
-            for part in reversed(node.parts):
-                follow = self._compile(part, follow, copies)
-            return follow
-        if node.kind == "choice":
-            return self._add(None, tuple(self._compile(part, follow, copies) for part in node.parts))
-        return self._repeat(node, follow, copies)
+    def one(self) -> list[RegexNode]:
+        """What stands here; a quotation is many."""
+        char = self.text[self.at]
+        self.at += 1
+        flags = self.flags
+        match char:
+            case "(":
+                return self.group()
+            case "[":
+                self.at -= 1
+                return [_char(self.char_class())]
+            case ".":
+                return [_char((lambda char: True) if flags.s else (lambda char: char != "\n"))]
+            case "^":
+                return [_look((lambda before, after: before in ("", "\n")) if flags.m else (lambda before, after: before == ""))]
+            case "$":
+                return [_look((lambda before, after: after in ("", "\n")) if flags.m else (lambda before, after: after == ""))]
+            case "\\":
+                return self.escape()
+        return [_char(self.literal(char))]
 
-    def _repeat(self, node: Node, follow: int, copies: int) -> int:
-        part, least, most = node.parts[0], node.least, node.most
-        copies *= max(1, least if most is None else most)
-        if copies > LARGEST:
-            # Counts inside of counts multiply, also where they repeat nothing.
-            raise RegexSyntaxError(TOO_LARGE)
-        if most is None:
-            loop = self._add(None, ())
-            self._next[loop] = (self._compile(part, loop, copies), follow)
-            follow = loop
+    def group(self) -> list[RegexNode]:
+        outer = self.flags.copy()
+        if self.text.startswith("?", self.at):
+            self.at += 1
+            named = next((prefix for prefix in ("P<", "<") if self.text.startswith(prefix, self.at)), None)
+            if named is not None:
+                self.name(named)
+            elif not self.set_flags():
+                return [RegexNode(EMPTY)]
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise RegexSyntaxError(TOO_DEEP)
+        node = self.choice()
+        self.depth -= 1
+        if not self.take(")"):
+            raise RegexSyntaxError(MISSING_PAREN)
+        self.flags = outer
+        return [node]
+
+    def name(self, prefix: str) -> None:
+        end = self.text.find(">", self.at)
+        name = self.text[self.at + len(prefix) : max(end, 0)]
+        if end < 0 or not name or not set(name) <= _WORD:
+            raise RegexSyntaxError(INVALID_NAME)
+        if name in self.names:
+            raise RegexSyntaxError(DUPLICATE_NAME)
+        self.names.add(name)
+        self.at = end + 1
+
+    def set_flags(self) -> bool:
+        """Take the letters of `(?i-s:`; whether a group follows, for after `(?i)` none does."""
+        new, value, has_letter = self.flags.copy(), True, False
+        while self.at < len(self.text):
+            char = self.text[self.at]
+            self.at += 1
+            if char in "ims":
+                setattr(new, char, value)
+                has_letter = True
+            elif char == "U":
+                has_letter = True
+            elif char == "-" and value:
+                value, has_letter = False, False
+            elif char in ":)" and (value or has_letter):
+                self.flags = new
+                return char == ":"
+            else:
+                break
+        raise RegexSyntaxError(INVALID_PERL)
+
+    def escape(self) -> list[RegexNode]:
+        following = self.text[self.at : self.at + 1]
+        looks: dict[str, Callable[[str, str], bool]] = {
+            "A": lambda before, after: before == "",
+            "z": lambda before, after: after == "",
+            "b": lambda before, after: (before in _WORD) != (after in _WORD),
+            "B": lambda before, after: (before in _WORD) == (after in _WORD),
+        }
+        if following in looks:
+            self.at += 1
+            return [_look(looks[following])]
+        if following == "Q":
+            end = self.text.find("\\E", self.at + 1)
+            quoted = self.text[self.at + 1 : end if end >= 0 else None]
+            self.at = len(self.text) if end < 0 else end + 2
+            return [_char(self.literal(char)) for char in quoted]
+        takes = self.named_class()
+        return [_char(takes if takes is not None else self.literal(self.escaped()))]
+
+    def named_class(self) -> Takes | None:
+        """A class that stands after a backslash: of Perl, or of Unicode."""
+        letter = self.text[self.at : self.at + 1]
+        if letter and letter.lower() in _PERL:
+            self.at += 1
+            return _members(_PERL[letter.lower()], letter.isupper())
+        return self.unicode_class(letter == "P") if letter in ("p", "P") else None
+
+    def unicode_class(self, is_negated: bool) -> Takes:
+        self.at += 1
+        if self.text.startswith("{", self.at):
+            end = self.text.find("}", self.at)
+            if end < 0:
+                raise RegexSyntaxError(INVALID_CLASS_RANGE)
+            name = self.text[self.at + 1 : end]
+            self.at = end + 1
         else:
-            for _ in range(most - least):
-                follow = self._add(None, (self._compile(part, follow, copies), follow))
-        for _ in range(least):
-            follow = self._compile(part, follow, copies)
-        return follow
+            name = self.text[self.at : self.at + 1]
+            self.at += 1
+        if name.startswith("^"):
+            name, is_negated = name[1:], not is_negated
+        if name == "Any":
+            return lambda char: not is_negated
+        if name == "Latin":
+            return _members(_LETTERS, is_negated)  # of what topics may be named
+        if name not in _CATEGORIES:
+            raise RegexSyntaxError(INVALID_CLASS_RANGE)
+        return lambda char: category(char).startswith(name) != is_negated
+
+    def escaped(self) -> str:
+        """The character that an escape stands for; the backslash is behind us."""
+        char = self.text[self.at : self.at + 1]
+        self.at += 1
+        if not char:
+            raise RegexSyntaxError(TRAILING_BACKSLASH)
+        if char in _ESCAPES:
+            return _ESCAPES[char]
+        if char == "x":
+            return self.hexadecimal()
+        if char in "01234567":
+            return self.octal(char)
+        if not (char.isascii() and char.isalnum()):
+            return char
+        raise RegexSyntaxError(INVALID_ESCAPE)
+
+    def octal(self, digits: str) -> str:
+        # One digit other than 0 would be a reference to a group.
+        if digits != "0" and self.text[self.at : self.at + 1] not in tuple("01234567"):
+            raise RegexSyntaxError(INVALID_ESCAPE)
+        while len(digits) < 3 and self.text[self.at : self.at + 1] in tuple("01234567"):
+            digits += self.text[self.at]
+            self.at += 1
+        return chr(int(digits, 8))
+
+    def hexadecimal(self) -> str:
+        if self.text.startswith("{", self.at):
+            end = self.text.find("}", self.at)
+            digits, self.at = self.text[self.at + 1 : max(end, 0)], end + 1
+        else:
+            digits = self.text[self.at : self.at + 2]
+            self.at += 2
+            digits = digits if len(digits) == 2 else ""
+        if not digits or not set(digits) <= _POSIX["xdigit"] or int(digits, 16) > 0x10FFFF:
+            raise RegexSyntaxError(INVALID_ESCAPE)
+        return chr(int(digits, 16))
+
+    def char_class(self) -> Takes:
+        self.at += 1
+        is_negated = self.take("^")
+        parts: list[Takes] = []
+        is_first = True
+        while is_first or not self.text.startswith("]", self.at):
+            if self.at >= len(self.text):
+                raise RegexSyntaxError(MISSING_BRACKET)
+            is_first = False
+            named = self.bracketed_class()
+            parts.append(named if named is not None else self.range_of())
+        self.at += 1
+        return lambda char: any(takes(char) for takes in parts) != is_negated
+
+    def bracketed_class(self) -> Takes | None:
+        """`[:alpha:]`, `\\d`, `\\pL` inside of brackets."""
+        if self.text.startswith("[:", self.at):
+            end = self.text.find(":]", self.at + 2)
+            if end >= 0:
+                name = self.text[self.at + 2 : end]
+                is_negated, name = name.startswith("^"), name.removeprefix("^")
+                if name not in _POSIX:
+                    raise RegexSyntaxError(INVALID_CLASS_RANGE)
+                self.at = end + 2
+                return _members(_POSIX[name], is_negated)
+        if self.text.startswith("\\", self.at):
+            self.at += 1
+            named = self.named_class()
+            if named is None:
+                self.at -= 1
+            return named
+        return None
+
+    def range_of(self) -> Takes:
+        low = self.class_char()
+        high = low
+        if self.text.startswith("-", self.at) and not self.text.startswith("-]", self.at):
+            self.at += 1
+            high = self.class_char()
+            if high < low:
+                raise RegexSyntaxError(INVALID_CLASS_RANGE)
+        if self.flags.i:
+            return lambda char: any(low <= one <= high for one in (char, char.lower(), char.upper()))
+        return lambda char: low <= char <= high
+
+    def class_char(self) -> str:
+        if self.at >= len(self.text):
+            raise RegexSyntaxError(MISSING_BRACKET)
+        char = self.text[self.at]
+        self.at += 1
+        return self.escaped() if char == "\\" else char
+
+    def literal(self, char: str) -> Takes:
+        if self.flags.i:
+            both = {char, char.lower(), char.upper()}
+            return lambda other: other in both
+        return lambda other: other == char
+
+    def take(self, char: str) -> bool:
+        if self.text.startswith(char, self.at):
+            self.at += len(char)
+            return True
+        return False
 
 
-def _kind(char: str) -> str:
-    """All that a look around can tell of the next character."""
-    if char in ("", "\n"):
-        return char
-    return "w" if char.isascii() and (char.isalnum() or char == "_") else "-"
+def _char(takes: Takes) -> RegexNode:
+    return RegexNode(CHAR, takes=takes)
+
+
+def _look(holds: Callable[[str, str], bool]) -> RegexNode:
+    return RegexNode(ASSERT, holds=holds)
+
+
+def _members(chars: frozenset[str], is_negated: bool) -> Takes:
+    return lambda char: (char in chars) != is_negated
+
+
+def _is_count(text: str) -> bool:
+    """Digits without a leading zero."""
+    return text.isascii() and text.isdigit() and (text == "0" or not text.startswith("0"))
+
+
+def _repeated(node: RegexNode, least: int, most: int | None) -> RegexNode:
+    return RegexNode("repeat", parts=(node,), least=least, most=most)

@@ -1,8 +1,9 @@
-"""What a group is subscribed to, and when a change of that moves its epoch.
+"""The topics to which a group is subscribed, by name and by regular expression; a change raises the group's epoch.
 
+A pattern comes from a client, so it never reaches Python's `re`, where some patterns take exponential time. Its size is bounded before it
+is parsed, and each character of a topic name takes bounded time.
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager.hasMemberSubscriptionChanged, maybeUpdateRegularExpressions,
-updateSubscriptionMetadata and handleRegularExpressionsResult; groups.md 10.3 and 10.6.
-"""
+updateSubscriptionMetadata and handleRegularExpressionsResult; KIP-848; the syntax page of RE2."""
 
 from __future__ import annotations
 
@@ -11,16 +12,19 @@ from enum import Enum, auto
 from typing import Final
 
 from metashell.codec.error_codes import INVALID_REGULAR_EXPRESSION
-from metashell.groups.consumer.change import Change
-from metashell.groups.consumer.group import ConsumerGroup, Subscribers, add_count, count_name, count_regex, is_homogeneous
-from metashell.groups.consumer.member import Member
-from metashell.groups.consumer.records import group_record, member_record, partition_metadata_tombstone, regex_record, regex_tombstone
-from metashell.groups.consumer.regex import Regex, RegexError
-from metashell.groups.context import Context
-from metashell.groups.decision import Decision, GroupError
-from metashell.groups.metadata_hash import group_hash
-from metashell.groups.record import Record
-from metashell.groups.topics import Topics
+from metashell.groups.consumer import (
+    ConsumerGroupMember,
+    group_record,
+    member_record,
+    partition_metadata_tombstone,
+    regex_record,
+    regex_tombstone,
+)
+from metashell.groups.consumer.group import Change, ConsumerGroup, Subscribers, add_count, count_name, count_regex, is_homogeneous
+from metashell.groups.consumer.regex import ASSERT, CHAR, EMPTY, TOO_LARGE, RegexNode, RegexSyntaxError, parse
+from metashell.groups.decision import Decision, GroupError, Record
+from metashell.groups.state import Context
+from metashell.groups.topics import Topics, group_hash
 
 NEVER_MS: Final = 2**31 - 1
 """How long a metadata hash holds where no topic changes."""
@@ -35,7 +39,7 @@ class RegexChange(Enum):
     """Updated, and it is known what it matches."""
 
 
-def names_changed(group_id: str, member: Member, updated: Member, records: list[Record]) -> bool:
+def names_changed(group_id: str, member: ConsumerGroupMember, updated: ConsumerGroupMember, records: list[Record]) -> bool:
     """Whether the member names other topics now; its record is added where anything of it has changed."""
     if member.same_as(updated):
         return False
@@ -44,7 +48,7 @@ def names_changed(group_id: str, member: Member, updated: Member, records: list[
 
 
 def update_regex(
-    context: Context, group: ConsumerGroup, member: Member, updated: Member, now_ms: int, records: list[Record]
+    context: Context, group: ConsumerGroup, member: ConsumerGroupMember, updated: ConsumerGroupMember, now_ms: int, records: list[Record]
 ) -> RegexChange:
     """What has become of the member's regular expression; has all of the group's resolved where that is due.
 
@@ -91,7 +95,7 @@ def is_refresh_due(group: ConsumerGroup, now_ms: int) -> bool:
     return now_ms >= group.refresh_ms or group.epoch < group.refresh_epoch
 
 
-def subscribers_without(group: ConsumerGroup, gone: Sequence[Member], regexes_gone: Iterable[str]) -> dict[str, Subscribers]:
+def subscribers_without(group: ConsumerGroup, gone: Sequence[ConsumerGroupMember], regexes_gone: Iterable[str]) -> dict[str, Subscribers]:
     """Who is subscribed to what when these members and expressions are not any more."""
     subscribers = dict(group.subscribers)
     for member in gone:
@@ -103,7 +107,7 @@ def subscribers_without(group: ConsumerGroup, gone: Sequence[Member], regexes_go
     return subscribers
 
 
-def last_users(group: ConsumerGroup, gone: Sequence[Member]) -> list[str]:
+def last_users(group: ConsumerGroup, gone: Sequence[ConsumerGroupMember]) -> list[str]:
     """The regular expressions that only these members have."""
     counts: dict[str, int] = {}
     for member in gone:
@@ -178,7 +182,7 @@ def _topics_of(group: ConsumerGroup, regex: str) -> frozenset[str]:
     return frozenset() if known is None else known.topics
 
 
-def _regexes_with(group: ConsumerGroup, member: Member, updated: Member) -> dict[str, int]:
+def _regexes_with(group: ConsumerGroup, member: ConsumerGroupMember, updated: ConsumerGroupMember) -> dict[str, int]:
     regexes = dict(group.regexes)
     if member.regex != updated.regex:
         if member.regex:
@@ -188,7 +192,7 @@ def _regexes_with(group: ConsumerGroup, member: Member, updated: Member) -> dict
     return regexes
 
 
-def _subscribers_with(group: ConsumerGroup, member: Member, updated: Member) -> dict[str, Subscribers]:
+def _subscribers_with(group: ConsumerGroup, member: ConsumerGroupMember, updated: ConsumerGroupMember) -> dict[str, Subscribers]:
     subscribers = dict(group.subscribers)
     for name in member.names:
         count_name(subscribers, name, -1)
@@ -198,3 +202,114 @@ def _subscribers_with(group: ConsumerGroup, member: Member, updated: Member) -> 
         for name in _topics_of(group, member.regex):
             count_regex(subscribers, name, -1)
     return subscribers
+
+
+RegexError = RegexSyntaxError
+LONGEST: Final = 2_000
+"""Characters of a pattern. RE2/J has no such bound, nor the next one: there, each group has its own thread's time to lose."""
+LARGEST: Final = 2_000
+"""Steps that a pattern may come to: each character of a topic's name costs as many at most."""
+_MEMO: Final = 200_000
+"""States in all sets that are remembered."""
+
+
+class Regex:
+    """A pattern that was read once. Errors: RegexError with RE2/J's words for what is no pattern.
+
+    Shape: a step is a node that takes a character or looks around, with the steps that follow it; a split has no node.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        if len(pattern) > LONGEST:
+            raise RegexSyntaxError(TOO_LARGE)
+        self._nodes: list[RegexNode | None] = []
+        self._next: list[tuple[int, ...]] = []
+        self._end = self._add(None, ())
+        self._begin = self._compile(parse(pattern), self._end, 1)
+        self._memo: dict[tuple[frozenset[int], str, str], frozenset[int]] = {}
+        self._remembered = 0
+
+    def matches(self, text: str) -> bool:
+        """Whether the whole text matches."""
+        states = self._closure((self._begin,), "", text[:1])
+        for at, char in enumerate(text, 1):
+            if not states:
+                return False
+            states = self._step(states, char, text[at : at + 1])
+        return self._end in states
+
+    def _step(self, states: frozenset[int], char: str, after: str) -> frozenset[int]:
+        key = (states, char, _kind(after))
+        found = self._memo.get(key)
+        if found is None:
+            taken = [
+                follow for state in states if (node := self._nodes[state]) is not None and node.takes(char) for follow in self._next[state]
+            ]
+            if self._remembered >= _MEMO:
+                self._memo.clear()
+                self._remembered = 0
+            found = self._memo[key] = self._closure(taken, char, after)
+            self._remembered += len(states) + len(found) + 1
+        return found
+
+    def _closure(self, states: Iterable[int], before: str, after: str) -> frozenset[int]:
+        """Where one gets without taking a character: steps that take one, and the end."""
+        found: set[int] = set()
+        seen: set[int] = set()
+        waiting = list(states)
+        while waiting:
+            state = waiting.pop()
+            if state in seen:
+                continue
+            seen.add(state)
+            node = self._nodes[state]
+            if state == self._end or (node is not None and node.kind == CHAR):
+                found.add(state)
+            elif node is None or node.holds(before, after):
+                waiting += self._next[state]
+        return frozenset(found)
+
+    def _add(self, node: RegexNode | None, follow: tuple[int, ...]) -> int:
+        if len(self._nodes) >= LARGEST:
+            raise RegexSyntaxError(TOO_LARGE)
+        self._nodes.append(node)
+        self._next.append(follow)
+        return len(self._nodes) - 1
+
+    def _compile(self, node: RegexNode, follow: int, copies: int) -> int:
+        """The first step of a node after which comes `follow`; counted repetitions around it make so many copies of it."""
+        if node.kind in (CHAR, ASSERT):
+            return self._add(node, (follow,))
+        if node.kind == EMPTY:
+            return follow
+        if node.kind == "sequence":
+            for part in reversed(node.parts):
+                follow = self._compile(part, follow, copies)
+            return follow
+        if node.kind == "choice":
+            return self._add(None, tuple(self._compile(part, follow, copies) for part in node.parts))
+        return self._repeat(node, follow, copies)
+
+    def _repeat(self, node: RegexNode, follow: int, copies: int) -> int:
+        part, least, most = node.parts[0], node.least, node.most
+        copies *= max(1, least if most is None else most)
+        if copies > LARGEST:
+            # Counts inside of counts multiply, also where they repeat nothing.
+            raise RegexSyntaxError(TOO_LARGE)
+        if most is None:
+            loop = self._add(None, ())
+            self._next[loop] = (self._compile(part, loop, copies), follow)
+            follow = loop
+        else:
+            for _ in range(most - least):
+                follow = self._add(None, (self._compile(part, follow, copies), follow))
+        for _ in range(least):
+            follow = self._compile(part, follow, copies)
+        return follow
+
+
+def _kind(char: str) -> str:
+    """All that a look around can tell of the next character."""
+    if char in ("", "\n"):
+        return char
+    return "w" if char.isascii() and (char.isalnum() or char == "_") else "-"

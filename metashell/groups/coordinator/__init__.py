@@ -1,1 +1,1 @@
-"""The coordinator as its driver sees it: which room decides what, and the loop of a driver in memory."""
+"""The coordinator as its driver sees it: routing of requests, replay of records, and the requests that concern groups of every kind."""

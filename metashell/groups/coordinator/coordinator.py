@@ -1,24 +1,63 @@
-"""The coordinator of one partition of `__consumer_offsets`: it only routes."""
+"""The coordinator of one partition of `__consumer_offsets`: it routes each request to the function that decides it.
+
+`HANDLERS` has the function of each API; the `ON_...` tables have what runs after loading, before unloading, and when topics change or an
+effect was performed. Requests of the classic protocol are routed by the kind of their group, since consumer groups have classic members
+too. `Shard` is a coordinator with its log in memory, which writes each decision at once.
+
+Source: org.apache.kafka.coordinator.group.GroupCoordinatorService and GroupMetadataManager."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Callable, Collection, Iterable
+from typing import Final, NamedTuple
 
-from metashell.codec.error_codes import UNKNOWN_SERVER_ERROR
-from metashell.errors import DecodeError
-from metashell.groups.append_errors import append_error
-from metashell.groups.context import Chance, Context
-from metashell.groups.coordinator.replays import make_state, replay
-from metashell.groups.coordinator.routes import HANDLERS, ON_EFFECTS, ON_LOADED, ON_TOPICS, ON_UNLOADED
-from metashell.groups.decision import Decision, Effect, GroupError
-from metashell.groups.error_answers import error_body, refused
-from metashell.groups.offsets.pending import end_transaction
-from metashell.groups.record import Place, Record
-from metashell.groups.request import Answer, Request
-from metashell.groups.settings import Settings
-from metashell.groups.state import State
-from metashell.groups.timers import Due
+from metashell.codec import codes
+from metashell.codec.error_codes import (
+    INCONSISTENT_GROUP_PROTOCOL,
+    INVALID_GROUP_ID,
+    INVALID_SESSION_TIMEOUT,
+    UNKNOWN_MEMBER_ID,
+    UNKNOWN_SERVER_ERROR,
+)
+from metashell.common.errors import DecodeError
+from metashell.groups.classic import Waiting, heartbeat_answer, join_error, leave_answer, sync_error
+from metashell.groups.classic.join import join_classic_group as classic_join
+from metashell.groups.classic.join import sync_classic_group as classic_sync
+from metashell.groups.classic.rebalance import begin_sessions, end_waits, identities
+from metashell.groups.classic.rebalance import heartbeat_classic_group as classic_heartbeat
+from metashell.groups.classic.rebalance import leave_classic_group as classic_leave
+from metashell.groups.consumer.classic_member import heartbeat_as_classic_member as heartbeat_of_classic_member
+from metashell.groups.consumer.classic_member import join_as_classic_member as join_of_classic_member
+from metashell.groups.consumer.classic_member import leave_as_classic_member as leave_of_classic_member
+from metashell.groups.consumer.classic_member import sync_as_classic_member as sync_of_classic_member
+from metashell.groups.consumer.heartbeat import handle_consumer_heartbeat as consumer_heartbeat
+from metashell.groups.consumer.leave import begin_consumers, consumer_topics_changed
+from metashell.groups.coordinator.describe import describe_consumer_groups as consumer_describe
+from metashell.groups.coordinator.describe import describe_groups, describe_share_groups, describe_streams_groups
+from metashell.groups.coordinator.group_admin import delete_groups, end_deletions, find_coordinator, list_groups, share_state_deleted
+from metashell.groups.coordinator.offset_commit import add_offsets, commit_offsets, end_txn, init_producer_id, txn_offset_commit
+from metashell.groups.coordinator.offset_fetch import begin_expiry, delete_offsets, delete_topic_offsets, fetch_offsets
+from metashell.groups.coordinator.replay import make_state, replay
+from metashell.groups.decision import (
+    Answer,
+    Decision,
+    DeleteShareState,
+    Due,
+    Effect,
+    GroupError,
+    InitializeShareState,
+    Place,
+    Producer,
+    Record,
+    Request,
+)
+from metashell.groups.error_answers import append_error_code, error_body, refuse_request
+from metashell.groups.share.heartbeat import drop_deleted_topics as topics_deleted_for_share
+from metashell.groups.share.heartbeat import handle_share_heartbeat as share_heartbeat
+from metashell.groups.share.heartbeat import start_share_sessions, state_initialized
+from metashell.groups.state import Chance, Context, Handler, Settings, State, end_transaction
+from metashell.groups.streams.heartbeat import handle_streams_heartbeat as streams_heartbeat
+from metashell.groups.streams.timeouts import start_streams_timers
 from metashell.groups.topics import Topics
 
 RETRY_BACKOFF_MS: Final = 500
@@ -40,7 +79,7 @@ class GroupCoordinator:
         try:
             decision = handler(self.context, request, now_ms)
         except GroupError as error:
-            decision = Decision(answers=[refused(request, error)])
+            decision = Decision(answers=[refuse_request(request, error)])
         except DecodeError:
             decision = Decision(answers=[Answer(request.ticket, error_body(request, UNKNOWN_SERVER_ERROR))])
         if decision.request is None:
@@ -89,7 +128,7 @@ class GroupCoordinator:
 
     def failed(self, decision: Decision, code: int, now_ms: int) -> Decision:
         """What happens when the batch of a decision could not be written, for this error. Source: groups.md 7.2."""
-        code = append_error(code)
+        code = append_error_code(code)
         if decision.on_failure is not None:
             return decision.on_failure(code, now_ms)
         request = decision.request
@@ -107,3 +146,176 @@ class GroupCoordinator:
         """Take another view of the metadata: names of topics that are new or not as they were, and of those that are gone."""
         old, self.state.topics = self.state.topics, topics
         return Decision([record for hear in ON_TOPICS for record in hear(self.context, old, topics, changed, deleted, now_ms)])
+
+
+class Written(NamedTuple):
+    """A batch as it was appended. Shape: `marker` is None unless this is a transaction's end, which has no records."""
+
+    base_offset: int
+    timestamp_ms: int
+    records: tuple[Record, ...]
+    producer: Producer | None = None
+    marker: bool | None = None
+
+
+class Shard:
+    """Shape: `written` has every batch, oldest first; `effects` what others have to do, and `dropped` tickets that are
+    never answered, until they are taken out.
+
+    Share state is kept by nobody here: what is asked for is done at once, unless `has_share_coordinator`: then it is among the effects, and
+    `effect_done` goes on from there.
+    """
+
+    def __init__(
+        self, coordinator: GroupCoordinator, written: Iterable[Written] = (), now_ms: int = 0, has_share_coordinator: bool = False
+    ) -> None:
+        self.coordinator = coordinator
+        self.has_share_coordinator = has_share_coordinator
+        self.written: list[Written] = []
+        self.effects: list[Effect] = []
+        self.dropped: list[int] = []
+        self.end_offset = 0
+        for batch in written:
+            self._write(batch, replays=True)
+        coordinator.loaded(now_ms)
+
+    def submit(self, request: Request, now_ms: int) -> list[Answer]:
+        """What is answered now, to this request or to others that waited."""
+        return self._perform(self.coordinator.decide(request, now_ms), now_ms)
+
+    def run_due(self, now_ms: int) -> list[Answer]:
+        """Run every timer that is due, one after the other, each at its own time, and those that this makes due by now."""
+        answers: list[Answer] = []
+        at_ms = -1
+        while (due_ms := self.coordinator.next_due_ms()) is not None and due_ms <= now_ms:
+            at_ms = max(at_ms, due_ms)
+            decision = self.coordinator.run_due(at_ms)
+            assert decision is not None
+            answers += self._perform(decision, at_ms)
+        return answers
+
+    def topics_changed(self, topics: Topics, changed: Collection[str], deleted: Collection[str], now_ms: int) -> list[Answer]:
+        return self._perform(self.coordinator.topics_changed(topics, changed, deleted, now_ms), now_ms)
+
+    def effect_done(self, effect: Effect, is_ok: bool, now_ms: int) -> list[Answer]:
+        """Somebody has done what a decision wanted, or could not."""
+        return self._perform(self.coordinator.effect_done(effect, is_ok, now_ms), now_ms)
+
+    def _perform(self, decision: Decision, now_ms: int) -> list[Answer]:
+        if decision.records or decision.marker is not None:
+            batch = Written(self.end_offset, now_ms, tuple(decision.records), decision.producer, decision.marker)
+            self._write(batch, replays=decision.replays)
+        self.dropped += decision.dropped
+        answers = decision.answers
+        for effect in decision.effects:
+            if isinstance(effect, InitializeShareState | DeleteShareState) and not self.has_share_coordinator:
+                answers = answers + self.effect_done(effect, True, now_ms)
+            else:
+                self.effects.append(effect)
+        return answers
+
+    def _write(self, batch: Written, *, replays: bool) -> None:
+        self.written.append(batch)
+        producer_id = -1 if batch.producer is None else batch.producer.id
+        for offset, record in enumerate(batch.records if replays else (), batch.base_offset):
+            self.coordinator.replay(record, Place(offset, batch.timestamp_ms, producer_id))
+        if batch.marker is not None and batch.producer is not None:
+            self.coordinator.replay_end_of_transaction(batch.producer.id, batch.marker)
+        self.end_offset = batch.base_offset + (len(batch.records) or 1)
+
+
+# How the members of a group that speak the classic protocol are served, by the group's kind.
+JOINS: Final[dict[str, Handler]] = {"classic": classic_join, "consumer": join_of_classic_member}
+SYNCS: Final[dict[str, Handler]] = {"classic": classic_sync, "consumer": sync_of_classic_member}
+HEARTBEATS: Final[dict[str, Handler]] = {"classic": classic_heartbeat, "consumer": heartbeat_of_classic_member}
+LEAVES: Final[dict[str, Handler]] = {"classic": classic_leave, "consumer": leave_of_classic_member}
+_YIELDING = ("consumer", "streams")
+"""Kinds of groups that become classic ones, once they are empty, when a classic member joins."""
+
+
+def handle_join_group(context: Context, request: Request, now_ms: int) -> Decision:
+    body, settings = request.body, context.settings
+    waiting = Waiting.of(request)
+    if not body.group_id:
+        return Decision(answers=[join_error(waiting, INVALID_GROUP_ID, body.member_id)])
+    if not settings.min_session_timeout_ms <= body.session_timeout_ms <= settings.max_session_timeout_ms:
+        return Decision(answers=[join_error(waiting, INVALID_SESSION_TIMEOUT, body.member_id)])
+    group = context.state.groups.get(body.group_id)
+    kind = "classic" if group is None or (group.is_empty and group.type in _YIELDING) else group.type
+    if kind not in JOINS:
+        return Decision(answers=[join_error(waiting, INCONSISTENT_GROUP_PROTOCOL)])
+    return JOINS[kind](context, request, now_ms)
+
+
+def handle_sync_group(context: Context, request: Request, now_ms: int) -> Decision:
+    body = request.body
+    if request.version >= 5 and (body.protocol_type is None or body.protocol_name is None):
+        return Decision(answers=[sync_error(request.ticket, INCONSISTENT_GROUP_PROTOCOL)])
+    if not body.group_id:
+        return Decision(answers=[sync_error(request.ticket, INVALID_GROUP_ID)])
+    group = context.state.groups.get(body.group_id)
+    if group is None or group.is_empty or group.type not in SYNCS:
+        return Decision(answers=[sync_error(request.ticket, UNKNOWN_MEMBER_ID)])
+    return SYNCS[group.type](context, request, now_ms)
+
+
+def handle_heartbeat(context: Context, request: Request, now_ms: int) -> Decision:
+    if not request.body.group_id:
+        return Decision(answers=[heartbeat_answer(request.ticket, INVALID_GROUP_ID)])
+    group = context.state.groups.get(request.body.group_id)
+    if group is None or group.type not in HEARTBEATS:
+        return Decision(answers=[heartbeat_answer(request.ticket, UNKNOWN_MEMBER_ID)])
+    return HEARTBEATS[group.type](context, request, now_ms)
+
+
+def handle_leave_group(context: Context, request: Request, now_ms: int) -> Decision:
+    if not request.body.group_id:
+        return Decision(answers=[leave_answer(request, (), INVALID_GROUP_ID)])
+    group = context.state.groups.get(request.body.group_id)
+    if group is None or group.type not in LEAVES:
+        refused = [(member, UNKNOWN_MEMBER_ID) for member in identities(request)]
+        return Decision(answers=[leave_answer(request, refused)])
+    return LEAVES[group.type](context, request, now_ms)
+
+
+OnLoaded = Callable[[Context, int], None]
+OnUnloaded = Callable[[Context, int], list[Answer]]
+OnTopics = Callable[[Context, Topics, Topics, Collection[str], Collection[str], int], list[Record]]
+OnEffect = Callable[[Context, Effect, bool, int], Decision]
+
+HANDLERS: dict[int, Handler] = {
+    codes.JOIN_GROUP: handle_join_group,
+    codes.HEARTBEAT: handle_heartbeat,
+    codes.LEAVE_GROUP: handle_leave_group,
+    codes.SYNC_GROUP: handle_sync_group,
+    codes.CONSUMER_GROUP_HEARTBEAT: consumer_heartbeat,
+    codes.CONSUMER_GROUP_DESCRIBE: consumer_describe,
+    codes.DESCRIBE_GROUPS: describe_groups,
+    codes.OFFSET_COMMIT: commit_offsets,
+    codes.OFFSET_FETCH: fetch_offsets,
+    codes.FIND_COORDINATOR: find_coordinator,
+    codes.LIST_GROUPS: list_groups,
+    codes.INIT_PRODUCER_ID: init_producer_id,
+    codes.ADD_OFFSETS_TO_TXN: add_offsets,
+    codes.END_TXN: end_txn,
+    codes.TXN_OFFSET_COMMIT: txn_offset_commit,
+    codes.DELETE_GROUPS: delete_groups,
+    codes.OFFSET_DELETE: delete_offsets,
+    codes.SHARE_GROUP_HEARTBEAT: share_heartbeat,
+    codes.SHARE_GROUP_DESCRIBE: describe_share_groups,
+    codes.STREAMS_GROUP_HEARTBEAT: streams_heartbeat,
+    codes.STREAMS_GROUP_DESCRIBE: describe_streams_groups,
+}
+"""By api key."""
+
+ON_LOADED: tuple[OnLoaded, ...] = (begin_sessions, begin_consumers, start_share_sessions, start_streams_timers, begin_expiry)
+"""What begins when a log has been read to its end: `(context, now_ms)` sets timers."""
+
+ON_UNLOADED: tuple[OnUnloaded, ...] = (end_waits, end_deletions)
+"""What is answered to those who wait when the coordinator goes: `(context, now_ms)`."""
+
+ON_TOPICS: tuple[OnTopics, ...] = (delete_topic_offsets, consumer_topics_changed, topics_deleted_for_share)
+"""What other metadata come to: `(context, old, new, changed names, deleted names, now_ms)` gives records of one batch."""
+
+ON_EFFECTS: dict[type[Effect], OnEffect] = {InitializeShareState: state_initialized, DeleteShareState: share_state_deleted}
+"""What follows once an effect was performed, by its type: `(context, effect, is_ok, now_ms)`."""

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from metashell.codec import error_codes
-from metashell.codec.blobs.consumer_protocol import (
+from metashell.codec.consumer_protocol import (
     Partition,
     Subscription,
     assignment_bytes,
@@ -22,11 +22,10 @@ from metashell.codec.blobs.consumer_protocol import (
     subscription_bytes,
 )
 from metashell.codec.messages import JoinGroupRequest, SyncGroupRequest
-from metashell.errors import DecodeError, MetashellError
+from metashell.common.errors import DecodeError, MetashellError
+from metashell.groups.members import Event, MemberSettings, Output
 from metashell.groups.members.member import RETRIABLE
 from metashell.groups.members.membership import STABLE, Membership
-from metashell.groups.members.outputs import Event, Output
-from metashell.groups.members.settings import MemberSettings
 from metashell.groups.members.strategy import Joined, Strategy
 
 

@@ -1,24 +1,20 @@
-"""A member of the consumer protocol (KIP-848), as the Java consumer is one.
+"""A member of the consumer protocol (KIP-848) that behaves like the Java consumer.
 
-It only sends heartbeats; each answer may hold a new assignment. The member takes it up step by step: commit, revoke, assign, and a
-heartbeat that says so.
-
-Source: org.apache.kafka.clients.consumer.internals.AbstractMembershipManager, ConsumerMembershipManager, ConsumerHeartbeatRequestManager.
-"""
+It sends heartbeats only; each answer may hold a new assignment. The member adopts it step by step: commit, revoke, assign, and a heartbeat
+that confirms. A heartbeat that joins has all fields, a later one only those that changed.
+Source: org.apache.kafka.clients.consumer.internals.AbstractMembershipManager, ConsumerMembershipManager, ConsumerHeartbeatRequestManager."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from metashell.codec import error_codes
-from metashell.codec.api_keys import CONSUMER_GROUP_HEARTBEAT
-from metashell.codec.blobs.consumer_protocol import Partition
-from metashell.groups.members.consumer_request import Reporter, Said, Target
-from metashell.groups.members.member import RETRIABLE, Member
-from metashell.groups.members.offsets import Claim
-from metashell.groups.members.outputs import Output
-from metashell.groups.members.settings import MemberSettings
+from metashell.codec.codes import CONSUMER_GROUP_HEARTBEAT
+from metashell.codec.consumer_protocol import Partition
+from metashell.codec.messages import ConsumerGroupHeartbeatRequest
+from metashell.groups.members import CommitIdentity, MemberSettings, Output
+from metashell.groups.members.member import RETRIABLE, MemberMachine
 
 UNSUBSCRIBED: Final = "UNSUBSCRIBED"
 JOINING: Final = "JOINING"
@@ -40,7 +36,7 @@ _COMMITTING, _AGAIN, _READY, _CALLING = "committing", "again", "ready", "calling
 _FENCING: Final = frozenset({error_codes.FENCED_MEMBER_EPOCH, error_codes.UNKNOWN_MEMBER_ID})
 
 
-class ConsumerMember(Member):
+class ConsumerMember(MemberMachine):
     """See the module. Shape: `state` is the state's name in Kafka, `generation` the member's epoch; the member id is the client's own."""
 
     def __init__(self, settings: MemberSettings) -> None:
@@ -258,7 +254,7 @@ class ConsumerMember(Member):
         return self._is_coordinator_known and self.state not in _OUTSIDE
 
     def _send_heartbeat(self, now_ms: int) -> None:
-        said = Said(
+        said = ReportedFields(
             self.settings.max_poll_interval_ms,
             self.subscription or frozenset(),
             self._pattern,
@@ -336,14 +332,14 @@ class ConsumerMember(Member):
 
     def _send_leave(self, handler: Any, now_ms: int) -> None:
         self.generation = LEAVE_EPOCH if self.settings.instance_id is None else STATIC_LEAVE_EPOCH
-        said = Said(
+        said = ReportedFields(
             self.settings.max_poll_interval_ms, self.subscription or frozenset(), self._pattern, self.settings.server_assignor, None
         )
         body = self._reporter.request(self.member_id, self.generation, said, is_joining=False)
         self._send(CONSUMER_GROUP_HEARTBEAT, HEARTBEAT_VERSION, body, handler)
 
-    def _claim(self) -> Claim:
-        return Claim(self.settings.group_id, self.member_id, self.generation, self.settings.instance_id, uses_ids=True)
+    def _claim(self) -> CommitIdentity:
+        return CommitIdentity(self.settings.group_id, self.member_id, self.generation, self.settings.instance_id, uses_ids=True)
 
     def _loses_what_it_owns(self) -> bool:
         return self.generation <= 0
@@ -358,5 +354,69 @@ class ConsumerMember(Member):
     def _may_commit(self) -> bool:
         return self.state not in _OUTSIDE and self.generation > 0
 
-    def _committed(self, code: int, claim: Claim) -> None:
+    def _committed(self, code: int, claim: CommitIdentity) -> None:
         """Nothing: heartbeats say what becomes of the membership."""
+
+
+class Target(NamedTuple):
+    """Partitions by topic id, as a heartbeat's answer gave them. `number` grows with each that differs from the last."""
+
+    number: int
+    partitions: frozenset[tuple[bytes, int]]
+
+
+class ReportedFields(NamedTuple):
+    """What can stand in a heartbeat beside who the member is. None for a pattern or assignor that it does not have."""
+
+    rebalance_timeout_ms: int
+    topics: frozenset[str]
+    pattern: str | None
+    assignor: str | None
+    current: Target | None
+
+
+class Reporter:
+    """Remembers what the coordinator was told."""
+
+    def __init__(self, settings: MemberSettings) -> None:
+        self._settings = settings
+        self._said: ReportedFields | None = None
+
+    def forget(self) -> None:
+        """The last request failed: say everything again."""
+        self._said = None
+
+    def request(self, member_id: str, epoch: int, said: ReportedFields, is_joining: bool) -> ConsumerGroupHeartbeatRequest:
+        old = None if is_joining else self._said
+        body = ConsumerGroupHeartbeatRequest(
+            group_id=self._settings.group_id,
+            member_id=member_id,
+            member_epoch=epoch,
+            instance_id=self._settings.instance_id,
+            rack_id=self._settings.rack if is_joining else None,
+            rebalance_timeout_ms=said.rebalance_timeout_ms if old is None or old.rebalance_timeout_ms != said.rebalance_timeout_ms else -1,
+            subscribed_topic_names=tuple(sorted(said.topics)) if old is None or old.topics != said.topics else None,
+            # An empty expression takes one back.
+            subscribed_topic_regex=(said.pattern or "") if said.pattern != (old.pattern if old else None) else None,
+            server_assignor=said.assignor if old is None or old.assignor != said.assignor else None,
+            topic_partitions=_reported_partitions(said.current, old),
+        )
+        self._said = said
+        return body
+
+
+def _reported_partitions(
+    current: Target | None, old: ReportedFields | None
+) -> tuple[ConsumerGroupHeartbeatRequest.TopicPartitions, ...] | None:
+    """The partitions once for each assignment that the member has taken up, also where they are the same ones."""
+    if current is None:
+        return ()
+    if old is not None and old.current == current:
+        return None
+    by_id: dict[bytes, list[int]] = {}
+    for topic_id, partition in sorted(current.partitions):
+        by_id.setdefault(topic_id, []).append(partition)
+    return tuple(
+        ConsumerGroupHeartbeatRequest.TopicPartitions(topic_id=topic_id, partitions=tuple(partitions))
+        for topic_id, partitions in by_id.items()
+    )

@@ -7,13 +7,24 @@ from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from metashell.codec import error_codes
-from metashell.codec.api_keys import FIND_COORDINATOR
-from metashell.codec.blobs.consumer_protocol import Partition
-from metashell.codec.error_messages import error_message
+from metashell.codec.codes import FIND_COORDINATOR
+from metashell.codec.consumer_protocol import Partition
+from metashell.codec.error_codes import error_message
 from metashell.codec.messages import FindCoordinatorRequest
-from metashell.groups.members.offsets import Claim, commit_error, commit_request, fetch_request, fetched
-from metashell.groups.members.outputs import Callback, Closed, Event, Failed, Output, Send
-from metashell.groups.members.settings import MemberSettings
+from metashell.groups.members import (
+    Callback,
+    Closed,
+    CommitIdentity,
+    Event,
+    Failed,
+    MemberSettings,
+    Output,
+    Send,
+    commit_error,
+    commit_request,
+    fetch_request,
+    fetched,
+)
 from metashell.groups.topics import KnownTopics, Topics
 
 Handler = Callable[[Any, int], None]
@@ -35,7 +46,7 @@ _MOVED: Final = frozenset({error_codes.NETWORK_EXCEPTION, error_codes.COORDINATO
 _CLOSING_MS: Final = 30_000
 
 
-class Member(ABC):
+class MemberMachine(ABC):
     """One member of a group. Every input gives what came out of it, in order.
 
     Shape: `owned` is what the application may read, `positions` where it has got to: the driver raises them, the member commits
@@ -168,7 +179,7 @@ class Member(ABC):
         """Go on with the poll, or the close, in which a callback ran."""
 
     @abstractmethod
-    def _claim(self) -> Claim:
+    def _claim(self) -> CommitIdentity:
         """As whom offsets are committed and fetched now."""
 
     @abstractmethod
@@ -282,7 +293,7 @@ class Member(ABC):
         """Whether the member is so far in its group that a commit is worth sending."""
 
     @abstractmethod
-    def _committed(self, code: int, claim: Claim) -> None:
+    def _committed(self, code: int, claim: CommitIdentity) -> None:
         """See what the error of a commit says of the membership."""
 
     def _commit_when_due(self, now_ms: int) -> None:

@@ -1,9 +1,7 @@
-"""A member's place in a classic group: joins, syncs, heartbeats, leaving, and what their answers make of it.
+"""A member's place in a classic group: joins, syncs, heartbeats, leaving, and what their answers change.
 
-What its application has to do with it is decided in `classic`.
-
-Source: org.apache.kafka.clients.consumer.internals.AbstractCoordinator.
-"""
+`classic` decides what its application has to do. The reasons for a rejoin are in the words of the Java consumer (KIP-800).
+Source: org.apache.kafka.clients.consumer.internals.AbstractCoordinator and Heartbeat."""
 
 from __future__ import annotations
 
@@ -12,14 +10,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from metashell.codec import error_codes
-from metashell.codec.api_keys import HEARTBEAT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP
+from metashell.codec.codes import HEARTBEAT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP
 from metashell.codec.messages import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
-from metashell.groups.members.heartbeats import Heartbeats
-from metashell.groups.members.member import RETRIABLE, Member
-from metashell.groups.members.offsets import Claim
-from metashell.groups.members.outputs import Output
-from metashell.groups.members.reasons import rebalance_failed
-from metashell.groups.members.settings import MemberSettings
+from metashell.groups.members import CommitIdentity, MemberSettings, Output
+from metashell.groups.members.member import RETRIABLE, MemberMachine
 
 UNJOINED: Final = "UNJOINED"
 PREPARING: Final = "PREPARING_REBALANCE"
@@ -35,7 +29,7 @@ _AT_ONCE: Final = frozenset(
 _RESETTING: Final = frozenset({error_codes.UNKNOWN_MEMBER_ID, error_codes.ILLEGAL_GENERATION, error_codes.FENCED_INSTANCE_ID})
 
 
-class Membership(Member):
+class Membership(MemberMachine):
     """Shape: `state` is the state's name in Kafka, `protocol` the assignor that the coordinator chose."""
 
     def __init__(self, settings: MemberSettings) -> None:
@@ -176,8 +170,8 @@ class Membership(Member):
     def _has_no_generation(self) -> bool:
         return self.generation == -1 or not self.member_id
 
-    def _claim(self) -> Claim:
-        return Claim(self.settings.group_id, self.member_id, self.generation, self.settings.instance_id, uses_ids=False)
+    def _claim(self) -> CommitIdentity:
+        return CommitIdentity(self.settings.group_id, self.member_id, self.generation, self.settings.instance_id, uses_ids=False)
 
     def _request_rejoin(self, reason: str) -> None:
         self._is_rejoin_needed = True
@@ -204,13 +198,13 @@ class Membership(Member):
     def _may_commit(self) -> bool:
         return self.state == STABLE
 
-    def _committed(self, code: int, claim: Claim) -> None:
+    def _committed(self, code: int, claim: CommitIdentity) -> None:
         if code == error_codes.REBALANCE_IN_PROGRESS:
             self._request_rejoin("offset commit failed since group is already rebalancing")
         elif code in (error_codes.UNKNOWN_MEMBER_ID, error_codes.ILLEGAL_GENERATION) and self._is_still(claim):
             self._reset_after("OFFSET_COMMIT", code)
 
-    def _is_still(self, claim: Claim) -> bool:
+    def _is_still(self, claim: CommitIdentity) -> bool:
         return (claim.generation, claim.member_id) == (self.generation, self.member_id)
 
     def _send_heartbeat(self, now_ms: int) -> None:
@@ -224,7 +218,7 @@ class Membership(Member):
         self._heartbeats.sent(now_ms)
         self._send(HEARTBEAT, HEARTBEAT_VERSION, body, lambda body, now_ms: self._take_heartbeat(body, claim, now_ms))
 
-    def _take_heartbeat(self, body: Any, claim: Claim, now_ms: int) -> None:
+    def _take_heartbeat(self, body: Any, claim: CommitIdentity, now_ms: int) -> None:
         code = error_codes.NETWORK_EXCEPTION if body is None else body.error_code
         self._heard(code)
         if code == error_codes.REBALANCE_IN_PROGRESS and self.state == STABLE:
@@ -261,3 +255,78 @@ class Membership(Member):
 
     def _settled(self, now_ms: int) -> None:
         """Nothing: joins wait for a poll, heartbeats for their time."""
+
+
+class Heartbeats:
+    """Units: ms. They count only while `is_on`: from a joined group's answer until the next join is sent."""
+
+    def __init__(self, settings: MemberSettings) -> None:
+        self._settings = settings
+        self.is_on = False
+        self.is_in_flight = False
+        self._due_ms = 0
+        self._session_ms = 0
+        self._poll_ms = 0
+
+    def switch_on(self, now_ms: int) -> None:
+        """Begin anew, unless they run already."""
+        if not self.is_on:
+            self.is_on = True
+            self.is_in_flight = False
+            self._due_ms = now_ms + self._settings.heartbeat_interval_ms
+            self._session_ms = now_ms + self._settings.session_timeout_ms
+            self._poll_ms = now_ms + self._settings.max_poll_interval_ms
+
+    def switch_off(self) -> None:
+        self.is_on = False
+
+    def polled(self, now_ms: int) -> None:
+        self._poll_ms = now_ms + self._settings.max_poll_interval_ms
+
+    def sent(self, now_ms: int) -> None:
+        self.is_in_flight = True
+        self._due_ms = now_ms + self._settings.heartbeat_interval_ms
+
+    def received(self, now_ms: int) -> None:
+        self.is_in_flight = False
+        self._session_ms = now_ms + self._settings.session_timeout_ms
+
+    def failed(self, now_ms: int) -> None:
+        self.is_in_flight = False
+        self._due_ms = now_ms + self._settings.retry_backoff_ms
+
+    def is_due(self, now_ms: int) -> bool:
+        return not self.is_in_flight and now_ms >= self._due_ms
+
+    def has_session_expired(self, now_ms: int) -> bool:
+        return now_ms >= self._session_ms
+
+    def has_poll_expired(self, now_ms: int) -> bool:
+        return now_ms >= self._poll_ms
+
+    def next_due_ms(self, has_coordinator: bool) -> int | None:
+        """When one of these times comes; without a coordinator there is nothing to wait for but the application."""
+        if not self.is_on:
+            return None
+        if not has_coordinator:
+            return self._poll_ms
+        return min(self._session_ms, self._poll_ms, *(() if self.is_in_flight else (self._due_ms,)))
+
+
+_EXCEPTIONS: Final = {
+    error_codes.UNKNOWN_SERVER_ERROR: "UnknownServerException",
+    error_codes.REQUEST_TIMED_OUT: "TimeoutException",
+    error_codes.NETWORK_EXCEPTION: "DisconnectException",
+    error_codes.COORDINATOR_LOAD_IN_PROGRESS: "CoordinatorLoadInProgressException",
+    error_codes.COORDINATOR_NOT_AVAILABLE: "CoordinatorNotAvailableException",
+    error_codes.NOT_COORDINATOR: "NotCoordinatorException",
+    error_codes.ILLEGAL_GENERATION: "IllegalGenerationException",
+    error_codes.UNKNOWN_MEMBER_ID: "UnknownMemberIdException",
+    error_codes.REBALANCE_IN_PROGRESS: "RebalanceInProgressException",
+}
+
+
+def rebalance_failed(code: int | None) -> str:
+    """By the class of Java's exception. No code: the member left its group while it waited for the answer."""
+    name = "UnjoinedGroupException" if code is None else _EXCEPTIONS.get(code, "KafkaException")
+    return f"rebalance failed due to {name}"

@@ -1,12 +1,14 @@
-"""ShareGroupHeartbeat: members join, leave, and learn what they may read.
+"""ShareGroupHeartbeat: members join, leave, and get partitions; sessions that end; and share state that others initialize or delete.
 
-Order of a batch: the member (10), the group's epoch (11), targets (13, 12), what the member has (14), share state that is asked for (15).
-Source: groups.md 10.3 and 15; golden scenarios share-life, share-validation, missing-group, other-groups-full.
-"""
+Order of a batch: the member (10), the group's epoch (11), targets (13, 12), what the member has (14), share state that is requested (15).
+Several members may have the same partition, so a member takes its target at once, without a step in which others revoke.
+Source: org.apache.kafka.coordinator.group.GroupMetadataManager.shareGroupHeartbeat; KIP-932; golden scenarios share-life, share-validation,
+share-session-expires, missing-group, other-groups-full and watched-share-grows in tests/golden/groups."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Collection
+from typing import Any, Final, NamedTuple
 
 from metashell.codec import messages
 from metashell.codec.error_codes import (
@@ -15,26 +17,39 @@ from metashell.codec.error_codes import (
     GROUP_MAX_SIZE_REACHED,
     INVALID_REQUEST,
     UNKNOWN_MEMBER_ID,
+    UNKNOWN_SERVER_ERROR,
 )
-from metashell.groups.context import Context
-from metashell.groups.decision import Decision, Effect, GroupError, InitializeShareState
+from metashell.codec.java import string_hash_order
+from metashell.groups.assignors import AssignorError, ServerGroup, ServerMember, are_homogeneous, in_java_order
+from metashell.groups.assignors.server import run_server_assignor
+from metashell.groups.decision import Answer, Decision, Effect, GroupError, InitializeShareState, Record, Request
 from metashell.groups.error_answers import error_body
-from metashell.groups.group import Group
-from metashell.groups.metadata_hash import group_hash
-from metashell.groups.record import Record
-from metashell.groups.request import Answer, Request
-from metashell.groups.share.assignment import Target, known_target, lacks_what_is_ready, new_target, reconciled
-from metashell.groups.share.group import ShareGroup, counted
-from metashell.groups.share.member import LEAVE_EPOCH, Member, Partitions, names_in_order
-from metashell.groups.share.records import current_record, group_record, member_record, share_state_record
-from metashell.groups.share.session import group_setting, removal, start_session
-from metashell.groups.share.share_state import NO_STATE
+from metashell.groups.share import (
+    LEAVE_EPOCH,
+    NO_PARTITIONS,
+    NO_STATE,
+    NamedPartitions,
+    Partitions,
+    ShareGroup,
+    ShareGroupMember,
+    count_subscribers,
+    current_record,
+    group_record,
+    member_record,
+    member_tombstones,
+    names_in_order,
+    share_state_record,
+    target_member_record,
+    target_record,
+)
+from metashell.groups.state import Context, Group
+from metashell.groups.topics import Topics, group_hash
 
 STATE_RETRY_MS: Final = 30_000
 """Share state that was asked for and has not come in this time is asked for again."""
 
 
-def heartbeat(context: Context, request: Request, now_ms: int) -> Decision:
+def handle_share_heartbeat(context: Context, request: Request, now_ms: int) -> Decision:
     """Decide a heartbeat. Errors: GroupError for one that is refused."""
     body = request.body
     _check(body)
@@ -48,10 +63,10 @@ def heartbeat(context: Context, request: Request, now_ms: int) -> Decision:
     target = _target(context, group, member, epoch, now_ms)
     records += target.records
     if target.epoch != member.epoch or set(member.names) != set(known.names):
-        before, member = member, reconciled(member, target, context.state.topics)
+        before, member = member, reconcile_share_member(member, target, context.state.topics)
         if member != before:
             records.append(current_record(group.group_id, member))
-    effects = _asked_state(context, group, counted(group.subscribers, known.names, member.names), now_ms, records)
+    effects = _asked_state(context, group, count_subscribers(group.subscribers, known.names, member.names), now_ms, records)
     start_session(context, group.group_id, member.member_id, now_ms)
     return Decision(records, [Answer(request.ticket, _response(context, body, known, member))], effects)
 
@@ -92,14 +107,14 @@ def _leave(context: Context, request: Request) -> Decision:
         start_session(context, body.group_id, body.member_id, at_ms)
         return Decision(answers=[Answer(request.ticket, error_body(request, code))])
 
-    return Decision(removal(context, group, member), [Answer(request.ticket, response)], on_failure=stay)
+    return Decision(remove_share_member(context, group, member), [Answer(request.ticket, response)], on_failure=stay)
 
 
 def _group_to_join(context: Context, body: Any) -> ShareGroup:
     return share_group(context, body.group_id) if body.group_id in context.state.groups else ShareGroup(body.group_id)
 
 
-def _known_member(context: Context, group: ShareGroup, body: Any) -> Member:
+def _known_member(context: Context, group: ShareGroup, body: Any) -> ShareGroupMember:
     """The member as it is, or a new one. Errors: GroupError for one that the group does not take, or not in this epoch."""
     known = group.members.get(body.member_id)
     limit, epoch = context.settings.share.max_size, body.member_epoch
@@ -108,7 +123,7 @@ def _known_member(context: Context, group: ShareGroup, body: Any) -> Member:
             raise GroupError(GROUP_MAX_SIZE_REACHED, f"The share group has reached its maximum capacity of {limit} members.")
         if epoch != 0:
             raise _unknown(group, body.member_id)
-        return Member(body.member_id)
+        return ShareGroupMember(body.member_id)
     if epoch in (0, known.epoch, known.previous_epoch):
         return known
     size, rest = (
@@ -123,7 +138,7 @@ def _known_member(context: Context, group: ShareGroup, body: Any) -> Member:
     )
 
 
-def _merged(known: Member, request: Request) -> Member:
+def _merged(known: ShareGroupMember, request: Request) -> ShareGroupMember:
     """The member with what it says of itself; what it leaves out stays."""
     body = request.body
     names = known.names if body.subscribed_topic_names is None else names_in_order(body.subscribed_topic_names)
@@ -135,7 +150,7 @@ def _merged(known: Member, request: Request) -> Member:
     )
 
 
-def _next_epoch(context: Context, group: ShareGroup, known: Member, member: Member, records: list[Record]) -> int:
+def _next_epoch(context: Context, group: ShareGroup, known: ShareGroupMember, member: ShareGroupMember, records: list[Record]) -> int:
     """The group's epoch, raised where its topics have changed, or where a partition has become ready that no target has.
 
     A target that is yet to be computed takes in what is ready, so the epoch need not be raised for that.
@@ -144,7 +159,7 @@ def _next_epoch(context: Context, group: ShareGroup, known: Member, member: Memb
     is_raised = member.names != known.names or (group.assignment_epoch >= group.epoch and lacks_what_is_ready(group))
     if not is_raised and group.checked_version == topics.version:
         return group.epoch
-    metadata_hash = group_hash(counted(group.subscribers, known.names, member.names), topics)
+    metadata_hash = group_hash(count_subscribers(group.subscribers, known.names, member.names), topics)
     if not is_raised and metadata_hash == group.metadata_hash:
         group.checked_version = topics.version
         return group.epoch
@@ -152,7 +167,7 @@ def _next_epoch(context: Context, group: ShareGroup, known: Member, member: Memb
     return group.epoch + 1
 
 
-def _target(context: Context, group: ShareGroup, member: Member, epoch: int, now_ms: int) -> Target:
+def _target(context: Context, group: ShareGroup, member: ShareGroupMember, epoch: int, now_ms: int) -> Target:
     """The member's target: a new one where the epoch has moved on, though not more often than the interval allows."""
     settings = context.settings.share
     interval_ms = group_setting(context, group.group_id, "share.assignment.interval.ms", settings.assignment_interval_ms)
@@ -172,7 +187,7 @@ def _asked_state(context: Context, group: ShareGroup, names: dict[str, int], now
     return [InitializeShareState(group.group_id, {id: tuple(sorted(topic.partitions)) for id, topic in lacking.items()})]
 
 
-def _response(context: Context, body: Any, known: Member, member: Member) -> messages.ShareGroupHeartbeatResponse:
+def _response(context: Context, body: Any, known: ShareGroupMember, member: ShareGroupMember) -> messages.ShareGroupHeartbeatResponse:
     default_ms = context.settings.share.heartbeat_interval_ms
     response = messages.ShareGroupHeartbeatResponse(
         member_id=member.member_id,
@@ -193,3 +208,125 @@ def _assignment(partitions: Partitions) -> messages.ShareGroupHeartbeatResponse.
 
 def _unknown(group: ShareGroup, member_id: str) -> GroupError:
     return GroupError(UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}.")
+
+
+class Target(NamedTuple):
+    """What one member has to come to, and in which epoch; `records` say so where it is new."""
+
+    epoch: int
+    partitions: Partitions
+    records: tuple[Record, ...] = ()
+
+
+def known_target(group: ShareGroup, member_id: str) -> Target:
+    """The target as it was last computed."""
+    return Target(group.assignment_epoch, group.targets.get(member_id, NO_PARTITIONS))
+
+
+def new_target(group: ShareGroup, changed: ShareGroupMember, epoch: int, assignor: str, topics: Topics, now_ms: int) -> Target:
+    """A target for all members, of whom one has changed or is new. Errors: GroupError where the assignor fails."""
+    members = {**group.members, changed.member_id: changed}
+    asked = {id: _server_member(group, members[id], topics) for id in string_hash_order(members)}
+    initialized = {} if group.share_state is None else group.share_state.initialized
+    assignable = {id: tuple(sorted(topic.partitions)) for id, topic in initialized.items()}
+    try:
+        given = run_server_assignor(assignor, ServerGroup(asked, are_homogeneous(asked.values()), assignable), topics)
+    except AssignorError as error:
+        raise GroupError(UNKNOWN_SERVER_ERROR, f"Failed to compute a new target assignment for epoch {epoch}: {error}") from error
+    targets = {id: {topic: tuple(sorted(numbers)) for topic, numbers in given.get(id, NO_PARTITIONS).items()} for id in asked}
+    records = [target_member_record(group.group_id, id, target) for id, target in targets.items() if group.targets.get(id) != target]
+    return Target(epoch, targets[changed.member_id], (*records, target_record(group.group_id, epoch, now_ms)))
+
+
+def reconcile_share_member(member: ShareGroupMember, target: Target, topics: Topics) -> ShareGroupMember:
+    """The member at its target: others may have the same partitions, so nothing has to be given up first."""
+    ids = {topic.id for name in member.names if (topic := topics.named(name)) is not None}
+    assigned = {id: numbers for id, numbers in target.partitions.items() if id in ids}
+    if target.epoch == member.epoch:
+        return member._replace(assigned=assigned)
+    return member._replace(assigned=assigned, epoch=target.epoch, previous_epoch=member.epoch)
+
+
+def lacks_what_is_ready(group: ShareGroup) -> bool:
+    """Whether partitions of subscribed topics have share state, but no member's target has them."""
+    targeted: dict[bytes, set[int]] = {}
+    for target in group.targets.values():
+        for id, numbers in target.items():
+            targeted.setdefault(id, set()).update(numbers)
+    ready = {} if group.share_state is None else group.share_state.initialized
+    return any(topic.name in group.subscribers and not topic.partitions <= targeted.get(id, set()) for id, topic in ready.items())
+
+
+def _server_member(group: ShareGroup, member: ShareGroupMember, topics: Topics) -> ServerMember:
+    known = (topics.named(name) for name in member.names)
+    previous = in_java_order(group.targets.get(member.member_id, NO_PARTITIONS))
+    return ServerMember(tuple(topic.id for topic in known if topic is not None), previous, None, member.rack_id)
+
+
+SESSION: Final = "share-session-timeout"
+
+
+def start_session(context: Context, group_id: str, member_id: str, now_ms: int) -> None:
+    """Give a member its session time from now on."""
+
+    def expire(at_ms: int) -> Decision:
+        group = context.state.groups.get(group_id)
+        if not isinstance(group, ShareGroup) or member_id not in group.members:
+            return Decision()
+        return Decision(remove_share_member(context, group, group.members[member_id]))
+
+    timeout_ms = group_setting(context, group_id, "share.session.timeout.ms", context.settings.share.session_timeout_ms)
+    context.timers.schedule((SESSION, group_id, member_id), now_ms + timeout_ms, expire)
+
+
+def start_share_sessions(context: Context, now_ms: int) -> None:
+    """Every member that a log has gets its session time anew."""
+    for group in context.state.groups.values():
+        for member_id in group.members if isinstance(group, ShareGroup) else ():
+            start_session(context, group.group_id, member_id, now_ms)
+
+
+def remove_share_member(context: Context, group: ShareGroup, member: ShareGroupMember) -> list[Record]:
+    """The records that remove a member; its timer is cancelled."""
+    context.timers.cancel((SESSION, group.group_id, member.member_id))
+    left = count_subscribers(group.subscribers, member.names, ())
+    epoch = group.epoch + 1
+    epoch_record = group_record(group.group_id, epoch, group_hash(left, context.state.topics))
+    # An empty group has nothing to assign: its assignment is up to date, and was made at no time.
+    emptied = [target_record(group.group_id, epoch, 0)] if len(group.members) == 1 else []
+    return [*member_tombstones(group.group_id, member.member_id), epoch_record, *emptied]
+
+
+def group_setting(context: Context, group_id: str, name: str, default: int) -> int:
+    """A number from the group's own configs, else the broker's."""
+    own = context.state.group_configs.get(group_id, {}).get(name)
+    return default if own is None else int(own)
+
+
+def state_initialized(context: Context, effect: Effect, is_ok: bool, now_ms: int) -> Decision:
+    """Note that partitions are ready, or that nobody waits for them any more. What was asked for a group that is gone comes to nothing."""
+    assert isinstance(effect, InitializeShareState)
+    group = context.state.groups.get(effect.group_id)
+    if not isinstance(group, ShareGroup):
+        return Decision()
+    state = group.share_state or NO_STATE
+    asked = {
+        id: NamedPartitions(state.initializing[id].name, frozenset(numbers))
+        for id, numbers in effect.partitions.items()
+        if id in state.initializing
+    }
+    after = state.made(asked) if is_ok else state.not_made(asked)
+    return Decision([share_state_record(group.group_id, after)] if after != state else [])
+
+
+def drop_deleted_topics(
+    context: Context, old: Topics, new: Topics, changed: Collection[str], deleted: Collection[str], now_ms: int
+) -> list[Record]:
+    """The records that drop deleted topics from what groups have share state of."""
+    ids = {topic.id for name in deleted if (topic := old.named(name)) is not None}
+    records = []
+    for group in context.state.groups.values():
+        if isinstance(group, ShareGroup) and group.share_state is not None:
+            left = group.share_state.without_topics(ids)
+            records += [] if left == group.share_state else [share_state_record(group.group_id, left)]
+    return records

@@ -1,9 +1,10 @@
-"""The broker's `sticky` assignor of tasks: moves few, balances active tasks, then all, and keeps standbys on other processes.
+"""The broker's `sticky` task assignor, the target that it gives a group, and a member's steps to its target.
 
-Order of the tasks: members keep what they have by partition, then subtopology; what is left is given out by subtopology, then partition;
-of standbys the last comes first.
-Source: org.apache.kafka.coordinator.group.streams.assignor.StickyTaskAssignor of 4.4; watched-streams-assign and watched-streams-standby.
-"""
+The assignor moves few tasks, balances active tasks and then all, and places standbys on other processes. Order: members keep their tasks by
+partition, then subtopology; remaining tasks go by subtopology, then partition; of standbys the last comes first. No step gives one task to
+two processes.
+Source: org.apache.kafka.coordinator.group.streams.assignor.StickyTaskAssignor and CurrentAssignmentBuilder of 4.4; golden scenarios
+watched-streams-assign, -standby and -epochs in tests/golden/groups."""
 
 from __future__ import annotations
 
@@ -11,9 +12,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from metashell.codec.java_hash import lazy_table_order, string_hash, string_hash_order
-from metashell.groups.streams.java_queue import JavaQueue
-from metashell.groups.streams.tasks import NO_TASKS, TaskId, Tasks
+from metashell.codec.java import lazy_table_order, string_hash, string_hash_order
+from metashell.groups.decision import Record
+from metashell.groups.java_collections import JavaQueue
+from metashell.groups.state import Context
+from metashell.groups.streams import (
+    NO_TASKS,
+    STABLE,
+    UNRELEASED,
+    UNREVOKED,
+    StreamsGroupMember,
+    TaskId,
+    TaskOffsets,
+    Tasks,
+    target_member_record,
+    target_record,
+)
+from metashell.groups.streams.group import StreamsGroup, configure
 
 
 class TaskMember(NamedTuple):
@@ -212,3 +227,101 @@ def _candidates(members: Mapping[str, TaskMember]) -> dict[TaskId, list[str]]:
             if task not in member.previous.standby:
                 ranked.setdefault(task, []).append((True, -offset, id))
     return {task: [id for *_, id in sorted(found, key=lambda one: one[:2])] for task, found in ranked.items()}
+
+
+STANDBYS = "num.standby.replicas"
+
+
+class NewTarget(NamedTuple):
+    """Targets of all members, and the records that say what is new of them."""
+
+    tasks: dict[str, Tasks]
+    records: list[Record]
+
+
+def compute_target(
+    context: Context, group: StreamsGroup, members: Mapping[str, StreamsGroupMember], targets: Mapping[str, Tasks], epoch: int, now_ms: int
+) -> NewTarget:
+    """A target for these members, from the tasks that they have. A topology that lacks topics gives them nothing."""
+    configured = group.configured
+    if configured is None:
+        configured = configure(group.topology, context.state.topics)
+    plan = plan_of(configured.task_counts, configured.stateful, standby_count(context, group.group_id))
+    asked = {
+        id: TaskMember(members[id].process_id, members[id].assigned, group.task_offsets.get(id, TaskOffsets()).current)
+        for id in string_hash_order(members)
+    }
+    tasks = assign_tasks(plan, asked)
+    records = [target_member_record(group.group_id, id, target) for id, target in tasks.items() if targets.get(id) != target]
+    return NewTarget(tasks, [*records, target_record(group.group_id, epoch, now_ms)])
+
+
+def standby_count(context: Context, group_id: str) -> int:
+    """How many standbys each stateful task gets: the group's own setting, else the broker's."""
+    own = context.state.group_configs.get(group_id, {}).get(f"streams.{STANDBYS}")
+    return context.settings.streams.standby_replicas if own is None else int(own)
+
+
+class Target(NamedTuple):
+    """What a member has to come to, and in which epoch."""
+
+    epoch: int
+    tasks: Tasks
+
+
+def reconcile_streams_member(
+    member: StreamsGroupMember, target: Target, owned: Tasks | None, members: Iterable[StreamsGroupMember]
+) -> StreamsGroupMember:
+    """The member after one step towards its target. `owned` is what it says it runs, None where it says nothing."""
+
+    def is_kept(tasks: Tasks) -> bool:
+        return tasks != NO_TASKS and (owned is None or owned.meets(tasks))
+
+    if member.state == STABLE and member.epoch == target.epoch:
+        return member
+    if member.state == UNREVOKED and is_kept(member.revoking):
+        return member
+    keep = member.assigned & target.tasks
+    want = target.tasks - keep
+    free = _free(want, member, list(members))
+    # A task changes its role where it runs: active ones become standbys at once, standbys become active once they are granted.
+    demoted = free.standby & member.assigned.active
+    keep, free = keep._replace(standby=keep.standby | demoted), free._replace(standby=free.standby - demoted)
+    give = member.assigned - target.tasks
+    give = Tasks(give.active, give.standby - target.tasks.active, give.warmup - target.tasks.active)
+    granted = frozenset() if is_kept(give) else free.active
+    promoted = target.tasks.active - granted
+    keep = keep | Tasks(standby=member.assigned.standby & promoted, warmup=member.assigned.warmup & promoted)
+    if is_kept(give):
+        # What was to be given up before is given up: that counts as an epoch of its own.
+        epoch = member.epoch + 1 if member.state == UNREVOKED else member.epoch
+        return _with(member._replace(state=UNREVOKED, epoch=epoch, previous_epoch=member.epoch, revoking=give), keep, target.epoch)
+    is_settled = want == free | Tasks(standby=demoted)
+    moved = member._replace(state=STABLE if is_settled else UNRELEASED, epoch=target.epoch, previous_epoch=member.epoch, revoking=NO_TASKS)
+    return _with(moved, keep | free, target.epoch)
+
+
+def _with(member: StreamsGroupMember, assigned: Tasks, epoch: int) -> StreamsGroupMember:
+    """The member with these tasks; active ones that it did not have before are its own since `epoch`."""
+    held = assigned.active | member.revoking.active
+    return member._replace(assigned=assigned, epochs={task: member.epochs.get(task, epoch) for task in sorted(held)})
+
+
+def _free(want: Tasks, own: StreamsGroupMember, members: list[StreamsGroupMember]) -> Tasks:
+    """What may be taken: active tasks that nobody runs, and that no other member of the process has in another role; standbys that the
+    process has in no role, but for tasks that this member itself runs."""
+    running: set[TaskId] = set()
+    active, standby, warmup = set[TaskId](), set[TaskId](), set[TaskId]()
+    for member in members:
+        for tasks in (member.assigned, member.revoking):
+            running |= tasks.active
+            if member.process_id == own.process_id:
+                active |= tasks.active
+                standby |= tasks.standby
+                warmup |= tasks.warmup
+    of_others = Tasks(*(frozenset(held) - mine for held, mine in zip((active, standby, warmup), own.assigned, strict=True)))
+    return Tasks(
+        want.active - running - of_others.standby - of_others.warmup,
+        want.standby - of_others.active - standby - of_others.warmup,
+        want.warmup - of_others.active - warmup - of_others.standby,
+    )

@@ -1,9 +1,8 @@
-"""StreamsGroupHeartbeat: members join with a topology, are given tasks, give them up, and leave.
+"""StreamsGroupHeartbeat: members join with a topology, get tasks, give them up, and leave. Its checks come first.
 
 Order of a batch: the member (19), the topology (23), the group's epoch (17), targets (21, 20), and what the member has (22).
-Source: org.apache.kafka.coordinator.group.GroupMetadataManager.streamsGroupHeartbeat of 4.4; golden scenarios streams-life and
-streams-validation; what else was watched of Kafka (watched-streams-*).
-"""
+Source: org.apache.kafka.coordinator.group.GroupMetadataManager.streamsGroupHeartbeat of 4.4; golden scenarios streams-life,
+streams-validation and watched-streams-refused in tests/golden/groups."""
 
 from __future__ import annotations
 
@@ -19,53 +18,56 @@ from metashell.codec.error_codes import (
     UNKNOWN_MEMBER_ID,
     UNRELEASED_INSTANCE_ID,
 )
-from metashell.groups.context import Context
-from metashell.groups.decision import CreateTopics, Decision, Effect, GroupError
+from metashell.groups.decision import Answer, CreateTopics, Decision, Effect, GroupError, Record, Request
 from metashell.groups.error_answers import error_body
-from metashell.groups.metadata_hash import group_hash
-from metashell.groups.record import Record
-from metashell.groups.request import Answer, Request
-from metashell.groups.streams.answers import Inputs, answer_of
-from metashell.groups.streams.group import StreamsGroup
-from metashell.groups.streams.member import STATIC_LEAVE_EPOCH, Member, TaskOffsets
-from metashell.groups.streams.reconcile import Target, reconciled
-from metashell.groups.streams.records import (
+from metashell.groups.state import Context
+from metashell.groups.streams import (
+    LEAVE_EPOCH,
+    NO_TASKS,
     NOT_VALIDATED,
+    STATIC_LEAVE_EPOCH,
     Configs,
+    Endpoint,
+    StreamsGroupMember,
+    TaskId,
+    TaskOffsets,
+    Tasks,
     current_record,
     group_record,
     member_record,
     member_tombstones,
     target_member_record,
     target_record,
+    tasks_of,
     topology_record,
 )
-from metashell.groups.streams.requests import (
-    check_heartbeat,
-    check_tasks,
-    is_leaving,
-    merged,
-    owned_tasks,
-    task_offsets,
-    topology_value,
-)
-from metashell.groups.streams.target import STANDBYS, compute_target, standby_count
-from metashell.groups.streams.tasks import NO_TASKS, Tasks
-from metashell.groups.streams.timeouts import delay_first_assignment, group_setting, keep_delay, removal, start_session, watch_revocation
-from metashell.groups.streams.topology import (
+from metashell.groups.streams.assignor import STANDBYS, Target, compute_target, reconcile_streams_member, standby_count
+from metashell.groups.streams.group import (
     ASSIGNMENT_DELAYED,
     SHUTDOWN_APPLICATION,
     STALE_TOPOLOGY,
     Configured,
     Status,
+    StreamsGroup,
     configure,
     required_topics,
 )
+from metashell.groups.streams.timeouts import (
+    Inputs,
+    answer_of,
+    delay_first_assignment,
+    group_setting,
+    keep_delay,
+    remove_streams_member,
+    start_session,
+    watch_revocation,
+)
+from metashell.groups.topics import group_hash
 
 _NO_UPDATES: Final = "Topology updates are not supported yet."
 
 
-def heartbeat(context: Context, request: Request, now_ms: int) -> Decision:
+def handle_streams_heartbeat(context: Context, request: Request, now_ms: int) -> Decision:
     """Decide a heartbeat. Errors: GroupError for one that is refused."""
     check_heartbeat(request.body)
     if is_leaving(request.body):
@@ -103,7 +105,7 @@ def _leave(context: Context, request: Request) -> Decision:
         start_session(context, body.group_id, body.member_id, at_ms)
         return Decision(answers=[Answer(request.ticket, error_body(request, code))])
 
-    return Decision(removal(context, group, member), [Answer(request.ticket, response)], on_failure=stay)
+    return Decision(remove_streams_member(context, group, member), [Answer(request.ticket, response)], on_failure=stay)
 
 
 class _Topology(NamedTuple):
@@ -133,7 +135,7 @@ class _Heartbeat:
     def decide(self) -> Decision:
         context, group = self._context, self._group
         known = self._known_member()
-        member = merged(known, self._request)
+        member = merge_request(known, self._request)
         if member != known:
             self._records.append(member_record(group.group_id, member))
         topology = self._topology(member)
@@ -142,7 +144,7 @@ class _Heartbeat:
             check_tasks(owned, topology.configured)
         self._note_offsets()
         target = self._refined(member, *self._next_epoch(topology, member, self._calls_for_assignment(known, member)))
-        before, member = member, reconciled(member, target, owned, group.members.values())
+        before, member = member, reconcile_streams_member(member, target, owned, group.members.values())
         if member != before:
             self._records.append(current_record(group.group_id, member))
         self._note_shutdown()
@@ -172,7 +174,7 @@ class _Heartbeat:
             return StreamsGroup(group_id)
         return StreamsGroup(group_id) if group is None else streams_group(self._context, group_id)
 
-    def _known_member(self) -> Member:
+    def _known_member(self) -> StreamsGroupMember:
         """The member as it is, or a new one. Errors: GroupError for one that the group does not take, or not in this epoch."""
         body = self._body
         group, epoch = self._group, body.member_epoch
@@ -191,7 +193,7 @@ class _Heartbeat:
         if known is None:
             if epoch != 0:
                 raise _unknown(group, body.member_id)
-            return Member(body.member_id)
+            return StreamsGroupMember(body.member_id)
         owned = owned_tasks(self._body)
         is_repeated = epoch == known.previous_epoch and owned is not None and owned.is_within(known.assigned)
         if epoch in (0, known.epoch) or is_repeated:
@@ -203,12 +205,12 @@ class _Heartbeat:
             "The member must abandon all its partitions and rejoin.",
         )
 
-    def _joining_static_member(self, member_id: str, instance_id: str) -> Member:
+    def _joining_static_member(self, member_id: str, instance_id: str) -> StreamsGroupMember:
         """A static member that joins; it takes the place of its predecessor. Errors: GroupError 111 where that has not left."""
         group = self._group
         known = group.static_member(instance_id)
         if known is None:
-            return group.members.get(member_id) or Member(member_id)
+            return group.members.get(member_id) or StreamsGroupMember(member_id)
         if known.epoch != STATIC_LEAVE_EPOCH:
             raise GroupError(
                 UNRELEASED_INSTANCE_ID,
@@ -225,7 +227,7 @@ class _Heartbeat:
         ]
         return member
 
-    def _calls_for_assignment(self, known: Member, member: Member) -> bool:
+    def _calls_for_assignment(self, known: StreamsGroupMember, member: StreamsGroupMember) -> bool:
         """Whether what changed of a member does; of a static one that was here before, not all does."""
         if self._body.instance_id is None or not known.process_id:
             return member != known
@@ -243,7 +245,7 @@ class _Heartbeat:
             known.end if body.task_end_offsets is None else task_offsets(body.task_end_offsets),
         )
 
-    def _topology(self, member: Member) -> _Topology:
+    def _topology(self, member: StreamsGroupMember) -> _Topology:
         """The group's topology; the first member that joins brings it. Errors: GroupError for another one, or one that cannot be."""
         group, topics = self._group, self._context.state.topics
         given = None if self._body.topology is None else topology_value(self._body.topology)
@@ -266,7 +268,7 @@ class _Heartbeat:
             self._statuses.append(group.configured.fault)
         return _Topology(value, group.configured, group.checked_hash)
 
-    def _next_epoch(self, topology: _Topology, member: Member, is_member_changed: bool) -> tuple[int, bool]:
+    def _next_epoch(self, topology: _Topology, member: StreamsGroupMember, is_member_changed: bool) -> tuple[int, bool]:
         """The group's epoch, raised where the member, the topics or the group's settings have changed.
 
         It is raised too, for the same targets, where all is settled but that the member has something else. The second value is whether
@@ -283,7 +285,7 @@ class _Heartbeat:
         self._records.append(group_record(group.group_id, group.epoch + 1, topology.metadata_hash, validated, configs, group.described))
         return group.epoch + 1, is_settled
 
-    def _refined(self, member: Member, epoch: int, is_settled: bool) -> Target:
+    def _refined(self, member: StreamsGroupMember, epoch: int, is_settled: bool) -> Target:
         """What the member has to come to. That of an epoch is kept from when it was first asked for, or all was settled last."""
         group = self._group
         epoch, targets = self._targets(member, epoch, is_settled)
@@ -291,7 +293,7 @@ class _Heartbeat:
             group.refined = epoch, targets
         return Target(epoch, group.refined[1].get(member.member_id, NO_TASKS))
 
-    def _targets(self, member: Member, epoch: int, is_settled: bool) -> tuple[int, dict[str, Tasks]]:
+    def _targets(self, member: StreamsGroupMember, epoch: int, is_settled: bool) -> tuple[int, dict[str, Tasks]]:
         """The targets: new ones where the epoch has moved on, unless the first ones, or the next ones, have to wait."""
         context, group = self._context, self._group
         members = {id: other for id, other in group.members.items() if id != self._replaced} | {member.member_id: member}
@@ -330,7 +332,7 @@ class _Heartbeat:
             self._statuses.append(Status(SHUTDOWN_APPLICATION, f"Streams group member {group.shutdown_by} {what}"))
 
 
-def _own_static_member(group: StreamsGroup, member_id: str, instance_id: str) -> Member:
+def _own_static_member(group: StreamsGroup, member_id: str, instance_id: str) -> StreamsGroupMember:
     """Errors: GroupError 25, and 82 where another member has the instance id now."""
     member = group.static_member(instance_id)
     if member is None:
@@ -343,3 +345,123 @@ def _own_static_member(group: StreamsGroup, member_id: str, instance_id: str) ->
 
 def _unknown(group: StreamsGroup, member_id: str) -> GroupError:
     return GroupError(UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}.")
+
+
+def check_heartbeat(body: Any) -> None:
+    """Errors: GroupError for a request that makes no sense, whatever the groups are."""
+    has_regex = body.topology is not None and any(part.source_topic_regex for part in body.topology.subtopologies)
+    _invalid_request(has_regex, "Regular expressions for source topics are not supported yet.")
+    _invalid_request(not body.member_id.strip(), "MemberId can't be empty.")
+    _invalid_request(not body.group_id.strip(), "GroupId can't be empty.")
+    _invalid_request(body.instance_id is not None and not body.instance_id.strip(), "InstanceId can't be empty.")
+    _invalid_request(body.rack_id is not None and not body.rack_id.strip(), "RackId can't be empty.")
+    _invalid_request(
+        body.member_epoch < STATIC_LEAVE_EPOCH, f"MemberEpoch is {body.member_epoch}, but must be greater than or equal to -2."
+    )
+    _invalid_request(body.member_epoch == STATIC_LEAVE_EPOCH and body.instance_id is None, "InstanceId can't be null.")
+    if body.member_epoch == 0:
+        _check_join(body)
+    given = [tasks is not None for tasks in (body.active_tasks, body.standby_tasks, body.warmup_tasks)]
+    _invalid_request(any(given) and not all(given), "If one task-type is non-null, all must be non-null.")
+    _invalid_request(body.member_epoch != 0 and body.topology is not None, "Topology can only be provided when (re-)joining.")
+
+
+def check_tasks(owned: Tasks, configured: Configured) -> None:
+    """Errors: GroupError for tasks that the topology does not have."""
+    if configured.fault is not None:
+        return
+    for subtopology, partition in sorted(frozenset().union(*owned)):
+        count = configured.task_counts.get(subtopology)
+        if count is None:
+            raise GroupError(INVALID_REQUEST, f"Subtopology {subtopology} does not exist in the topology.")
+        text = f"Task {partition} for subtopology {subtopology} is invalid. Number of tasks for this subtopology: {count}"
+        _invalid_request(not 0 <= partition < count, text)
+
+
+def owned_tasks(body: Any) -> Tasks | None:
+    """What a member says it runs, None where it says nothing."""
+    if body.active_tasks is None:
+        return None
+    return Tasks(tasks_of(body.active_tasks), tasks_of(body.standby_tasks), tasks_of(body.warmup_tasks))
+
+
+def task_offsets(entries: Any) -> dict[TaskId, int]:
+    """How far tasks are, as a member reports it. Errors: GroupError for one that is named twice."""
+    offsets: dict[TaskId, int] = {}
+    for entry in entries:
+        task = (entry.subtopology_id, entry.partition)
+        text = f"Task offsets contain a duplicate entry for subtopology {task[0]} and partition {task[1]}."
+        _invalid_request(task in offsets, text)
+        offsets[task] = entry.offset
+    return offsets
+
+
+def merge_request(known: StreamsGroupMember, request: Request) -> StreamsGroupMember:
+    """The member with what it says of itself; what it leaves out stays, but for the endpoint of one that joins."""
+    body = request.body
+    endpoint = None if body.user_endpoint is None else Endpoint(body.user_endpoint.host, body.user_endpoint.port)
+    return known._replace(
+        instance_id=known.instance_id if body.instance_id is None else body.instance_id,
+        rack_id=known.rack_id if body.rack_id is None else body.rack_id,
+        rebalance_timeout_ms=known.rebalance_timeout_ms if body.rebalance_timeout_ms < 0 else body.rebalance_timeout_ms,
+        client_id=request.client_id,
+        client_host=request.client_host,
+        topology_epoch=known.topology_epoch if body.topology is None else body.topology.epoch,
+        process_id=known.process_id if body.process_id is None else body.process_id,
+        endpoint=known.endpoint if endpoint is None and body.member_epoch != 0 else endpoint,
+        client_tags=known.client_tags if body.client_tags is None else tuple((tag.key, tag.value) for tag in body.client_tags),
+    )
+
+
+def topology_value(topology: Any) -> messages.StreamsGroupTopologyValue:
+    """A request's topology as its record has it."""
+    kind = messages.StreamsGroupTopologyValue
+    parts = tuple(
+        kind.Subtopology(
+            subtopology_id=part.subtopology_id,
+            source_topics=part.source_topics,
+            source_topic_regex=part.source_topic_regex,
+            state_changelog_topics=_topics(kind, part.state_changelog_topics),
+            repartition_sink_topics=part.repartition_sink_topics,
+            repartition_source_topics=_topics(kind, part.repartition_source_topics),
+            copartition_groups=tuple(
+                kind.CopartitionGroup(
+                    source_topics=group.source_topics,
+                    source_topic_regex=group.source_topic_regex,
+                    repartition_source_topics=group.repartition_source_topics,
+                )
+                for group in part.copartition_groups
+            ),
+        )
+        for part in topology.subtopologies
+    )
+    return kind(epoch=topology.epoch, subtopologies=parts)
+
+
+def is_leaving(body: Any) -> bool:
+    return body.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH)
+
+
+def _check_join(body: Any) -> None:
+    _invalid_request(body.rebalance_timeout_ms < 0, "RebalanceTimeoutMs must be provided in first request.")
+    _invalid_request(body.topology is None, "Topology must be non-null when (re-)joining.")
+    for name in ("active", "standby", "warmup"):
+        tasks = getattr(body, f"{name}_tasks")
+        _invalid_request(tasks is None or bool(tasks), f"{name.capitalize()}Tasks must be empty when (re-)joining.")
+
+
+def _invalid_request(is_wrong: bool, text: str) -> None:
+    if is_wrong:
+        raise GroupError(INVALID_REQUEST, text)
+
+
+def _topics(kind: Any, topics: Any) -> tuple[Any, ...]:
+    return tuple(
+        kind.TopicInfo(
+            name=topic.name,
+            partitions=topic.partitions,
+            replication_factor=topic.replication_factor,
+            topic_configs=tuple(kind.TopicConfig(key=config.key, value=config.value) for config in topic.topic_configs),
+        )
+        for topic in topics
+    )

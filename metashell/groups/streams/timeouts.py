@@ -1,20 +1,30 @@
-"""Streams members that fall silent, or do not give tasks up in time; the delay of a group's first assignment.
+"""Timers of streams members (session, revocation, delay of the first assignment), and the answer to a member.
 
-Source: groups.md 8 and 15; watched-streams-delay, -delay-alone, -delay-again, -delay-emptied, -delay-kept.
-"""
+The answer holds the member's tasks, and the endpoints where the state of other members can be queried.
+Source: org.apache.kafka.coordinator.group.GroupMetadataManager; golden scenarios streams-life, watched-streams-members and
+watched-streams-delay to -delay-kept in tests/golden/groups."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
-from metashell.groups.context import Context
-from metashell.groups.decision import Decision
-from metashell.groups.record import Record
-from metashell.groups.streams.group import StreamsGroup
-from metashell.groups.streams.member import UNREVOKED, Member
-from metashell.groups.streams.records import group_record, member_tombstones, target_record
-from metashell.groups.streams.target import compute_target
-from metashell.groups.timers import Action, TimerKey
+from metashell.codec import messages
+from metashell.codec.error_codes import UNKNOWN_SERVER_ERROR
+from metashell.groups.decision import Action, Decision, GroupError, Record, TimerKey
+from metashell.groups.state import Context
+from metashell.groups.streams import (
+    UNREVOKED,
+    StreamsGroupMember,
+    TaskId,
+    by_subtopology,
+    group_record,
+    member_tombstones,
+    target_record,
+    task_entries,
+)
+from metashell.groups.streams.assignor import compute_target
+from metashell.groups.streams.group import StreamsGroup, input_topics
 
 SESSION: Final = "streams-session-timeout"
 REBALANCE: Final = "streams-rebalance-timeout"
@@ -26,13 +36,13 @@ def start_session(context: Context, group_id: str, member_id: str, now_ms: int) 
 
     def expire(at_ms: int) -> Decision:
         group, member = _member_of(context, group_id, member_id)
-        return Decision() if group is None or member is None else Decision(removal(context, group, member))
+        return Decision() if group is None or member is None else Decision(remove_streams_member(context, group, member))
 
     timeout_ms = group_setting(context, group_id, "streams.session.timeout.ms", context.settings.streams.session_timeout_ms)
     context.timers.schedule((SESSION, group_id, member_id), now_ms + timeout_ms, expire)
 
 
-def watch_revocation(context: Context, group_id: str, member: Member, now_ms: int) -> None:
+def watch_revocation(context: Context, group_id: str, member: StreamsGroupMember, now_ms: int) -> None:
     """Give a member that has to give tasks up its rebalance time for it, from the heartbeat on that told it so."""
     key = (REBALANCE, group_id, member.member_id)
     if member.state != UNREVOKED:
@@ -43,13 +53,13 @@ def watch_revocation(context: Context, group_id: str, member: Member, now_ms: in
         group, known = _member_of(context, group_id, member.member_id)
         if group is None or known is None or known.epoch != member.epoch:
             return Decision()
-        return Decision(removal(context, group, known))
+        return Decision(remove_streams_member(context, group, known))
 
     if key not in context.timers:
         context.timers.schedule(key, now_ms + max(member.rebalance_timeout_ms, 0), expire)
 
 
-def start_timers(context: Context, now_ms: int) -> None:
+def start_streams_timers(context: Context, now_ms: int) -> None:
     """Every member that a log has gets its times anew."""
     for group in context.state.groups.values():
         for member in tuple(group.members.values()) if isinstance(group, StreamsGroup) else ():
@@ -95,7 +105,7 @@ def _nothing(at_ms: int) -> Decision:
     return Decision()
 
 
-def removal(context: Context, group: StreamsGroup, member: Member) -> list[Record]:
+def remove_streams_member(context: Context, group: StreamsGroup, member: StreamsGroupMember) -> list[Record]:
     """The records that remove a member; its timers are cancelled."""
     keys: tuple[TimerKey, ...] = tuple((kind, group.group_id, member.member_id) for kind in (SESSION, REBALANCE))
     for key in keys:
@@ -113,6 +123,72 @@ def group_setting(context: Context, group_id: str, name: str, default: int) -> i
     return default if own is None else int(own)
 
 
-def _member_of(context: Context, group_id: str, member_id: str) -> tuple[StreamsGroup | None, Member | None]:
+def _member_of(context: Context, group_id: str, member_id: str) -> tuple[StreamsGroup | None, StreamsGroupMember | None]:
     group = context.state.groups.get(group_id)
     return (group, group.members.get(member_id)) if isinstance(group, StreamsGroup) else (None, None)
+
+
+_Response = messages.StreamsGroupHeartbeatResponse
+
+
+class Inputs(NamedTuple):
+    """A topology, and how many partitions its topics have."""
+
+    value: Any
+    counts: dict[str, int]
+    is_faulty: bool
+
+
+def answer_of(
+    context: Context,
+    body: Any,
+    group: StreamsGroup,
+    others: Sequence[StreamsGroupMember],
+    change: tuple[StreamsGroupMember, StreamsGroupMember],
+    topology: Inputs,
+) -> _Response:
+    """The answer to a heartbeat that changed a member. Tasks are in it at a join, and when they have changed."""
+    known, member = change
+    settings = context.settings.streams
+    response = _Response(
+        member_id=member.member_id,
+        member_epoch=member.epoch,
+        heartbeat_interval_ms=group_setting(context, group.group_id, "streams.heartbeat.interval.ms", settings.heartbeat_interval_ms),
+        task_offset_interval_ms=group_setting(context, group.group_id, "streams.task.offset.interval.ms", settings.task_offset_interval_ms),
+        acceptable_recovery_lag=group_setting(context, group.group_id, "streams.acceptable.recovery.lag", settings.acceptable_recovery_lag),
+    )
+    if body.member_epoch == 0 or member.assigned != known.assigned:
+        response.active_tasks, response.standby_tasks, response.warmup_tasks = (
+            task_entries(_Response.TaskIds, tasks) for tasks in member.assigned
+        )
+    is_founder = body.group_id not in context.state.groups
+    tells_endpoint = member.endpoint != known.endpoint or (member.endpoint is not None and member.assigned != known.assigned)
+    if tells_endpoint and not is_founder:
+        group.endpoint_epoch += 1
+    response.endpoint_information_epoch = group.endpoint_epoch
+    if body.endpoint_information_epoch != group.endpoint_epoch or (tells_endpoint and is_founder):
+        # Kafka cannot look at the tasks of a topology that lacks topics, once a member answers queries.
+        if topology.is_faulty and any(other.endpoint is not None for other in (*others, member)):
+            raise GroupError(UNKNOWN_SERVER_ERROR)
+        response.partitions_by_user_endpoint = tuple(
+            _endpoint(other, topology) for other in (*others, member) if other.endpoint is not None
+        )
+    return response
+
+
+def _endpoint(member: StreamsGroupMember, topology: Inputs) -> _Response.EndpointToPartitions:
+    assert member.endpoint is not None
+    return _Response.EndpointToPartitions(
+        user_endpoint=_Response.Endpoint(host=member.endpoint.host, port=member.endpoint.port),
+        active_partitions=_partitions(member.assigned.active, topology),
+        standby_partitions=_partitions(member.assigned.standby, topology),
+    )
+
+
+def _partitions(tasks: frozenset[TaskId], group: Inputs) -> tuple[_Response.TopicPartition, ...]:
+    """What tasks read, by topic: of a topic that has fewer partitions than there are tasks, those that it has."""
+    found: dict[str, list[int]] = {}
+    for subtopology, numbers in by_subtopology(tasks).items():
+        for topic in input_topics(group.value, subtopology):
+            found.setdefault(topic, []).extend(number for number in numbers if number < group.counts.get(topic, 0))
+    return tuple(_Response.TopicPartition(topic=topic, partitions=tuple(numbers)) for topic, numbers in found.items() if numbers)

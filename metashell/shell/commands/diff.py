@@ -1,29 +1,28 @@
-"""The command `diff`: print what differs between two moments or two sources."""
+"""The commands diff (between two moments or two sources) and at (show everything as of a moment)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from metashell.colors import HEADING
-from metashell.errors import MetashellError, UsageError
-from metashell.forms import JsonWriter, counted
-from metashell.history import common_offset, parse_moment
-from metashell.history.differences import differences
-from metashell.image.newer import lacks_some, trouble_lines
-from metashell.image.steps import Origin, Step
-from metashell.options import Argument, Option
-from metashell.options.spec import file_option, flag
-from metashell.shell.changes import CHANGED, CREATED, REMOVED, Change, Watch, change_lines, change_text
-from metashell.shell.command import MOMENT, make_command
-from metashell.shell.looking_back import image_at, is_certain, now_ms, past_of
-from metashell.shell.output import write_objects
+from metashell.common.errors import MetashellError, UsageError
+from metashell.common.forms import JsonWriter, counted
+from metashell.common.options import Argument, Option, file_option, flag
+from metashell.common.terminal import HEADING
+from metashell.metadata.history import common_offset, parse_moment
+from metashell.metadata.image.differences import Origin, Step, differences
+from metashell.metadata.image.image import lacks_some, trouble_lines
+from metashell.shell.commands import MOMENT, make_command
+from metashell.shell.context import STATUS_FAILED
+from metashell.shell.differences import CHANGED, CREATED, REMOVED, Change, ChangeWatch, change_lines, change_text
+from metashell.shell.output import node_object, write_answer, write_objects
+from metashell.shell.past import history_of, image_at, is_certain, newest_image, now_ms, position_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import SimpleNamespace
 
-    from metashell.image import MetadataImage
+    from metashell.metadata.image import MetadataImage
     from metashell.shell.context import Context
 
 
@@ -147,7 +146,7 @@ def _sides(ctx: Context, args: SimpleNamespace) -> _Sides:
 def _of_two_sources(ctx: Context, args: SimpleNamespace) -> _Sides:
     if ctx.other_past is None:
         raise MetashellError(f"{ctx.source_label}: no other source can be opened here")
-    mine, other = past_of(ctx), ctx.other_past(args.snapshot, args.bootstrap_controller)
+    mine, other = history_of(ctx), ctx.other_past(args.snapshot, args.bootstrap_controller)
     if mine.cluster_id and other.cluster_id and mine.cluster_id != other.cluster_id:
         raise UsageError(f"these are two clusters: {mine.cluster_id} and {other.cluster_id}", args.snapshot)
     names = (ctx.source_label, args.snapshot or other.path)
@@ -170,7 +169,7 @@ def _changes(ctx: Context, old: MetadataImage, new: MetadataImage) -> Iterator[C
     assert ctx.make_root is not None
     before, after = ctx.make_root(old, ctx.root), ctx.make_root(new, ctx.root)
     places = ((place, _ORIGIN) for place in differences(old, new))
-    return Watch([]).changes_at(places, Step(old, new, None), before, after, ctx.redact)
+    return ChangeWatch([]).changes_at(places, Step(old, new, None), before, after, ctx.redact)
 
 
 def _lines(ctx: Context, changes: list[Change], heading: str, *, only_counts: bool) -> Iterator[str]:
@@ -215,4 +214,58 @@ DIFF_COMMAND = make_command(
         Option(names=("--bootstrap-controller", "-C"), metavar="ADDRESSES", help="a live quorum to compare with"),
     ),
     arguments=(Argument(name="moment", nargs="*", kind=MOMENT, help="an offset, a time, a time ago (-2h), or `end`"),),
+)
+
+
+AT_HELP: Final = """at - show everything as it was at an offset or a time
+
+SYNOPSIS
+    at [MOMENT]
+
+DESCRIPTION
+    From now on all commands answer as of MOMENT: an offset, a time such as 2026-11-20T03:00 (UTC where no zone is given), a time ago
+    such as -2h, or `end`, which goes back to the newest state. An offset is the state before the record of that offset, as the name of a
+    checkpoint gives it; a time is the state before the first batch that was written later. Without MOMENT it prints the present moment.
+
+    Older checkpoints in the directory are used as far back as they reach. If the clocks of controllers differ, times in the log may
+    run backwards: then a time means the first later batch after the newest checkpoint that is not later. Groups are not shown: their
+    logs have other offsets.
+
+EXAMPLES
+    >> at 300
+    at offset 300, epoch 1, 2026-11-21T00:23:36.718Z
+    >> at
+    at offset 300, epoch 1, 2026-11-21T00:23:36.718Z
+    >> at end
+    at the end: offset 521, epoch 2, 2026-11-21T00:25:57.050Z
+"""
+
+
+def run_at(ctx: Context, args: SimpleNamespace) -> None:
+    """Move to the moment, and say where that is."""
+    if args.moment:
+        moment = parse_moment(args.moment, now_ms())
+        image = image_at(ctx, args.moment)
+        if moment.is_end:
+            ctx.at = None
+            ctx.show(image)
+            ctx.present = None
+            ctx.refresh()
+        else:
+            ctx.present = newest_image(ctx)
+            ctx.at = image.provenance.end_offset
+            ctx.show(image)
+        for line in trouble_lines(image):
+            ctx.complain(f"{ctx.command}: {line}", STATUS_FAILED if lacks_some(image) else 0)
+    is_past = ctx.at is not None
+    words = f"at {position_text(ctx.image)}" if is_past else f"at the end: {position_text(ctx.image)}"
+    position = ctx.image.provenance
+    fields = {"offset": position.offset, "epoch": position.epoch, "timestamp": position.timestamp_ms, "is_newest": not is_past}
+    write_answer(ctx, [node_object(ctx, "/", ctx.root, **fields)], [words], single=True)
+
+
+AT_COMMAND = make_command(
+    run_at,
+    AT_HELP,
+    arguments=(Argument(name="moment", nargs="?", kind=MOMENT, help="an offset, a time, a time ago (-2h), or `end`"),),
 )

@@ -6,18 +6,16 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from metashell.amounts import duration_text
-from metashell.checks import Health, all_checks, judge
-from metashell.checks.facts import BROKERS
-from metashell.errors import MetashellError, UsageError
-from metashell.forms import JSON_FORMS
-from metashell.nodes.places import paths_of
-from metashell.options import Argument, Option
-from metashell.options.values import did_you_mean
-from metashell.shell.command import make_command
+from metashell.common.errors import MetashellError, UsageError
+from metashell.common.forms import JSON_FORMS
+from metashell.common.options import Argument, Option, did_you_mean
+from metashell.common.values import duration_text
+from metashell.metadata.checks import Health, all_checks, judge
+from metashell.metadata.checks.facts import BROKERS
+from metashell.metadata.nodes.places import paths_of
+from metashell.shell.commands import make_command
 from metashell.shell.context import STATUS_FAILED
-from metashell.shell.output import write_answer
-from metashell.shell.verdict_text import (
+from metashell.shell.health_text import (
     COLUMNS,
     Shown,
     cluster_size,
@@ -29,12 +27,13 @@ from metashell.shell.verdict_text import (
     verdict_lines,
     verdict_row,
 )
+from metashell.shell.output import write_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import SimpleNamespace
 
-    from metashell.checks import Facts, Found, Verdict
+    from metashell.metadata.checks import Facts, Found, Verdict
     from metashell.shell.context import Context
 
 
@@ -83,7 +82,7 @@ def run_health(ctx: Context, args: SimpleNamespace) -> None:
             raise UsageError(f"{kind!r} is not a kind of trouble{did_you_mean(kind, _names())}", kind)
     facts = _facts(ctx, args)
     verdict = judge(facts, set(args.kind) or None)
-    show(ctx, facts, verdict, _LIMIT if args.limit is None else args.limit, wanted=args.kind)
+    show_health(ctx, facts, verdict, _LIMIT if args.limit is None else args.limit, wanted=args.kind)
     for one in verdict.not_run if args.kind else ():
         ctx.complain(f"{ctx.command}: {one.check.id}: {one.because}", STATUS_FAILED)
     # Where no server ever wrote there is no metadata to read.
@@ -93,7 +92,7 @@ def run_health(ctx: Context, args: SimpleNamespace) -> None:
         ctx.status = max(ctx.status, STATUS_FAILED)
 
 
-def show(ctx: Context, facts: Facts, verdict: Verdict, limit: int, *, wanted: Sequence[str] = ()) -> None:
+def show_health(ctx: Context, facts: Facts, verdict: Verdict, limit: int, *, wanted: Sequence[str] = ()) -> None:
     """Print a verdict in the form that was asked for; `wanted` are the kinds that were named, none for all."""
     shown = list(_shown(ctx, facts, verdict, limit))
     if ctx.output in JSON_FORMS:
@@ -131,7 +130,7 @@ def _facts(ctx: Context, args: SimpleNamespace) -> Facts:
 
 def _with_slow(ctx: Context, health: Health, limit_ms: int) -> Health:
     """Times are compared with that of the newest record: a directory that was copied yesterday is judged as of then."""
-    from metashell.shell.lifespan import partitions_since
+    from metashell.shell.past import partitions_since
 
     keys = [(topic.id, partition_id) for topic, partition_id in health.partitions_of("reassigning")]
     since = partitions_since(ctx, [("reassigning", key) for key in keys])
@@ -165,7 +164,7 @@ def _paths(facts: Facts, found: Sequence[Found]) -> dict[str, str]:
 
 def _since(ctx: Context, health: Health, names: dict[str, list[Found]], limit: int) -> dict[str, dict[str, str]]:
     """Since when what is named is so, by kind and name, as far as it is known."""
-    from metashell.shell.lifespan import NOTHING_KNOWN, SINCE_KINDS, fenced_times, partitions_since
+    from metashell.shell.past import NOTHING_KNOWN, SINCE_KINDS, fenced_times, partitions_since
 
     found: dict[str, dict[str, str]] = {}
     if "fenced" in names:
@@ -202,7 +201,7 @@ def _lines(ctx: Context, facts: Facts, verdict: Verdict, shown: Sequence[Shown],
 
 def _as_of(ctx: Context) -> str:
     """How old all this is: a copy of a disk that stopped last week looks as healthy as it did then."""
-    from metashell.shell.looking_back import now_ms, place_words
+    from metashell.shell.past import now_ms, position_text
 
     provenance = ctx.image.provenance
     if provenance.source_kind == BROKERS:
@@ -213,7 +212,7 @@ def _as_of(ctx: Context) -> str:
     certain_to = provenance.certain_to
     certainty = "may not be committed" if certain_to is None else f"committed to {certain_to}"
     certainty = "all of it committed" if certain_to is not None and certain_to >= provenance.end_offset else certainty
-    return f"as of {place_words(ctx.image)}{ago}, {certainty}"
+    return f"as of {position_text(ctx.image)}{ago}, {certainty}"
 
 
 @cache

@@ -1,15 +1,15 @@
-"""The command `help`: list the commands."""
+"""The commands help and man."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from metashell.forms import aligned
-from metashell.options import Argument
-from metashell.shell.command import COMMAND_NAME, make_command
-from metashell.shell.commands.man import run_man
-from metashell.shell.kafka_usage import shell_help
-from metashell.shell.output import write_answer
+from metashell.common.errors import UsageError
+from metashell.common.forms import OBJECT_FORMS, aligned
+from metashell.common.options import Argument
+from metashell.shell.commands import COMMAND_NAME, command_page, make_command
+from metashell.shell.kafka_voice import KAFKA_COMMANDS, man_text, shell_help
+from metashell.shell.output import write_answer, write_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,3 +96,51 @@ def _lines(rows: list[tuple[str, str]], width: int | None) -> Iterator[str]:
 HELP_COMMAND = make_command(
     run_help, HELP_HELP, arguments=(Argument(name="command", nargs="?", kind=COMMAND_NAME, help="a command's name"),)
 )
+
+
+MAN_HELP: Final = """man - show the page of a command
+
+SYNOPSIS
+    man COMMAND
+
+EXAMPLES
+    >> man pwd
+    pwd - print the current working directory
+
+    SYNOPSIS
+        pwd
+
+    OPTIONS
+        -o, --output FORM  form of the answer: text, json, jsonl, table, csv, kafka
+        --help             show this text and exit
+
+    EXAMPLES
+        >> pwd
+        /
+"""
+
+
+def run_man(ctx: Context, args: SimpleNamespace) -> None:
+    """Print the page of one command."""
+    from metashell.shell.commands import find_command, unknown_command
+
+    name = args.command
+    if ctx.speaks_kafka:
+        known = KAFKA_COMMANDS.get(name)
+        ctx.write(man_text(known) if known else f"man: unknown command {name}. Type help to get a list of commands.\n")
+        return
+    stands_for = ctx.settings.aliases.get(name) if ctx.chosen is not None else None
+    if stands_for is not None:
+        write_answer(ctx, [{"name": name, "alias": stands_for}], [f"{name} stands for: {stands_for}"], single=True)
+        return
+    command = find_command(name)
+    if command is None:
+        raise UsageError(unknown_command(name), name)
+    if ctx.output in OBJECT_FORMS:
+        page = {"name": command.name, "summary": command.spec.summary, "text": command_page(command, ctx.display.width)}
+        write_objects(ctx, [page], single=True)
+    else:
+        ctx.write(command_page(command, ctx.display.width))
+
+
+MAN_COMMAND = make_command(run_man, MAN_HELP, arguments=(Argument(name="command", kind=COMMAND_NAME, help="the command's name"),))

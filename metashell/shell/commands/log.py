@@ -1,34 +1,33 @@
-"""The command `log`: print the records that changed a node or anything below it."""
+"""The commands log (records that changed a node or anything below it) and stat (records that made and last changed it)."""
 
 from __future__ import annotations
 
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from metashell.amounts import moment_text, time_text
-from metashell.colors import DIM, HEADING
-from metashell.forms import JsonWriter
-from metashell.history import Story, Target, parse_moment
-from metashell.history.targets import target_of
-from metashell.image.steps import Origin, Step
-from metashell.options import Argument, Option
-from metashell.options.spec import flag
-from metashell.shell.changes import Change, Watch, change_fields, change_lines, change_text, patch_lines
-from metashell.shell.command import MOMENT, NODE_PATH, make_command
+from metashell.common.forms import JsonWriter, aligned
+from metashell.common.options import Argument, Option, flag
+from metashell.common.terminal import DIM, HEADING
+from metashell.common.values import moment_text, time_text
+from metashell.metadata.history import Target, Timeline, parse_moment
+from metashell.metadata.history.touched import target_of
+from metashell.metadata.image.differences import Origin, Step
+from metashell.shell.commands import MOMENT, NODE_PATH, make_command
 from metashell.shell.context import MISSING
-from metashell.shell.looking_back import newest, now_ms, past_of, usual_path
-from metashell.shell.output import write_objects
-from metashell.shell.paths import absolute_components
-from metashell.shell.search.nearest import nearest_path
-from metashell.shell.search.patterns import compile_component, expand_path, refuse_deep
-from metashell.shell.summary import summarize, summary_text
+from metashell.shell.differences import Change, ChangeWatch, change_fields, change_lines, change_text, patch_lines
+from metashell.shell.name_matching import nearest_path
+from metashell.shell.output import node_object, summarize, summary_text, write_answer, write_objects
+from metashell.shell.past import history_of, life_of, newest_image, now_ms, usual_path
+from metashell.shell.paths import absolute_components, compile_component, expand_path, refuse_deep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from types import SimpleNamespace
 
-    from metashell.history import Past, Touch
+    from metashell.metadata.history import Past, Touch
+    from metashell.metadata.nodes import Node
     from metashell.shell.context import Context
+    from metashell.shell.past import Life
 
 
 LOG_HELP: Final = """log - print the records that changed a node or anything below it
@@ -67,7 +66,7 @@ def run_log(ctx: Context, args: SimpleNamespace) -> None:
         is_there = any(True for _ in expand_path(ctx.root, path[:1]))
         ctx.fail(args.path, "no records: `log` works below /image" if is_there else MISSING)
         return
-    past = past_of(ctx)
+    past = history_of(ctx)
     moment = parse_moment(args.since, now_ms()) if args.since else None
     since = past.offset_of(moment) if moment is not None else 0
     account = _Account(ctx, path)
@@ -93,12 +92,12 @@ def run_log(ctx: Context, args: SimpleNamespace) -> None:
     for fault in account.faults:
         ctx.complain(f"{ctx.command}: {fault}", 1)
     if not account.found:
-        near = nearest_path(account.root(newest(ctx)), path)
+        near = nearest_path(account.root(newest_image(ctx)), path)
         guess = "" if near is None else f" (did you mean {near}?)"
         ctx.fail(args.path, f"no record from offset {account.start} on touched it: it never existed in this source{guess}")
     elif not account.count and moment is not None:
         words = f"from offset {since} on" if moment.time_ms is None else f"since {moment_text(moment.time_ms)}"
-        end = f"the newest of all is of {moment_text(newest(ctx).provenance.timestamp_ms)}"
+        end = f"the newest of all is of {moment_text(newest_image(ctx).provenance.timestamp_ms)}"
         ctx.complain(f"{ctx.command}: {args.path or '/'}: no record {words} touched it; {end}", 0)
 
 
@@ -108,7 +107,7 @@ class _Account:
     def __init__(self, ctx: Context, path: Sequence[str]) -> None:
         self._ctx = ctx
         self._path = list(path)
-        self._watch = Watch([path] if len(path) > 1 else [])
+        self._watch = ChangeWatch([path] if len(path) > 1 else [])
         self.found = not path
         """Whether the path is there, or was."""
         self.count = 0
@@ -117,7 +116,7 @@ class _Account:
 
     def changes(self, past: Past, since: int) -> Iterator[Change]:
         """Every change from offset `since` on, and before them what was known where the log begins."""
-        story = Story(past, _target(self._path), since=since, until=self._ctx.at)
+        story = Timeline(past, _target(self._path), since=since, until=self._ctx.at)
         is_first = True
         self.count = 0
         for touch in story:
@@ -143,7 +142,7 @@ class _Account:
                 reach *= 16
         return deque(self.changes(past, since), count)
 
-    def _known(self, story: Story) -> Iterator[Change]:
+    def _known(self, story: Timeline) -> Iterator[Change]:
         """The state at the beginning of the log, if that is not offset 0."""
         self.start = story.start
         if not story.start or len(self._path) < 3:
@@ -230,3 +229,73 @@ LOG_COMMAND = make_command(
     ),
     arguments=(Argument(name="path", nargs="?", kind=NODE_PATH, help="what to look at, by default everything"),),
 )
+
+
+STAT_HELP: Final = """stat - show what a node is, and which records made and last changed it
+
+SYNOPSIS
+    stat PATH...
+
+DESCRIPTION
+    Shows the type of each node, the record that made it and the last one that touched it or anything below it, with offset, epoch
+    and time, and how many there were since it was made. Records before the checkpoint may be gone: then it prints the offset at
+    which the log begins. A leaf of a topic or resource (such as `name`) has no records of its own. `log PATH` shows them all.
+
+EXAMPLES
+    >> stat /image/cluster/brokers/4
+    path     /image/cluster/brokers/4
+    type     broker
+    created  offset 17, epoch 1, 2026-11-21T00:21:23.192Z, REGISTER_BROKER_RECORD
+    changed  offset 198, epoch 1, 2026-11-21T00:23:02.550Z, BROKER_REGISTRATION_CHANGE_RECORD
+    records  3
+"""
+
+
+def run_stat(ctx: Context, args: SimpleNamespace) -> None:
+    """Print one block of lines, or one object, for each node."""
+    found: list[tuple[str, Node, Life]] = []
+    for match in ctx.resolve(args.path):
+        path = usual_path(absolute_components(match.path, ctx.cwd)) or ["image"]
+        if path[:1] != ["image"] or path[1:2] in (["provenance"], ["faults"]):
+            ctx.fail(match.path, "no records: `stat` works below /image")
+            continue
+        found.append((match.path, match.node, life_of(ctx, path)))
+    objects = (_object(ctx, path, node, life) for path, node, life in found)
+    write_answer(ctx, objects, _life_lines(found), single=ctx.is_single(args.path))
+    for fault in dict.fromkeys(fault for _, _, life in found for fault in life.faults):
+        ctx.complain(f"{ctx.command}: {fault}", 1)
+
+
+def _object(ctx: Context, path: str, node: Node, life: Life) -> dict[str, Any]:
+    known = life.start if life.was_there else None
+    return node_object(
+        ctx, path, node, created=_origin(life.created), changed=_origin(life.changed), records=life.records, known_from=known
+    )
+
+
+def _origin(origin: Origin | None) -> dict[str, Any] | None:
+    if origin is None:
+        return None
+    return {"offset": origin.offset, "epoch": origin.epoch, "timestamp": origin.timestamp_ms, "record": origin.record}
+
+
+def _life_lines(found: Sequence[tuple[str, Node, Life]]) -> Iterator[str]:
+    for index, (path, node, life) in enumerate(found):
+        if index:
+            yield ""
+        lines = [("path", path), ("type", node.type)]
+        if life.created is not None:
+            lines.append(("created", _words(life.created)))
+        elif life.was_there and life.start:
+            lines.append(("created", f"before offset {life.start}, from which on the log is there"))
+        if life.changed is not None:
+            lines.append(("changed", _words(life.changed)))
+        lines.append(("records", str(life.records)))
+        yield from aligned(lines)
+
+
+def _words(origin: Origin) -> str:
+    return f"offset {origin.offset}, epoch {origin.epoch}, {moment_text(origin.timestamp_ms)}, {origin.record}"
+
+
+STAT_COMMAND = make_command(run_stat, STAT_HELP, arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="what to look at"),))

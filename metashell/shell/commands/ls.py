@@ -6,27 +6,25 @@ from itertools import repeat
 from operator import itemgetter, mod
 from typing import TYPE_CHECKING, Final
 
-from metashell.colors import DIRECTORY
-from metashell.errors import UsageError
-from metashell.forms import JSON_FORMS, OBJECT_FORMS, padded, text_width
-from metashell.nodes import Directory
-from metashell.options import Argument, Option
-from metashell.shell.command import LISTED_FIELD, NODE_PATH, WHERES, make_command
-from metashell.shell.layout import column_lines, column_widths
-from metashell.shell.output import node_object, write_objects
-from metashell.shell.paths import HERE, ROOT, child_path
-from metashell.shell.search.walk import descend, entering
-from metashell.shell.summary import listed_field, summarize, summary_text, unknown_field, value_text
+from metashell.common.errors import UsageError
+from metashell.common.forms import JSON_FORMS, OBJECT_FORMS, padded, text_width
+from metashell.common.options import Argument, Option
+from metashell.common.terminal import DIRECTORY
+from metashell.metadata.nodes import Directory
+from metashell.shell.commands import LISTED_FIELD, NODE_PATH, WHERES, make_command
+from metashell.shell.listing import column_lines, column_widths
+from metashell.shell.output import listed_field, node_object, summarize, summary_text, unknown_field, value_text, write_objects
+from metashell.shell.paths import HERE, ROOT, child_path, descend, entering
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from types import SimpleNamespace
 
-    from metashell.nodes import Node
-    from metashell.nodes.topics import TopicNode
+    from metashell.metadata.nodes import Node
+    from metashell.metadata.nodes.topics import TopicNode
     from metashell.shell.context import Context
     from metashell.shell.output import Object
-    from metashell.shell.search.globs import Match
+    from metashell.shell.paths import Match
 
     Row = tuple[str, bool, str]
     """The content of a line of -l: a name's type, whether it is a directory, its details."""
@@ -77,7 +75,7 @@ def run_ls(ctx: Context, args: SimpleNamespace) -> None:
     args.choice = None
     if where:
         # A start pays for what it imports, and few lists have a condition.
-        from metashell.shell.search.choosing import Choice
+        from metashell.shell.tree_walk import Choice
 
         args.choice = Choice(ctx, where)
     _write(ctx, targets, args)
@@ -127,7 +125,7 @@ def _write_text(ctx: Context, files: Sequence[Match], directories: Sequence[Matc
     texts = None
     if args.long and not (args.sort or args.reverse or args.choice):
         # A start pays for what it imports, and most lists have no partitions.
-        from metashell.shell.partition_texts import PartitionTexts
+        from metashell.shell.listing import PartitionTexts
 
         texts = PartitionTexts(ctx, lambda path, leaf: _details(ctx, leaf))
     for match in directories:
@@ -196,7 +194,7 @@ def _rows(ctx: Context, nodes: Iterable[Node]) -> Iterator[Row]:
 def _details(ctx: Context, node: Node) -> str:
     fields = summarize(ctx, node)
     if ctx.display.color:
-        from metashell.shell.coloring import painted_fields, roles_of
+        from metashell.shell.listing import painted_fields, roles_of
 
         roles = roles_of(ctx, node)
         if roles:
@@ -220,7 +218,7 @@ def _write_long(ctx: Context, names: Sequence[str], rows: Iterable[Row]) -> None
 
 def _write_partitions(ctx: Context, ids: Sequence[int], details: Iterator[str], topic: TopicNode) -> None:
     """The same for all that a topic holds, where there are neither colours nor a terminal's width."""
-    from metashell.shell.partition_texts import joined
+    from metashell.shell.listing import joined
 
     width = max(map(len, (*map(str, ids), *topic.fact_values())))
     line = f"{'partition':<{_TYPE_WIDTH}}  %-{width}s  %s"
@@ -254,7 +252,7 @@ def colored_name(ctx: Context, name: str, is_directory: bool) -> str:
 def _objects(ctx: Context, targets: Sequence[str], args: SimpleNamespace) -> Iterator[Object | str]:
     texts = None
     if ctx.output in JSON_FORMS and not (args.sort or args.reverse or args.choice):
-        from metashell.shell.partition_texts import joined, json_texts
+        from metashell.shell.listing import joined, json_texts
 
         texts = json_texts(ctx, lambda path, leaf: _entry(ctx, path, leaf, args))
     for match in ctx.resolve(targets, as_starts=args.recursive):

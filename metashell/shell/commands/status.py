@@ -5,22 +5,21 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from metashell.amounts import moment_text
-from metashell.checks import judge
-from metashell.colors import BAD, UNUSUAL
-from metashell.forms import aligned, counted, write_rows
-from metashell.image.newer import lacks_some, newer_line, newer_parts, newer_values
-from metashell.nodes.provenance import fault_value
-from metashell.shell.command import make_command
+from metashell.common.forms import aligned, counted, write_rows
+from metashell.common.terminal import BAD, UNUSUAL
+from metashell.common.values import moment_text
+from metashell.metadata.checks import judge
+from metashell.metadata.image.image import lacks_some, newer_line, newer_parts, newer_values
+from metashell.metadata.nodes.cluster import fault_value
+from metashell.shell.commands import make_command
+from metashell.shell.health_text import NOTE, evidence_text, leader_of, short_verdict, voters_of
 from metashell.shell.output import write_answer
-from metashell.shell.verdict_text import evidence_text, short_verdict
-from metashell.shell.voters import NOTE, leader_of, voters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import SimpleNamespace
 
-    from metashell.image import MetadataImage
+    from metashell.metadata.image import MetadataImage
     from metashell.shell.context import Context
 
 
@@ -67,7 +66,7 @@ _TOLD = frozenset({"throttles", "voters"})
 
 def run_status(ctx: Context, args: SimpleNamespace) -> None:
     """Print the state of the image as a whole."""
-    status = describe(ctx)
+    status = describe_status(ctx)
     if ctx.output == "table":
         # As one row it would be wider than any screen.
         write_rows(ctx.display, "table", ("name", "value"), _named_values(status))
@@ -89,7 +88,7 @@ def _health_lines(ctx: Context) -> Iterator[tuple[str, str]]:
             yield "", f"{root.check.id}: {found.name} ({'; '.join(parts)})"
 
 
-def describe(ctx: Context) -> dict[str, Any]:
+def describe_status(ctx: Context) -> dict[str, Any]:
     """The status as one JSON object."""
     image, provenance = ctx.image, ctx.image.provenance
     faults = image.faults
@@ -128,7 +127,7 @@ def _nobody() -> None:
 
 
 def _metadata_version(image: MetadataImage) -> str | None:
-    from metashell.codec.metadata_version import metadata_version_name
+    from metashell.codec.releases import metadata_version_name
 
     level = image.features.metadata_version
     return None if level is None else metadata_version_name(level)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from metashell.amounts import moment_text, time_text
-from metashell.codec.config_types import TOPIC_RESOURCE
-from metashell.colors import DIM
-from metashell.errors import MetashellError, UsageError
-from metashell.forms import counted
-from metashell.history import Story
-from metashell.history.causes import (
+from metashell.codec.codes import TOPIC_RESOURCE
+from metashell.common.errors import MetashellError, UsageError
+from metashell.common.forms import counted
+from metashell.common.options import Argument, Option
+from metashell.common.terminal import DIM
+from metashell.common.values import moment_text, time_text
+from metashell.metadata.history import Timeline
+from metashell.metadata.history.causes import (
     FENCED,
     REGISTERED,
     SHUTDOWN,
@@ -25,25 +26,22 @@ from metashell.history.causes import (
     ids_text,
     leader_text,
 )
-from metashell.history.targets import Target, target_of
-from metashell.nodes.java_text import parse_int
-from metashell.nodes.names import name_escape
-from metashell.nodes.places import paths_of
-from metashell.nodes.subjects import subject_of
-from metashell.options import Argument, Option
-from metashell.shell.command import NODE_PATH, make_command
-from metashell.shell.looking_back import newest, past_of, usual_path
+from metashell.metadata.history.touched import Target, target_of
+from metashell.metadata.nodes.names import name_escape, parse_int
+from metashell.metadata.nodes.places import paths_of, subject_of
+from metashell.shell.commands import NODE_PATH, make_command
+from metashell.shell.health_text import NOTE, leader_of, voters_of
 from metashell.shell.output import write_answer
+from metashell.shell.past import history_of, newest_image, usual_path
 from metashell.shell.paths import absolute_components
-from metashell.shell.voters import NOTE, leader_of, voters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import SimpleNamespace
 
-    from metashell.history import Touch
-    from metashell.image import MetadataImage, PartitionRegistration
-    from metashell.image.steps import Place
+    from metashell.metadata.history import Touch
+    from metashell.metadata.image import MetadataImage, PartitionRegistration
+    from metashell.metadata.image.differences import Place
     from metashell.shell.context import Context
 
 
@@ -89,7 +87,7 @@ _NODES: Final = {"broker": "brokers", "controller": "controllers", "voter": "con
 def run_why(ctx: Context, args: SimpleNamespace) -> None:
     """Print the changes, and the state that they led to."""
     subject = _Subject(ctx, args.path)
-    story = _Telling(ctx, subject)
+    story = _Explanation(ctx, subject)
     events = story.last(_LAST if args.number is None else args.number)
     if not story.is_known:
         raise MetashellError(f"{' '.join(args.path)}: it does not exist, and the log has no records of it")
@@ -98,7 +96,7 @@ def run_why(ctx: Context, args: SimpleNamespace) -> None:
         ctx.complain(f"{ctx.command}: {fault}", 1)
 
 
-class _Told(NamedTuple):
+class _CausedChange(NamedTuple):
     """A change, and the path that it is about."""
 
     event: Event
@@ -144,7 +142,7 @@ class _Subject:
 
     @staticmethod
     def _by_name(ctx: Context, path: list[str]) -> list[str]:
-        subject = subject_of(path, newest(ctx)) if path[1:3] == ["topics", "byId"] else None
+        subject = subject_of(path, newest_image(ctx)) if path[1:3] == ["topics", "byId"] else None
         return ["image", "topics", "byName", name_escape(subject[1]), *path[4:5]] if subject is not None else path
 
     def wants(self, place: Place, image: MetadataImage, before: MetadataImage) -> bool:
@@ -165,19 +163,19 @@ class _Subject:
         return False
 
 
-class _Telling:
+class _Explanation:
     """The changes of a subject as they are read, and what is known at the end."""
 
     def __init__(self, ctx: Context, subject: _Subject) -> None:
         self._ctx = ctx
         self._subject = subject
         self._brokers: dict[int, BrokerEvent] = {}
-        self._story = Story(past_of(ctx), subject.target, until=ctx.at)
+        self._story = Timeline(history_of(ctx), subject.target, until=ctx.at)
         self.count = 0
         self._was_there = False
         self.faults: list[str] = []
 
-    def last(self, count: int) -> list[_Told]:
+    def last(self, count: int) -> list[_CausedChange]:
         """The last changes; the whole log is read for them."""
         kept = deque(self._events(), count)
         self.faults = self._story.faults
@@ -188,7 +186,7 @@ class _Telling:
         """Whether the subject is there, or was."""
         return self._was_there or bool(self._state())
 
-    def _events(self) -> Iterator[_Told]:
+    def _events(self) -> Iterator[_CausedChange]:
         for event, touch in events_of(self._touches()):
             images = touch.after, touch.before
             if self._subject.wants(event.place, *images):
@@ -196,7 +194,7 @@ class _Telling:
                 # That its topic was created says nothing of a partition.
                 self._was_there |= self._subject.number is None or event.place[0] == "partition"
                 place = event.place[:1] if event.place[0] in ("voters", "leader") else event.place
-                yield _Told(event, "/" + "/".join(paths_of(place, *images)[0]))
+                yield _CausedChange(event, "/" + "/".join(paths_of(place, *images)[0]))
 
     def _touches(self) -> Iterator[Touch]:
         """The touches, with a note of how each broker has been since."""
@@ -211,7 +209,7 @@ class _Telling:
 
     # ---- as text
 
-    def lines(self, told: Sequence[_Told]) -> Iterator[str]:
+    def lines(self, told: Sequence[_CausedChange]) -> Iterator[str]:
         """A line for each change and one for its cause, and the state."""
         ctx = self._ctx
         if self._story.start:
@@ -233,7 +231,7 @@ class _Telling:
 
     def _state(self) -> list[str]:
         """The present state: a line for the thing itself, and for a partition one for each replica."""
-        image, subject = newest(self._ctx) if self._ctx.at is None else self._ctx.image, self._subject
+        image, subject = newest_image(self._ctx) if self._ctx.at is None else self._ctx.image, self._subject
         if subject.topic is not None:
             return self._topic_state(image)
         if subject.path[2:3] == ["brokers"]:
@@ -287,7 +285,7 @@ class _Telling:
 
     # ---- as objects
 
-    def event_object(self, told: _Told) -> dict[str, Any]:
+    def event_object(self, told: _CausedChange) -> dict[str, Any]:
         """A change as JSON."""
         event = told.event
         return {

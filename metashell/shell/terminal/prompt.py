@@ -14,22 +14,33 @@ from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import History, InMemoryHistory
 from prompt_toolkit.output import ColorDepth
 
-from metashell.colors import BAD, DIM, DIRECTORY, HEADING
-from metashell.escape import terminal_line
-from metashell.forms import terminal_width, text_width
-from metashell.nodes import Directory
+from metashell.common.forms import terminal_width, text_width
+from metashell.common.terminal import BAD, DIM, DIRECTORY, HEADING, terminal_line
+from metashell.metadata.nodes import Directory
 from metashell.shell.commands import find_command
-from metashell.shell.completing.completion import CANDIDATES_MAX, changes_cluster, complete, expansion
-from metashell.shell.completing.fuzzy import text_of
+from metashell.shell.completion import CANDIDATES_MAX, changes_cluster, complete, expansion
+from metashell.shell.grammar import parse_line, unfinished
 from metashell.shell.kafka_voice import KAFKA_BANNER, KAFKA_PROMPT
-from metashell.shell.lines.grammar import LineError, parse_line, unfinished
-from metashell.shell.lines.run import run_typed
-from metashell.shell.terminal.bar import COLUMNS_MIN, STYLE, drawn, has_room
-from metashell.shell.terminal.file_history import LineHistory
-from metashell.shell.terminal.history import history_path, load_history
-from metashell.shell.terminal.keys import SEARCHING, Search, key_mode, session_keys
-from metashell.shell.terminal.tab_key import tab_bindings
-from metashell.shell.terminal.toolbar import certainty_parts, lag_parts, toolbar_parts
+from metashell.shell.name_matching import text_of
+from metashell.shell.runner import run_typed
+from metashell.shell.terminal.parts import (
+    COLUMNS_MIN,
+    SEARCHING,
+    STYLE,
+    HistorySearch,
+    LineHistory,
+    bar_text,
+    certainty_parts,
+    has_room,
+    history_path,
+    key_mode,
+    lag_parts,
+    load_history,
+    session_keys,
+    tab_bindings,
+    toolbar_parts,
+)
+from metashell.shell.words import LineError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -39,10 +50,10 @@ if TYPE_CHECKING:
     from prompt_toolkit.input import Input
     from prompt_toolkit.output import Output
 
-    from metashell.forms import Display
-    from metashell.shell.completing.completion import Candidate
+    from metashell.common.forms import Display
+    from metashell.shell.completion import Candidate
     from metashell.shell.context import Context
-    from metashell.shell.terminal.toolbar import Part
+    from metashell.shell.terminal.parts import Part
 
 _LABEL_MAX = 32
 _MENU_LINES = 4
@@ -120,7 +131,7 @@ class _Prompt:
         self._ctx = ctx
         history: History = InMemoryHistory()
         self.keep: Callable[[str], None] = lambda line: None
-        self._search: Search | None = None
+        self._search: HistorySearch | None = None
         shape: dict[str, Any] = {"completer": NodeCompleter(ctx), "complete_while_typing": True}
         if not ctx.speaks_kafka:
             path = history_path(environ)
@@ -173,7 +184,7 @@ class _Prompt:
         view = ctx.feed.view() if ctx.feed is not None and ctx.feed.is_live else None
         width = get_app().output.get_size().columns
         parts = toolbar_parts(ctx.source_label, ctx.image, view, ctx.at, width - 1, key_mode())
-        return ANSI(drawn(ctx.display, parts))
+        return ANSI(bar_text(ctx.display, parts))
 
     def _expanded(self, line: str) -> Completion | None:
         found = expansion(self._ctx, line)
@@ -205,8 +216,8 @@ def prompt_text(ctx: Context, *, has_bar: bool = False, width: int | None = None
     place: Part = (DIRECTORY, ctx.cwd)
     length = sum(text_width(text) + 1 for _, text in (*parts, place)) + 1
     if width is None or has_bar or length <= max(width // 2, COLUMNS_MIN // 2 + 10):
-        return drawn(ctx.display, [*parts, place], " ") + "> "
-    return "\n".join([*_lines(ctx.display, parts, width), drawn(ctx.display, [place]) + "> "])
+        return bar_text(ctx.display, [*parts, place], " ") + "> "
+    return "\n".join([*_lines(ctx.display, parts, width), bar_text(ctx.display, [place]) + "> "])
 
 
 def _lines(display: Display, parts: Iterable[Part], width: int) -> list[str]:
@@ -217,7 +228,7 @@ def _lines(display: Display, parts: Iterable[Part], width: int) -> list[str]:
         if lines[-1] and sum(text_width(each) + 1 for _, each in lines[-1]) + text_width(shown) >= width:
             lines.append([])
         lines[-1].append((role, shown))
-    return [drawn(display, line, " ") for line in lines]
+    return [bar_text(display, line, " ") for line in lines]
 
 
 def is_safe_to_suggest(line: str, aliases: Mapping[str, str]) -> bool:

@@ -1,11 +1,13 @@
-"""The prompt of `metashell sql`; imported only for a prompt, since prompt_toolkit takes 80 ms."""
+"""The prompt of `metashell sql`: when a statement is complete, and its completion. Imported only for a prompt: prompt_toolkit takes 80 ms."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app
@@ -16,30 +18,15 @@ from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.output import ColorDepth
 from pygments.lexers.sql import SqlLexer
 
-from metashell.colors import DIM
-from metashell.escape import terminal_line
-from metashell.forms import aligned, counted
-from metashell.settings import DEFAULTS, state_folder
-from metashell.shell.terminal.bar import STYLE, drawn, has_room
-from metashell.shell.terminal.file_history import TextHistory
-from metashell.shell.terminal.keys import SEARCHING, key_mode, session_keys
-from metashell.shell.terminal.sql_lines import (
-    ABOUT,
-    COMMANDS,
-    HELP,
-    MODE,
-    QUIT,
-    Vocabulary,
-    candidates,
-    command_of,
-    is_whole,
-    mode_of,
-    question_of,
-)
-from metashell.shell.terminal.toolbar import labelled
+from metashell.common.forms import aligned, counted
+from metashell.common.options import SQL_FORMS
+from metashell.common.settings import DEFAULTS, state_folder
+from metashell.common.terminal import DIM, terminal_line
+from metashell.shell.name_matching import matching
+from metashell.shell.terminal.parts import SEARCHING, STYLE, TextHistory, bar_text, has_room, key_mode, labelled, session_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable
 
     from prompt_toolkit.completion import CompleteEvent
     from prompt_toolkit.document import Document
@@ -47,8 +34,9 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPressEvent
     from prompt_toolkit.output import Output
 
-    from metashell.forms import Display
-    from metashell.settings import Settings
+    from metashell.common.forms import Display
+    from metashell.common.settings import Settings
+
 
 GREETING = "end a question with a semicolon; .tables lists the tables, Ctrl-D leaves"
 OPEN_QUESTION = "a semicolon ends the question, Ctrl-C drops it"
@@ -106,7 +94,7 @@ def run_sql_prompt(
             elif line.split()[:1] == [ABOUT] and about is not None:
                 about(line.removeprefix(ABOUT).strip())
             elif line:
-                out.write(_told(line, names))
+                out.write(_command_answer(line, names))
             elif text:
                 started = monotonic()
                 answer(question_of(text), form)
@@ -117,7 +105,7 @@ def run_sql_prompt(
             return
 
 
-def _told(line: str, names: Vocabulary) -> str:
+def _command_answer(line: str, names: Vocabulary) -> str:
     """The answer to a command of the prompt itself."""
     if line == ".tables":
         rows = [
@@ -179,7 +167,7 @@ class _Prompt:
         mode = key_mode()
         about = [(DIM, OPEN_QUESTION)] if "\n" in get_app().current_buffer.text else self._about
         parts = [*about, *([(DIM, mode)] if mode else [])]
-        return ANSI(drawn(self._display, labelled(self._label, parts, get_app().output.get_size().columns - 1)))
+        return ANSI(bar_text(self._display, labelled(self._label, parts, get_app().output.get_size().columns - 1)))
 
 
 def _enter_bindings() -> KeyBindings:
@@ -205,3 +193,167 @@ class _SqlCompleter(Completer):
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         for found in candidates(document.text_before_cursor, document.text_after_cursor, self._names):
             yield Completion(found.text, start_position=-found.length, display_meta=found.meta)
+
+
+COMMANDS: Final = {
+    ".tables": "the tables, and what they hold",
+    ".about NAME": "what a table, a column or TABLE.COLUMN means",
+    ".mode FORM": "how answers are shown: line has a line for each column of a row; text, json, jsonl, csv",
+    ".timer": "show how long each answer takes, or show it no longer",
+    ".help": "what can be typed here",
+    ".quit": "leave; so do exit and Ctrl-D",
+}
+QUIT: Final = ".quit"
+MODE: Final = ".mode"
+ABOUT: Final = ".about"
+_OTHER_NAMES: Final = {
+    **dict.fromkeys((".exit", "quit", "exit", "\\q", ":q"), QUIT),
+    **dict.fromkeys(("help", "?", "\\?", "\\h"), ".help"),
+    **dict.fromkeys(("\\d", "\\dt"), ".tables"),
+    **dict.fromkeys(("timing", "\\timing"), ".timer"),
+    "\\x": ".mode line",
+}
+"""Whole lines that users of another prompt type."""
+HELP: Final = """\
+Type a question and end it with a semicolon; it may go over several lines. Tab completes tables, columns and functions.
+describe TABLE    the columns of a table
+"""
+_KEYWORDS: Final = tuple(
+    re.findall(
+        "[a-z]+",
+        "select from where group by order having limit join left on using as and or not in is null like distinct case when then else end "
+        "with union all describe show tables summarize between asc desc exists true false over partition filter unnest values",
+    )
+)
+_DESCRIBED: Final = r"\s*\\d\s+([\w.\"]+)[\s;]*"
+_WITHOUT_SEMICOLON: Final = r"(?is)\s*(?:describe|desc|summarize)\s+[\w.\"]+\s*|\s*show\s+tables\s*"
+_FOUND_MAX: Final = 1000
+_PIECES: Final = r"'(?:[^']|'')*(?:'|$)|\"[^\"]*(?:\"|$)|--[^\n]*|/\*.*?(?:\*/|$)|\$\$.*?(?:\$\$|$)|[^'\"$/-]+|."
+_WORD: Final = r"[A-Za-z0-9_]*$"
+_NAMED_TABLE: Final = (
+    r"(?i)\b(?:from|join|describe|summarize)\s+(\w+)(?:\s+(?:as\s+)?(?!using\b|on\b|where\b|join\b|left\b|group\b|order\b)(\w+))?"
+)
+_WANTS_TABLE: Final = r"(?i)\b(?:from|join|describe|summarize|desc)\s+$"
+
+
+class Vocabulary(NamedTuple):
+    """The known names: columns of each table, which tables hold state, functions, and the meanings of tables and of TABLE.COLUMN."""
+
+    columns: Mapping[str, Sequence[str]]
+    state_tables: Sequence[str]
+    functions: Sequence[str]
+    meanings: Mapping[str, str] = MappingProxyType({})
+
+    def about(self, table: str, column: str) -> str:
+        """The meaning of a column, in short."""
+        return re.split(r"[;(]|\. ", self.meanings.get(f"{table}.{column}", ""))[0].strip() or f"column of {table}"
+
+
+class Candidate(NamedTuple):
+    """A way to go on: the text that replaces the last `length` characters, and what it is."""
+
+    text: str
+    length: int
+    meta: str
+
+
+def command_of(text: str) -> str:
+    """The command of the prompt itself that a text is, in lower case and by its own name; empty for SQL."""
+    line = text.strip().rstrip(";").rstrip().lower()
+    line = _OTHER_NAMES.get(line, line)
+    return line if line.startswith(".") else ""
+
+
+def mode_of(line: str, form: str) -> tuple[str, str]:
+    """The form that a `.mode` line leads to from another, and what is said of it."""
+    words = line.split()[1:]
+    if len(words) == 1 and words[0] in SQL_FORMS:
+        return words[0], f"mode {words[0]}\n"
+    choices = ", ".join(SQL_FORMS)
+    if not words:
+        return form, f"mode {form}; there are {choices}\n"
+    return form, f"{terminal_line(line)}: a mode is one of {choices}\n"
+
+
+def question_of(text: str) -> str:
+    """The SQL that a text means: `\\d TABLE` describes one."""
+    described = re.fullmatch(_DESCRIBED, text)
+    return text if described is None else f"describe {described[1]}"
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text can be answered as it is: a command, or SQL that ends with a semicolon which is not in a text or a comment."""
+    line = text.strip()
+    if not line or command_of(line) or re.fullmatch(_WITHOUT_SEMICOLON, question_of(line)):
+        return True
+    last = ""
+    for piece in re.findall(_PIECES, line, re.DOTALL):
+        if not piece.startswith(("--", "/*")) and piece.strip():
+            last = piece.strip()
+    return last.endswith(";") and last[0] not in "'\"$"
+
+
+def candidates(before: str, after: str, names: Vocabulary) -> Iterator[Candidate]:
+    """The ways in which the word before the cursor may go on, columns of the tables that are named before all others."""
+    found = re.search(_WORD, before)
+    word = found[0] if found is not None else ""
+    ahead = before[: len(before) - len(word)]
+    if before.startswith("."):
+        forms = {f"{MODE} {form}": "" for form in SQL_FORMS} if before.startswith(f"{MODE} ") else {}
+        tables = {f"{ABOUT} {name}": meta for name, meta in _tables(names).items()} if before.startswith(f"{ABOUT} ") else {}
+        words = {**{usage.split(" ")[0]: meta for usage, meta in COMMANDS.items()}, **forms, **tables}
+        yield from (Candidate(name, len(before), meta) for name, meta in words.items() if name.startswith(before))
+        return
+    if _is_in_text(ahead):
+        return
+    named = _named_tables(before + after, names)
+    qualified = re.search(r"(\w+)\.$", ahead)
+    if qualified is not None:
+        table = named.get(qualified[1].lower(), "")
+        yield from _matching(word, {column: names.about(table, column) for column in names.columns.get(table, ())})
+    elif re.search(_WANTS_TABLE, ahead):
+        yield from _matching(word, _tables(names))
+    elif word or named:
+        for candidate in _matching(word, _words(dict.fromkeys(named.values()), names, is_long=bool(word))):
+            table_of = re.fullmatch("column of (.*)", candidate.meta)
+            yield candidate if table_of is None else candidate._replace(meta=names.about(table_of[1], candidate.text))
+
+
+def _is_in_text(ahead: str) -> bool:
+    pieces = re.findall(_PIECES, ahead, re.DOTALL)
+    return bool(pieces) and pieces[-1].startswith(("'", "--")) and (len(pieces[-1]) == 1 or not pieces[-1].endswith("'"))
+
+
+def _named_tables(text: str, names: Vocabulary) -> dict[str, str]:
+    """The tables that a text names, by their names and by what it calls them."""
+    named = {}
+    for table, alias in re.findall(_NAMED_TABLE, text):
+        if table.lower() in names.columns:
+            named[table.lower()] = table.lower()
+            if alias:
+                named[alias.lower()] = table.lower()
+    return named
+
+
+def _tables(names: Vocabulary) -> dict[str, str]:
+    return {name: "state" if name in names.state_tables else "events" for name in names.columns}
+
+
+def _words(tables: Mapping[str, object], names: Vocabulary, *, is_long: bool) -> dict[str, str]:
+    """Everything that may stand at a place, each with what it is; before a word is begun, columns only."""
+    words: dict[str, str] = {}
+    for table in tables or (names.columns if is_long else ()):
+        for column in names.columns[table]:
+            words.setdefault(column, f"column of {table}")
+    if is_long:
+        for more in (_tables(names), dict.fromkeys(_KEYWORDS, ""), dict.fromkeys((f"{name}(" for name in names.functions), "function")):
+            words = {**more, **words}
+        kinds = {"column": 0, "state": 1, "events": 2, "": 3, "function": 4}
+        words = dict(sorted(words.items(), key=lambda item: kinds.get(item[1].split(" ")[0], 9)))
+    return words
+
+
+def _matching(word: str, words: Mapping[str, str]) -> Iterator[Candidate]:
+    for text in matching(word.lower(), list(words), _FOUND_MAX):
+        if text != word:
+            yield Candidate(text, len(word), words[text])

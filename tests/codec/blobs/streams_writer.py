@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from metashell.codec.blobs.streams_assignment import (
+from metashell.codec.streams_assignment import (
     COMMONLY_SUPPORTED_SINCE,
     DICTIONARY_SINCE,
     ERROR_CODE_SINCE,
@@ -16,7 +16,7 @@ from metashell.codec.blobs.streams_assignment import (
     StreamsAssignment,
     TaskId,
 )
-from metashell.errors import EncodeError
+from metashell.common.errors import EncodeError
 
 _INT32 = Struct(">i")
 _INT64 = Struct(">q")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from metashell.codec.blobs.consumer_protocol import (
+from metashell.codec.consumer_protocol import (
     Assignment,
     Subscription,
     assignment_bytes,
@@ -19,7 +19,7 @@ from metashell.codec.blobs.consumer_protocol import (
     read_subscription,
     subscription_bytes,
 )
-from metashell.errors import DecodeError
+from metashell.common.errors import DecodeError
 
 TRACE = Path(__file__).parents[2] / "golden" / "groups" / "consumer" / "member-trace.jsonl.gz"
 

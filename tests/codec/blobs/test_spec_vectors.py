@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from metashell.codec.blobs import decode_assignment, decode_subscription
-from metashell.codec.blobs.streams_assignment import read_streams_assignment
+from metashell.codec.consumer_protocol import decode_assignment, decode_subscription
 from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, int16_at
-from metashell.values import uuid_from_text
+from metashell.codec.streams_assignment import read_streams_assignment
+from metashell.common.values import uuid_from_text
 from tests.codec.blobs.streams_writer import write_streams_assignment
 
 ID = "0102030405060708090a0b0c0d0e0f10"

@@ -7,13 +7,9 @@ from typing import Any
 
 import pytest
 
-from metashell.codec.blobs import decode_assignment, decode_subscription
-from metashell.codec.blobs.streams_assignment import (
-    NO_REBALANCE_MS,
-    TaskId,
-    read_streams_assignment,
-)
+from metashell.codec.consumer_protocol import decode_assignment, decode_subscription
 from metashell.codec.registry import message_type
+from metashell.codec.streams_assignment import NO_REBALANCE_MS, TaskId, read_streams_assignment
 from tests.codec.blobs.streams_writer import write_streams_assignment
 
 FILE = Path(__file__).parents[2] / "golden" / "blobs" / "vectors.txt"

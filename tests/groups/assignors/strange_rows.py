@@ -6,12 +6,11 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from metashell.codec.blobs.consumer_protocol import Subscription, subscription_bytes
-from metashell.groups.assignors.client_group import Partition
-from metashell.groups.assignors.client_rows import CLIENT_NAMES
-from metashell.groups.assignors.server_rows import SERVER_NAMES
-from metashell.groups.assignors.user_data import cooperative_user_data, sticky_user_data
-from metashell.values import uuid_text
+from metashell.codec.consumer_protocol import Subscription, subscription_bytes
+from metashell.common.values import uuid_text
+from metashell.groups.assignors import Partition
+from metashell.groups.assignors.rows import CLIENT_NAMES, SERVER_NAMES
+from metashell.groups.assignors.sticky import cooperative_user_data, sticky_user_data
 
 UNKNOWN = "zz"
 Row = dict[str, Any]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from metashell.groups.assignors.rows import ASSIGNORS, answer
+from metashell.groups.assignors.rows import ASSIGNORS, answer_row
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "groups" / "assignors"
 
@@ -19,4 +19,4 @@ def test_every_golden_row(assignor: str) -> None:
         rows = [json.loads(line) for line in file]
     assert len(rows) > 400
     for row in rows:
-        assert answer(None, row)["output"] == row["output"], row["id"]
+        assert answer_row(None, row)["output"] == row["output"], row["id"]

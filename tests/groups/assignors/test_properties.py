@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from metashell.groups.assignors.client import assign_in_full
-from metashell.groups.assignors.client_group import ClientMember, Partition
-from metashell.groups.assignors.sticky_uneven import UnevenShares
-from metashell.groups.assignors.user_data import sticky_user_data
+from metashell.groups.assignors import ClientMember, Partition
+from metashell.groups.assignors.client import run_client_assignor_in_full
+from metashell.groups.assignors.sticky import sticky_user_data
+from metashell.groups.assignors.sticky_uneven import UnequalSubscriptionsBuilder
 
 Topics = dict[str, list[tuple[str, ...]]]
 Given = dict[str, list[Partition]]
@@ -41,7 +41,7 @@ def rounds(name: str, topics: Topics, wanted: dict[str, tuple[str, ...]], given:
             )
             for member_id, subscribed in wanted.items()
         }
-        found = assign_in_full(name, members, topics)
+        found = run_client_assignor_in_full(name, members, topics)
         every = {(topic, number) for subscribed in wanted.values() for topic in subscribed for number in range(len(topics[topic]))}
         held = [partition for partitions in found.partitions.values() for partition in partitions]
         assert len(held) == len(set(held)), "a partition has two owners"
@@ -90,7 +90,7 @@ def test_who_gets_what_does_not_hang_on_the_order_of_members(name: str, seed: in
     topics, wanted = group(seed)
     members = {member_id: ClientMember(subscribed) for member_id, subscribed in wanted.items()}
     turned = dict(reversed(members.items()))
-    one, other = assign_in_full(name, members, topics).partitions, assign_in_full(name, turned, topics).partitions
+    one, other = run_client_assignor_in_full(name, members, topics).partitions, run_client_assignor_in_full(name, turned, topics).partitions
     assert {member_id: sorted(partitions) for member_id, partitions in one.items()} == {
         member_id: sorted(partitions) for member_id, partitions in other.items()
     }
@@ -99,13 +99,13 @@ def test_who_gets_what_does_not_hang_on_the_order_of_members(name: str, seed: in
 def test_balance_is_seen_at_once_as_by_a_look_at_every_partition(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
 
-    def both(self: UnevenShares) -> bool:
+    def both(self: UnequalSubscriptionsBuilder) -> bool:
         loads = self._loads
         seen.append(loads.is_balanced())
         assert seen[-1] == loads.is_balanced_by(self._hash_order)
         return seen[-1]
 
-    monkeypatch.setattr(UnevenShares, "_is_balanced", both)
+    monkeypatch.setattr(UnequalSubscriptionsBuilder, "_is_balanced", both)
     for seed in range(200):
         topics, wanted = group(seed)
         claimed: set[Partition] = set()
@@ -114,5 +114,5 @@ def test_balance_is_seen_at_once_as_by_a_look_at_every_partition(monkeypatch: py
             mine = [(topic, number) for topic in subscribed for number in range(len(topics[topic])) if (topic, number) not in claimed]
             claimed.update(mine)
             members[member_id] = ClientMember(subscribed, mine, 1)
-        assign_in_full("cooperative-sticky", members, topics)
+        run_client_assignor_in_full("cooperative-sticky", members, topics)
     assert seen.count(True) > 50 and seen.count(False) > 50

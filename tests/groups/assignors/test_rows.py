@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from metashell.errors import UsageError
-from metashell.groups.assignors.rows import answer
+from metashell.common.errors import UsageError
+from metashell.groups.assignors.rows import answer_row
 
 T, U = "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"
 
@@ -21,13 +21,13 @@ def server_input(**changes: Any) -> dict[str, Any]:
 def test_a_bare_input_becomes_a_row() -> None:
     given = server_input()
     expected = {"assignment": {"a": {T: [0]}, "b": {T: [1]}}}
-    assert answer("server-uniform", given) == {"assignor": "server-uniform", "input": given, "output": expected}
-    assert answer(None, {**given, "assignor": "server-uniform"})["output"] == expected
-    assert answer(None, {"id": "x", "assignor": "server-uniform", "input": given})["id"] == "x"
+    assert answer_row("server-uniform", given) == {"assignor": "server-uniform", "input": given, "output": expected}
+    assert answer_row(None, {**given, "assignor": "server-uniform"})["output"] == expected
+    assert answer_row(None, {"id": "x", "assignor": "server-uniform", "input": given})["id"] == "x"
 
 
 def test_what_kafka_throws_is_an_output() -> None:
-    output = answer("server-range", server_input(topics={}))["output"]
+    output = answer_row("server-range", server_input(topics={}))["output"]
     assert output["error"].endswith("PartitionAssignorException")
     assert output["message"] == "Member is subscribed to a non-existent topic"
 
@@ -56,17 +56,17 @@ def test_what_kafka_throws_is_an_output() -> None:
 def test_a_wrong_input_is_named_by_its_place(changes: dict[str, Any], words: str) -> None:
     for row in (server_input(**changes), {"id": "r", "input": server_input(**changes)}):
         with pytest.raises(UsageError) as caught:
-            answer("server-simple", row, "f.json: line 2")
+            answer_row("server-simple", row, "f.json: line 2")
         assert words in str(caught.value) and str(caught.value).startswith("f.json: line 2: ")
 
 
 def test_a_row_names_its_assignor() -> None:
     with pytest.raises(UsageError, match=r"^no assignor is named: give --assignor$"):
-        answer(None, server_input())
+        answer_row(None, server_input())
     with pytest.raises(UsageError, match='assignor: "best" is not one of'):
-        answer(None, {**server_input(), "assignor": "best"})
+        answer_row(None, {**server_input(), "assignor": "best"})
     with pytest.raises(UsageError, match="input is missing"):
-        answer("server-simple", {"id": "r"})
+        answer_row("server-simple", {"id": "r"})
 
 
 def test_any_json_is_answered_or_refused() -> None:
@@ -75,6 +75,6 @@ def test_any_json_is_answered_or_refused() -> None:
             row = server_input()
             row[key] = value
             try:
-                json.dumps(answer("server-simple", row))
+                json.dumps(answer_row("server-simple", row))
             except UsageError:
                 continue

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from metashell.groups.classic.group import ClassicGroup, ClassicState, session_key
-from metashell.groups.coordinator.replays import make_state, replay
-from metashell.groups.record import Place
-from metashell.groups.settings import Settings
+from metashell.groups.coordinator.replay import make_state, replay
+from metashell.groups.decision import Place
+from metashell.groups.state import Settings
 from tests.groups.driven import Driven
 
 GROUPS = ("g", "h")

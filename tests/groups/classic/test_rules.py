@@ -5,16 +5,15 @@ from __future__ import annotations
 import pytest
 
 from metashell.codec import messages
-from metashell.codec.api_keys import CONSUMER_GROUP_HEARTBEAT
-from metashell.codec.blobs.consumer_protocol import Subscription, subscription_bytes
+from metashell.codec.codes import CONSUMER_GROUP_HEARTBEAT
+from metashell.codec.consumer_protocol import Subscription, subscription_bytes
 from metashell.codec.error_codes import INVALID_REQUEST, UNKNOWN_MEMBER_ID
 from metashell.codec.messages import GroupMetadataKey, GroupMetadataValue
 from metashell.groups.classic.group import ClassicGroup, ClassicState
-from metashell.groups.coordinator.coordinator import GroupCoordinator
-from metashell.groups.coordinator.replays import make_state, replay
-from metashell.groups.coordinator.shard import Shard, Written
-from metashell.groups.record import Place, Record
-from metashell.groups.settings import Settings
+from metashell.groups.coordinator.coordinator import GroupCoordinator, Shard, Written
+from metashell.groups.coordinator.replay import make_state, replay
+from metashell.groups.decision import Place, Record
+from metashell.groups.state import Settings
 from metashell.groups.topics import KnownTopics
 from tests.groups.driven import Driven, SeededChance
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metashell.groups.consumer.member import STABLE, UNRELEASED, UNREVOKED
+from metashell.groups.consumer import STABLE, UNRELEASED, UNREVOKED
 from tests.groups.consumer.world import SETTINGS, Client, World, walk
 from tests.quick import quick
 

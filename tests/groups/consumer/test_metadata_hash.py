@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.groups.metadata_hash import group_hash
-from metashell.groups.topics import KnownTopics, Topic
-from metashell.groups.xxh3 import xxh3_64
+from metashell.groups.topics import KnownTopics, Topic, group_hash, xxh3_64
 from tests.groups.golden import RACKS, play, scenarios
 
 # Of bytes `(37 * index + 11) % 256`, from hash4j 0.22.0: at both sides of every length where the way changes.

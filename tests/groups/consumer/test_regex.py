@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.groups.consumer.regex import LARGEST, Regex, RegexError
+from metashell.groups.consumer.subscription import LARGEST, Regex, RegexError
 
 TEXTS = (*("", "a", "aa", "ab", "b", "abc", "A", "a-b", "a.b", "1", "12", "_x", "orders", "orders-1", "x{2", "aaa", "-", "]", "z9"),)
 # What com.google.re2j 1.8, which 4.3.1 uses, says of a pattern: for each of the texts whether it matches, or why it is none.

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from metashell.codec import api_keys, messages
-from metashell.codec.blobs.consumer_protocol import Subscription, read_assignment, subscription_bytes
+from metashell.codec import codes, messages
+from metashell.codec.consumer_protocol import Subscription, read_assignment, subscription_bytes
 from metashell.codec.error_codes import NOT_COORDINATOR
+from metashell.groups.classic import GROUP_METADATA
 from metashell.groups.classic.group import ClassicGroup, ClassicState
-from metashell.groups.classic.metadata_record import GROUP_METADATA
 from metashell.groups.consumer.group import ConsumerGroup
-from metashell.groups.request import Request
+from metashell.groups.decision import Request
 from tests.groups.consumer.world import GROUP, SETTINGS, Client, World
 
 NOT_LEADER = 6
@@ -32,7 +32,7 @@ def mixed_world() -> tuple[World, Client, Client]:
 
 def leave_request(client: Client) -> Request:
     body = messages.ConsumerGroupHeartbeatRequest(group_id=GROUP, member_id=client.member_id, member_epoch=-1)
-    return Request(7, api_keys.CONSUMER_GROUP_HEARTBEAT, 1, body, client.name)
+    return Request(7, codes.CONSUMER_GROUP_HEARTBEAT, 1, body, client.name)
 
 
 def test_the_last_member_of_the_consumer_protocol_leaves_a_classic_group_that_rebalances() -> None:
@@ -94,11 +94,11 @@ def classic_world() -> World:
         protocol_type="consumer",
         protocols=(kind.JoinGroupRequestProtocol(name="range", metadata=blob),),
     )
-    world.shard.submit(Request(1, api_keys.JOIN_GROUP, 3, body, "old"), world.now_ms)
+    world.shard.submit(Request(1, codes.JOIN_GROUP, 3, body, "old"), world.now_ms)
     joined = world.shard.run_due(world.now_ms)[0].body
     sync = messages.SyncGroupRequest
     world.shard.submit(
-        Request(2, api_keys.SYNC_GROUP, 3, sync(group_id=GROUP, generation_id=1, member_id=joined.member_id), "old"), world.now_ms
+        Request(2, codes.SYNC_GROUP, 3, sync(group_id=GROUP, generation_id=1, member_id=joined.member_id), "old"), world.now_ms
     )
     return world
 
@@ -111,7 +111,7 @@ def test_an_upgrade_that_cannot_be_written_leaves_the_classic_group() -> None:
     body = messages.ConsumerGroupHeartbeatRequest(
         group_id=GROUP, member_id="new", member_epoch=0, rebalance_timeout_ms=1, subscribed_topic_names=("t",), topic_partitions=()
     )
-    decision = coordinator.decide(Request(7, api_keys.CONSUMER_GROUP_HEARTBEAT, 1, body, "new"), world.now_ms)
+    decision = coordinator.decide(Request(7, codes.CONSUMER_GROUP_HEARTBEAT, 1, body, "new"), world.now_ms)
     assert decision.records[0].type == GROUP_METADATA and decision.records[0].value is None
     undone = coordinator.failed(decision, NOT_LEADER, world.now_ms)
     assert [(answer.ticket, answer.body.error_code) for answer in undone.answers] == [(7, NOT_COORDINATOR)]

@@ -5,15 +5,14 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from metashell.codec import api_keys, messages
-from metashell.codec.blobs.consumer_protocol import Subscription, read_assignment, subscription_bytes
+from metashell.codec import codes, messages
+from metashell.codec.consumer_protocol import Subscription, read_assignment, subscription_bytes
 from metashell.groups.classic.group import ClassicGroup
+from metashell.groups.consumer import STABLE
 from metashell.groups.consumer.group import ConsumerGroup
-from metashell.groups.consumer.member import STABLE
-from metashell.groups.coordinator.coordinator import GroupCoordinator
-from metashell.groups.coordinator.shard import Shard, Written
-from metashell.groups.request import Request
-from metashell.groups.settings import KindSettings, Settings
+from metashell.groups.coordinator.coordinator import GroupCoordinator, Shard, Written
+from metashell.groups.decision import Request
+from metashell.groups.state import KindSettings, Settings
 from metashell.groups.topics import KnownTopics, Topic
 from tests.groups.folding import fold, logged
 
@@ -92,7 +91,7 @@ class World:
             subscribed_topic_regex=client.regex if is_joining or is_full else None,
             topic_partitions=() if is_joining else self._reported(client) if is_full else None,
         )
-        answer = self._ask(api_keys.CONSUMER_GROUP_HEARTBEAT, 1, body, client)
+        answer = self._ask(codes.CONSUMER_GROUP_HEARTBEAT, 1, body, client)
         if answer.error_code:
             if answer.error_code in (25, 110):
                 client.owned, client.given, client.epoch = set(), None, 0
@@ -122,12 +121,12 @@ class World:
         if client.is_classic:
             kind = messages.LeaveGroupRequest
             body = kind(group_id=GROUP, members=(kind.MemberIdentity(member_id=client.member_id),))
-            self._ask(api_keys.LEAVE_GROUP, 5, body, client)
+            self._ask(codes.LEAVE_GROUP, 5, body, client)
         else:
             body = messages.ConsumerGroupHeartbeatRequest(
                 group_id=GROUP, member_id=client.member_id, member_epoch=epoch, instance_id=client.instance_id
             )
-            self._ask(api_keys.CONSUMER_GROUP_HEARTBEAT, 1, body, client)
+            self._ask(codes.CONSUMER_GROUP_HEARTBEAT, 1, body, client)
         client.is_in, client.is_away = epoch == -2, epoch == -2
         client.owned, client.given, client.epoch = set(), None, 0
         if epoch == -2:
@@ -251,14 +250,14 @@ class World:
             protocol_type="consumer",
             protocols=(kind.JoinGroupRequestProtocol(name="range", metadata=subscription_bytes(subscription)),),
         )
-        joined = self._ask(api_keys.JOIN_GROUP, 3, body, client)
+        joined = self._ask(codes.JOIN_GROUP, 3, body, client)
         if joined.error_code:
             if joined.error_code == 25:
                 client.owned, client.member_id = set(), ""
             return int(joined.error_code)
         client.is_in, client.member_id, client.epoch = True, joined.member_id, joined.generation_id
         synced = self._ask(
-            api_keys.SYNC_GROUP,
+            codes.SYNC_GROUP,
             3,
             messages.SyncGroupRequest(group_id=GROUP, generation_id=client.epoch, member_id=client.member_id),
             client,

@@ -10,17 +10,14 @@ from collections.abc import Callable, Collection
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
-from metashell.groups.coordinator.coordinator import GroupCoordinator
-from metashell.groups.coordinator.shard import Shard
-from metashell.groups.members.built_in import strategies
+from metashell.groups.coordinator.coordinator import GroupCoordinator, Shard
+from metashell.groups.decision import Request
+from metashell.groups.members import Callback, Closed, Failed, MemberSettings, Output, Send
 from metashell.groups.members.classic import ClassicMember
 from metashell.groups.members.consumer import ConsumerMember
-from metashell.groups.members.member import Member
-from metashell.groups.members.outputs import Callback, Closed, Failed, Output, Send
-from metashell.groups.members.settings import MemberSettings
-from metashell.groups.members.strategy import Strategy
-from metashell.groups.request import Request
-from metashell.groups.settings import KindSettings, Settings
+from metashell.groups.members.member import MemberMachine
+from metashell.groups.members.strategy import Strategy, strategies
+from metashell.groups.state import KindSettings, Settings
 from metashell.groups.topics import KnownTopics, Topic
 from tests.groups.driven import SeededChance
 
@@ -64,7 +61,7 @@ class Life:
     def __init__(self, topics: KnownTopics, settings: Settings = BROKER, chance: Any = None, call_ms: int = 0) -> None:
         self.topics = topics
         self.shard = Shard(GroupCoordinator(settings, chance or SeededChance(), topics))
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, MemberMachine] = {}
         self.connections: dict[str, Connection] = {}
         self.seen: list[Seen] = []
         self.overlaps: list[tuple[int, tuple[str, int], list[str]]] = []
@@ -77,17 +74,19 @@ class Life:
 
     # What a test does.
 
-    def join(self, name: str, topics: Collection[str] = ("t",), assignors: str | list[Strategy] = "range", **settings: Any) -> Member:
+    def join(
+        self, name: str, topics: Collection[str] = ("t",), assignors: str | list[Strategy] = "range", **settings: Any
+    ) -> MemberMachine:
         """A new member; assignors "" for one of the consumer protocol."""
         settings = {"group_id": "g", "client_id": name, "session_timeout_ms": 6_000, "heartbeat_interval_ms": 300, **settings}
-        made: Member
+        made: MemberMachine
         if assignors == "":
             made = ConsumerMember(MemberSettings(**{"member_id": f"{name:0<22}", **settings}))
         else:
             made = ClassicMember(MemberSettings(**settings), strategies(assignors.split(",")) if isinstance(assignors, str) else assignors)
         return self.add(name, made, topics)
 
-    def add(self, name: str, member: Member, topics: Collection[str]) -> Member:
+    def add(self, name: str, member: MemberMachine, topics: Collection[str]) -> MemberMachine:
         member.topics = self.topics
         self.members[name], self.connections[name] = member, Connection()
         self._take(name, member.subscribe(topics, self.now_ms))

@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metashell.codec import error_codes
-from metashell.groups.coordinator.coordinator import GroupCoordinator
-from metashell.groups.coordinator.shard import Shard
+from metashell.groups.coordinator.coordinator import GroupCoordinator, Shard
+from metashell.groups.decision import Answer, Request
 from metashell.groups.error_answers import error_body
-from metashell.groups.members.member import Member
-from metashell.groups.request import Answer, Request
+from metashell.groups.members.member import MemberMachine
 from tests.groups.driven import SeededChance
 from tests.groups.members.life import BROKER, Life, topics_named
 
@@ -92,7 +91,7 @@ def disturb(life: Disturbed, action: tuple[Any, ...], assignors: str, counts: li
                     getattr(life, verb)(name)
 
 
-def is_well(member: Member) -> bool:
+def is_well(member: MemberMachine) -> bool:
     return not member.is_over and not member._closing
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from metashell.codec.registry import message_type
-from metashell.groups.consumer.records import TARGET
-from metashell.groups.members.outputs import Callback, Send
+from metashell.groups.consumer import CONSUMER_TARGET
+from metashell.groups.members import Callback, Send
 from tests.groups.members.life import Life, Seen
 from tests.groups.members.traces import APIS, HEARTBEATS, Replay, Row, json_of, members_of, normal, sorted_lists, stories, topics_of
 
@@ -94,7 +94,7 @@ def test_callbacks_frames_and_records_of_a_story_are_those_of_java_and_kafka(sto
 
 def is_of_empty_group(record: Any) -> bool:
     """Whether a record says that the assignment of an empty group is up to date."""
-    return record.type == TARGET and record.value is not None and record.value.assignment_timestamp == 0
+    return record.type == CONSUMER_TARGET and record.value is not None and record.value.assignment_timestamp == 0
 
 
 def without(types: set[int], records: list[Any]) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from metashell.codec import error_codes
-from metashell.codec.api_keys import (
+from metashell.codec.codes import (
     CONSUMER_GROUP_HEARTBEAT,
     FIND_COORDINATOR,
     HEARTBEAT,
@@ -15,11 +15,10 @@ from metashell.codec.api_keys import (
     OFFSET_FETCH,
     SYNC_GROUP,
 )
-from metashell.codec.java_hash import string_hash
-from metashell.groups.coordinator.coordinator import GroupCoordinator
-from metashell.groups.coordinator.shard import Shard
-from metashell.groups.members.outputs import Callback, Send
-from metashell.groups.settings import Settings
+from metashell.codec.java import string_hash
+from metashell.groups.coordinator.coordinator import GroupCoordinator, Shard
+from metashell.groups.members import Callback, Send
+from metashell.groups.state import Settings
 from tests.groups.driven import SeededChance
 from tests.groups.members.life import BROKER, Life, topics_named
 from tests.seeds import shows

@@ -7,14 +7,14 @@ from itertools import pairwise
 import pytest
 
 from metashell.codec import error_codes
-from metashell.codec.api_keys import JOIN_GROUP, OFFSET_COMMIT, SYNC_GROUP
-from metashell.codec.blobs.consumer_protocol import Subscription, read_assignment, read_subscription, subscription_bytes
+from metashell.codec.codes import JOIN_GROUP, OFFSET_COMMIT, SYNC_GROUP
+from metashell.codec.consumer_protocol import Subscription, read_assignment, read_subscription, subscription_bytes
 from metashell.codec.messages import HeartbeatResponse, JoinGroupResponse, OffsetCommitResponse
-from metashell.groups.assignors.client import assign, assign_in_full
-from metashell.groups.assignors.client_group import ClientMember
+from metashell.groups.assignors import ClientMember
+from metashell.groups.assignors.client import run_client_assignor, run_client_assignor_in_full
+from metashell.groups.members import Send
 from metashell.groups.members.classic import ClassicMember
-from metashell.groups.members.member import Member
-from metashell.groups.members.outputs import Send
+from metashell.groups.members.member import MemberMachine
 from tests.groups.members.life import Life, topics_named
 from tests.seeds import shows
 
@@ -84,7 +84,7 @@ def test_a_commit_that_is_told_of_a_rebalance_makes_the_member_join_with_all_tha
     assert life.requests("a", JOIN_GROUP)[0].reason == "offset commit failed since group is already rebalancing"
 
 
-def answer_commit(member: Member, code: int) -> None:
+def answer_commit(member: MemberMachine, code: int) -> None:
     """Let the member commit as it does at intervals, and refuse that."""
     sends = [output for output in member.poll(10_000) if isinstance(output, Send) and output.api_key == OFFSET_COMMIT]
     (send,) = sends
@@ -142,9 +142,9 @@ def test_of_two_claims_the_newer_generation_counts_and_equal_ones_cancel() -> No
     racks = {"a": ((),) * 4}
     one = ClientMember(("a",), (("a", 0), ("a", 1)), 5)
     other = ClientMember(("a",), (("a", 1), ("a", 2)), 5)
-    assert assign(COOPERATIVE, {"C0": one, "C1": other}, racks) == {"C0": [("a", 0)], "C1": [("a", 2), ("a", 3)]}
+    assert run_client_assignor(COOPERATIVE, {"C0": one, "C1": other}, racks) == {"C0": [("a", 0)], "C1": [("a", 2), ("a", 3)]}
     older = one._replace(generation=4)
-    assert assign(COOPERATIVE, {"C0": older, "C1": other}, racks) == {"C0": [("a", 0), ("a", 3)], "C1": [("a", 1), ("a", 2)]}
+    assert run_client_assignor(COOPERATIVE, {"C0": older, "C1": other}, racks) == {"C0": [("a", 0), ("a", 3)], "C1": [("a", 1), ("a", 2)]}
 
 
 @shows("KIP-429/K2b")
@@ -162,7 +162,7 @@ def test_the_leader_and_nobody_else_calls_the_assignor() -> None:
 def test_what_changes_its_owner_is_withheld_and_what_nobody_owned_is_given_at_once() -> None:
     had = tuple(("t", number) for number in range(4))  # t-4 and t-5 are nobody's
     members = {"a": ClientMember(("t",), had, 1), "b": ClientMember(("t",), (), -1)}
-    full = assign_in_full(COOPERATIVE, members, RACKS)
+    full = run_client_assignor_in_full(COOPERATIVE, members, RACKS)
     given = {partition for partitions in full.partitions.values() for partition in partitions}
     withheld = {("t", number) for number in range(6)} - given
     assert withheld and withheld <= set(had)
@@ -174,7 +174,7 @@ def test_what_changes_its_owner_is_withheld_and_what_nobody_owned_is_given_at_on
 @shows("KIP-429/K2c", "KIP-429/K2f")
 def test_a_claim_on_an_unknown_topic_is_ignored_and_its_owner_revokes_it() -> None:
     members = {"a": ClientMember(("t", "gone"), (("gone", 0), ("t", 0)), 1)}
-    assert ("gone", 0) not in assign(COOPERATIVE, members, RACKS)["a"]
+    assert ("gone", 0) not in run_client_assignor(COOPERATIVE, members, RACKS)["a"]
 
 
 @shows("KIP-429/K2d", "KIP-429/K6")
@@ -253,9 +253,9 @@ def test_a_leader_that_does_not_look_at_claims_gives_away_what_nobody_revoked() 
     """One bounce only: cooperative members would join a generation that an old leader assigns by range."""
     had = tuple(("t", number) for number in range(6))
     members = {"a": ClientMember(("t",), had, 1), "b": ClientMember(("t",), (), -1)}
-    given = assign("range", members, RACKS)
+    given = run_client_assignor("range", members, RACKS)
     assert set(given["b"]) & set(had), "b is given what a has not revoked"
-    assert not set(assign(COOPERATIVE, members, RACKS)["b"]) & set(had)
+    assert not set(run_client_assignor(COOPERATIVE, members, RACKS)["b"]) & set(had)
 
 
 @shows("KIP-429/K8")

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from metashell.codec.registry import message_type
-from metashell.groups.members.built_in import strategies
+from metashell.groups.members import Callback, Closed, Failed, MemberSettings, Output, Send
 from metashell.groups.members.classic import ClassicMember
 from metashell.groups.members.consumer import ConsumerMember
-from metashell.groups.members.member import Member
-from metashell.groups.members.outputs import Callback, Closed, Failed, Output, Send
-from metashell.groups.members.settings import MemberSettings
+from metashell.groups.members.member import MemberMachine
+from metashell.groups.members.strategy import strategies
 from metashell.groups.topics import KnownTopics, Topic
 from metashell.net.frames import decode_response
 
@@ -112,7 +111,7 @@ class Replay:
         self.generation = -1
         self.member = self._member()
 
-    def _member(self) -> Member:
+    def _member(self) -> MemberMachine:
         order = next(row["text"].split() for row in self.rows if row["kind"] == "order" and row["text"].startswith(f"start {self.name} "))
         config = dict(one.split("=", 1) for one in order[4:])
         is_consumer = config.get("group.protocol") == "consumer"

@@ -5,15 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from metashell.codec import messages
-from metashell.codec.api_keys import (
-    DELETE_GROUPS,
-    END_TXN,
-    INIT_PRODUCER_ID,
-    OFFSET_COMMIT,
-    OFFSET_DELETE,
-    OFFSET_FETCH,
-    TXN_OFFSET_COMMIT,
-)
+from metashell.codec.codes import DELETE_GROUPS, END_TXN, INIT_PRODUCER_ID, OFFSET_COMMIT, OFFSET_DELETE, OFFSET_FETCH, TXN_OFFSET_COMMIT
 from metashell.groups.topics import KnownTopics, Topic
 from tests.groups.driven import Driven
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from metashell.codec.blobs.consumer_protocol import Subscription, subscription_bytes
-from metashell.groups.settings import Settings
+from metashell.codec.consumer_protocol import Subscription, subscription_bytes
+from metashell.groups.state import Settings
 from tests.groups.driven import Driven
 from tests.groups.offsets.asking import TOPICS, begin, commit, commit_in_transaction, end, fetch
 

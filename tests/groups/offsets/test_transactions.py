@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metashell.codec.api_keys import CONSUMER_GROUP_HEARTBEAT, END_TXN
+from metashell.codec.codes import CONSUMER_GROUP_HEARTBEAT, END_TXN
 from metashell.codec.error_codes import (
     CONCURRENT_TRANSACTIONS,
     GROUP_ID_NOT_FOUND,
@@ -25,7 +25,7 @@ from metashell.codec.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from metashell.codec.messages import ConsumerGroupHeartbeatRequest, EndTxnRequest, InitProducerIdRequest
-from metashell.group_server.offsets_log import batch_bytes
+from metashell.groups.server.topic_requests import batch_bytes
 from tests.groups.driven import Driven
 from tests.groups.folding import fold, logged
 from tests.groups.offsets.asking import TOPICS, begin, commit, commit_in_transaction, delete_group, delete_offset, end, fetch

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from metashell.codec.blobs.streams_assignment import NO_REBALANCE_MS, StreamsAssignment, TaskId
-from metashell.groups.probing.errors import ProbingError
-from metashell.groups.probing.subscription_info import SubscriptionInfo
+from metashell.codec.streams_assignment import NO_REBALANCE_MS, StreamsAssignment, TaskId
+from metashell.groups.members.version_probing import ProbingError, SubscriptionInfo
 
 FOLDER = Path(__file__).parents[2] / "golden" / "groups" / "streams"
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from metashell.groups.probing.assignment_info import decode_assignment, encode_assignment
-from metashell.groups.probing.subscription_info import decode_subscription, encode_subscription
+from metashell.groups.members.version_probing import decode_assignment, decode_subscription, encode_assignment, encode_subscription
 from tests.groups.probing.rows import assignment_json, assignment_of, outcome, rows, subscription_json, subscription_of, wanted
 from tests.seeds import shows
 

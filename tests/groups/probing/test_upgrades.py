@@ -10,13 +10,11 @@ from itertools import permutations
 
 import pytest
 
-from metashell.codec.api_keys import JOIN_GROUP, SYNC_GROUP
-from metashell.codec.blobs.consumer_protocol import Assignment, read_assignment, read_subscription
-from metashell.groups.members.outputs import Failed
-from metashell.groups.members.strategy import Joined
-from metashell.groups.probing.errors import ProbingError
-from metashell.groups.probing.releases import LATEST_VERSIONS, allowed_upgrade_from, begin, is_before
-from metashell.groups.probing.strategy import StreamsStrategy, numbers
+from metashell.codec.codes import JOIN_GROUP, SYNC_GROUP
+from metashell.codec.consumer_protocol import Assignment, read_assignment, read_subscription
+from metashell.groups.members import Failed
+from metashell.groups.members.strategy import Joined, StreamsStrategy, read_versions
+from metashell.groups.members.version_probing import LATEST_VERSIONS, ProbingError, allowed_upgrade_from, initial_version, is_before
 from metashell.groups.topics import Topics
 from tests.groups.members.life import Life, topics_named
 from tests.seeds import shows
@@ -68,13 +66,13 @@ class Application:
         found = []
         for name in {one.member for one in self.life.seen}:
             for body in self.life.requests(name, SYNC_GROUP):
-                found += [numbers(read_assignment(one.assignment).user_data or b"") for one in body.assignments]
+                found += [read_versions(read_assignment(one.assignment).user_data or b"") for one in body.assignments]
         return found
 
     def sent(self) -> set[int]:
         """The versions in which members subscribed."""
         bodies = [body for name in {one.member for one in self.life.seen} for body in self.life.requests(name, JOIN_GROUP)]
-        return {numbers(read_subscription(body.protocols[0].metadata).user_data or b"")[0] for body in bodies}
+        return {read_versions(read_subscription(body.protocols[0].metadata).user_data or b"")[0] for body in bodies}
 
 
 def later(release: str) -> list[str]:
@@ -192,11 +190,11 @@ def test_what_upgrade_from_takes_by_release() -> None:
     assert allowed_upgrade_from("0.10.1") == ["0.10.0"], "the back-port"
     assert allowed_upgrade_from("4.0")[0] == "2.4" and allowed_upgrade_from("3.9")[0] == "0.10.0"
     for release in OLD:
-        assert begin("2.0", release).version == LATEST_VERSIONS[release] <= 2
-    assert begin("3.9", "2.3") == (11, False, True, True) and begin("3.9", "3.4") == (11, True, False, True)
-    assert begin("3.9", "3.5") == (11, True, False, False)
+        assert initial_version("2.0", release).version == LATEST_VERSIONS[release] <= 2
+    assert initial_version("3.9", "2.3") == (11, False, True, True) and initial_version("3.9", "3.4") == (11, True, False, True)
+    assert initial_version("3.9", "3.5") == (11, True, False, False)
     with pytest.raises(ProbingError, match=r"Invalid value 1\.1 for configuration upgrade\.from"):
-        begin("4.0", "1.1")
+        initial_version("4.0", "1.1")
 
 
 def test_an_assignment_of_another_assignor_fails_the_member_and_nothing_is_raised() -> None:

@@ -7,12 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from metashell.codec.blobs.consumer_protocol import Assignment, Subscription
-from metashell.codec.blobs.streams_assignment import StreamsAssignment, TaskId
-from metashell.groups.members.strategy import Joined
-from metashell.groups.probing.assignment_info import decode_assignment, encode_assignment
-from metashell.groups.probing.releases import begin
-from metashell.groups.probing.strategy import StreamsStrategy, numbers
+from metashell.codec.consumer_protocol import Assignment, Subscription
+from metashell.codec.streams_assignment import StreamsAssignment, TaskId
+from metashell.groups.members.strategy import Joined, StreamsStrategy, read_versions
+from metashell.groups.members.version_probing import decode_assignment, encode_assignment, initial_version
 from metashell.groups.topics import KnownTopics, Topic
 from tests.groups.probing.rows import outcome, rows, sorted_tasks, task_text, wanted
 from tests.seeds import shows
@@ -120,12 +118,12 @@ def upgraded(row: Any) -> list[Any]:
         subscriptions, joined, given = {}, {}, {}
         for number, member in enumerate(members):
             raw = member.user_data({TOPIC})
-            version, supported = numbers(raw)
+            version, supported = read_versions(raw)
             subscriptions[f"m{number}"] = {"code": member.version, "version": version, "latestSupported": supported}
             joined[f"m{number}"] = Joined(Subscription((TOPIC,), raw))
         result = members[leader].assign(one_topic(6), joined)
         for number, member in enumerate(members):
-            version, supported = numbers(result[f"m{number}"].user_data or b"")
+            version, supported = read_versions(result[f"m{number}"].user_data or b"")
             before = member.used
             again = member.on_assignment(result[f"m{number}"], 1) is not None
             given[f"m{number}"] = {
@@ -156,5 +154,5 @@ def test_upgrade_from_does_to_4_3_what_it_does_to_kafka_streams(row: Any) -> Non
     made = outcome(lambda: StreamsStrategy(PROCESS, "4.3", upgrade_from=row["value"]).user_data({TOPIC}).hex())
     assert made == wanted(row, "hex")
     if "error" not in row:
-        begins = begin("4.3", row["value"])
+        begins = initial_version("4.3", row["value"])
         assert (begins.version, f"[{'COOPERATIVE' if begins.is_cooperative else 'EAGER'}]") == (row["version"], row["protocols"])

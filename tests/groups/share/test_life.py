@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from metashell.codec import messages
-from metashell.codec.api_keys import DELETE_GROUPS, LIST_GROUPS, SHARE_GROUP_HEARTBEAT
+from metashell.codec.codes import DELETE_GROUPS, LIST_GROUPS, SHARE_GROUP_HEARTBEAT
 from metashell.codec.error_codes import NONE, NOT_COORDINATOR, NOT_LEADER_OR_FOLLOWER, UNKNOWN_SERVER_ERROR
 from metashell.groups.decision import DeleteShareState, InitializeShareState
-from metashell.groups.settings import KindSettings, Settings
-from metashell.groups.share.group import ShareGroup
+from metashell.groups.share import ShareGroup
+from metashell.groups.state import KindSettings, Settings
 from metashell.groups.topics import KnownTopics, Topic
 from tests.groups.driven import Driven
 

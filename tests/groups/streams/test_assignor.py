@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metashell.groups.java_collections import JavaQueue
+from metashell.groups.streams import NO_TASKS, Tasks
 from metashell.groups.streams.assignor import TaskMember, assign_tasks, plan_of
-from metashell.groups.streams.java_queue import JavaQueue
-from metashell.groups.streams.tasks import NO_TASKS, Tasks
 
 COUNTS = st.dictionaries(st.sampled_from("012"), st.integers(0, 7), max_size=3)
 PROCESSES = st.lists(st.integers(0, 3), min_size=1, max_size=6)

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metashell.codec import messages
-from metashell.codec.api_keys import STREAMS_GROUP_HEARTBEAT
-from metashell.groups.settings import KindSettings, Settings
+from metashell.codec.codes import STREAMS_GROUP_HEARTBEAT
+from metashell.groups.state import KindSettings, Settings
+from metashell.groups.streams import NOT_DESCRIBED, STREAMS_GROUP, DescriptionEpochs
 from metashell.groups.streams.group import StreamsGroup
-from metashell.groups.streams.records import GROUP, NOT_DESCRIBED, DescriptionEpochs
 from metashell.groups.topics import KnownTopics, Topic
 from tests.groups.driven import Driven
 
@@ -142,7 +142,7 @@ def test_what_a_plug_in_has_stored_stays_in_the_records_of_the_group() -> None:
     assert isinstance(group, StreamsGroup) and group.described == NOT_DESCRIBED
     group.described = DescriptionEpochs(stored=2, failed=3)
     member.leave()
-    (value,) = [record.value for record in driven.shard.written[-1].records if record.type == GROUP]
+    (value,) = [record.value for record in driven.shard.written[-1].records if record.type == STREAMS_GROUP]
     assert (value.stored_description_topology_epoch, value.failed_description_topology_epoch) == (2, 3)
     driven.restart()
     again = driven.shard.coordinator.state.groups["g"]

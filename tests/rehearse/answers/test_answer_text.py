@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from metashell.image import MetadataImage
-from metashell.rehearse import rehearse_change
-from metashell.rehearse.answers.answer_text import numbers_text, outcome_lines, status_of, verdict_line
-from metashell.rehearse.answers.rows import verdict_row
+from metashell.metadata.image import MetadataImage
+from metashell.rehearse.rehearsal import rehearse_change
+from metashell.rehearse.render_rows import verdict_row
+from metashell.rehearse.render_text import numbers_text, outcome_lines, status_of, verdict_line
 from metashell.rehearse.steps import ConfigSet, CreateTopic, DeleteTopic, KillBroker, LoseController, LoseRack, Step
 from tests.rehearse.small_images import partition, small_image
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metashell.errors import UsageError
+from metashell.common.errors import UsageError
+from metashell.rehearse.plan_file import PlanError, RehearsalPlan, parse_plan
 from metashell.rehearse.steps import CreateTopic, Elect, KillBroker, Move, RestartBroker, StepError
-from metashell.rehearse.words.plan_file import Plan, PlanError, parse_plan
 
 GOOD = '''# Patch day
 title = "Patch day"
@@ -39,7 +39,7 @@ def no_moves(path: str) -> tuple[Move, ...]:
     raise UsageError(f"{path}: No such file or directory", path)
 
 
-def plan_of(text: str) -> Plan:
+def plan_of(text: str) -> RehearsalPlan:
     return parse_plan(text, "plan.toml", no_moves)
 
 

@@ -6,10 +6,10 @@ import shlex
 
 import pytest
 
-from metashell.errors import UsageError
-from metashell.options.rehearse_tools import REHEARSE
-from metashell.options.rehearse_tools import STEPS as NAMES
-from metashell.rehearse.step_text import step_text
+from metashell.cli.cluster.rehearse import REHEARSE
+from metashell.cli.cluster.rehearse import STEPS as NAMES
+from metashell.common.errors import UsageError
+from metashell.rehearse.step_grammar import FIRST_WORDS, FORMS, WordError, parse_step, parse_steps, split_steps, with_all_partitions
 from metashell.rehearse.steps import (
     AddBroker,
     ConfigSet,
@@ -29,15 +29,7 @@ from metashell.rehearse.steps import (
     Step,
     Unregister,
     UnregisterController,
-)
-from metashell.rehearse.words.step_words import (
-    FIRST_WORDS,
-    FORMS,
-    WordError,
-    parse_step,
-    parse_steps,
-    split_steps,
-    with_all_partitions,
+    step_text,
 )
 from tests.rehearse.small_images import partition, small_image
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.errors import UsageError
-from metashell.settings import Settings
+from metashell.common.errors import UsageError
+from metashell.common.settings import Settings
 from metashell.shell import run_line
-from metashell.shell.lines.aliases import check_alias, with_aliases
-from metashell.shell.lines.grammar import LineError, Step, parse_line
+from metashell.shell.grammar import Step, check_alias, parse_line, with_aliases
+from metashell.shell.words import LineError
 from tests.shell.fake_nodes import fake_context, printed
 
 ALIASES = {"ll": "ls -l", "ls": "ls -1", "racks": "count --by rack | sort -n", "save": "ls / > out.txt"}

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.shell.lines.grammar import COMMENT, FILE, PIPE, WORDS, LineError, Redirect, parse_line, unfinished
-from metashell.shell.lines.words import quote_word
+from metashell.shell.grammar import COMMENT, FILE, PIPE, WORDS, Redirect, parse_line, unfinished
+from metashell.shell.words import LineError, quote_word
 
 
 def shapes(line: str) -> list[tuple[str, list[str], str | None, Redirect | None]]:

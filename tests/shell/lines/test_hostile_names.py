@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from metashell.shell.completing.completion import complete
-from metashell.shell.lines.grammar import parse_line
-from metashell.shell.lines.recall import recalled
-from metashell.shell.lines.run import run_typed
+from metashell.shell.completion import complete
+from metashell.shell.grammar import expand_recall, parse_line
+from metashell.shell.runner import run_typed
 from tests.shell.fake_nodes import complaints, fake_context, printed
 
 NAMES = (
@@ -55,7 +54,7 @@ def test_a_completed_name_is_one_word_of_one_step_and_names_what_it_should(name:
     assert len(step.words) == 2
     assert (step.pipe, step.redirect) == (None, None)
     # Again by !!, in a pipe, and as a hint for a word that is nearly it.
-    for typed in (line, recalled("!!", [line]), f"{line} ; pwd"):
+    for typed in (line, expand_recall("!!", [line]), f"{line} ; pwd"):
         assert run_typed(ctx, typed, lambda kept: None) == 0, complaints(ctx)
         assert printed(ctx).startswith(f"value of {name}\n")
     assert list(folder.iterdir()) == []

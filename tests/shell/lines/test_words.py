@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.shell.lines.words import quote_word, split_line, split_partial
+from metashell.shell.words import quote_word, split_line, split_partial
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from metashell.checks import PARTITION_GROUPS
-from metashell.nodes.topics import partition_value
+from metashell.metadata.checks import PARTITION_GROUPS
+from metashell.metadata.nodes.topics import partition_value
 from metashell.shell import run_command
-from metashell.shell.search.subjects import PARTITION_NAMES
+from metashell.shell.node_fields import PARTITION_NAMES
 from tests.shell.search.test_finding import IMAGE, find
 from tests.shell.search.unsound_cluster import unsound_context
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.shell.carets import CaretError
-from metashell.shell.search.expressions import parse_where
+from metashell.shell.expressions import parse_where
+from metashell.shell.words import CaretError
 
 FIELDS = {"five": 5, "text": "us-east-1", "yes": True, "no": False, "items": ["a", 2, None], "none": None, "deep": {"k": 1}, "é": 1}
 

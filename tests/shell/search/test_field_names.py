@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.nodes.field_names import SYNONYMS, camel_case, spellings
+from metashell.metadata.nodes.names import SYNONYMS, camel_case, spellings
 from tests.running import REPOSITORY, run_main
 
 
@@ -18,7 +18,7 @@ def test_each_spelling_leads_to_all_others() -> None:
 
 
 def found(*words: str) -> list[str]:
-    from metashell.cli.kafka_shell import main
+    from metashell.cli.inspect.kafka_shell import main
 
     done = run_main(main, ["--demo", *words], cwd=REPOSITORY)
     assert done.stderr == "", done.stderr
@@ -45,7 +45,7 @@ def test_both_spellings_find_the_same(one: str, other: str) -> None:
 
 def test_every_column_of_a_partition_in_sql_is_a_name_in_where() -> None:
     pytest.importorskip("pyarrow")
-    from metashell.columns.state.schemas import SCHEMAS
+    from metashell.tables.state.schemas import SCHEMAS
 
     for name in SCHEMAS["partitions"]:
         column = name[0] if isinstance(name, tuple) else name.name

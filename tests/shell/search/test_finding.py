@@ -13,14 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metashell.checks import BITS, Health
-from metashell.image import ImageLoader
-from metashell.nodes import Directory, Leaf, Node
-from metashell.nodes.topics import PartitionNode
-from metashell.shell import run_command
-from metashell.shell.search import finding
-from metashell.values import uuid_text
-from tests.image.batches import batch, record
+from metashell.common.values import uuid_text
+from metashell.metadata.checks import BITS, Health
+from metashell.metadata.image import ImageLoader
+from metashell.metadata.nodes import Directory, Leaf, Node
+from metashell.metadata.nodes.topics import PartitionNode
+from metashell.shell import run_command, tree_walk
+from tests.metadata.image.batches import batch, record
 from tests.shell.search.unsound_cluster import DIRECTORIES, IDS, ORPHAN, RACKS, STATES, unsound_context, unsound_image
 
 IMAGE = unsound_image()
@@ -185,8 +184,8 @@ def test_no_node_is_made_of_partitions_that_cannot_match(monkeypatch):
 
 def test_one_survey_asks_all_tests_at_once_of_topics_that_are_judged_alike(monkeypatch):
     asked: list[int] = []
-    row_survey = finding.row_survey
-    monkeypatch.setattr(finding, "row_survey", lambda judge, tests: asked.append(len(tests)) or row_survey(judge, tests))
+    row_survey = tree_walk.row_survey
+    monkeypatch.setattr(tree_walk, "row_survey", lambda judge, tests: asked.append(len(tests)) or row_survey(judge, tests))
     find("/", "-type", "partition", "(", "-leaderless", "-or", "-leader", "2", ")", "-rack", "a", "-not", "-under-min-isr")
     assert asked == [4, 4]  # one topic has a min.insync.replicas of its own
 

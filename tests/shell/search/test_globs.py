@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.shell.paths import absolute_components
-from metashell.shell.search.globs import BrokenChildError, compile_kafka_component, expand_kafka
+from metashell.shell.paths import BrokenChildError, absolute_components, compile_kafka_component, expand_kafka
 from tests.shell.fake_nodes import TREE, FakeDirectory
 
 

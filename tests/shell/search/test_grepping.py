@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.checks import PartitionSurvey
-from metashell.forms import Display
-from metashell.nodes import Leaf
-from metashell.nodes.topics import PartitionNode
+from metashell.common.forms import Display
+from metashell.metadata.checks import PartitionSurvey
+from metashell.metadata.nodes import Leaf
+from metashell.metadata.nodes.topics import PartitionNode
 from metashell.shell import Context, run_command
-from metashell.shell.carets import CaretError
-from metashell.shell.search.grepping import compile_search
+from metashell.shell.commands.grep import compile_search
+from metashell.shell.words import CaretError
 from tests.shell.fake_nodes import TREE, FakeDirectory
 from tests.shell.search.test_finding import IMAGE, nodes
 from tests.shell.search.unsound_cluster import unsound_context

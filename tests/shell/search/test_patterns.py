@@ -8,11 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.errors import UsageError
-from metashell.nodes import name_escape
-from metashell.shell.paths import absolute_components
-from metashell.shell.search.globs import compile_kafka_component
-from metashell.shell.search.patterns import compile_component, expand_path, fits, has_wildcards, quote_glob, refuse_deep
+from metashell.common.errors import UsageError
+from metashell.metadata.nodes import name_escape
+from metashell.shell.paths import (
+    absolute_components,
+    compile_component,
+    compile_kafka_component,
+    expand_path,
+    fits,
+    has_wildcards,
+    quote_glob,
+    refuse_deep,
+)
 from tests.shell.fake_nodes import TREE, FakeDirectory
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from io import StringIO
 
-from metashell.forms import Display
-from metashell.image import ImageLoader, MetadataImage
-from metashell.nodes import LocalInfo, build_root
+from metashell.common.forms import Display
+from metashell.metadata.image import ImageLoader, MetadataImage
+from metashell.metadata.nodes import LocalInfo, build_root
 from metashell.shell import Context
-from tests.image.batches import batch, record
+from tests.metadata.image.batches import batch, record
 
 DIRECTORIES = {id: bytes([id] * 16) for id in (1, 2, 3, 4)}
 RACKS = {1: "a", 2: "b", 3: "c", 4: None}

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metashell.codec import messages
 from metashell.codec.error_codes import NONE, NOT_CONTROLLER
-from metashell.controller.records import SUPPORTED_FEATURES
-from metashell.image import MetadataImage
+from metashell.metadata.image import MetadataImage
+from metashell.quorum.controller.decision import SUPPORTED_FEATURES
 from tests.simulation.brokers import leading
 from tests.simulation.brokers.quorum import CLUSTER_ID, HEARTBEAT, Controller
 from tests.simulation.brokers.replica import NOBODY, Fetched, Key, Replica, applied, kept_by_power_loss

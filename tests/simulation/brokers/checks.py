@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from metashell.codec.error_codes import DUPLICATE_BROKER_REGISTRATION, NONE
-from metashell.controller import Decision, Request
-from metashell.image import MetadataImage, PartitionRegistration
+from metashell.metadata.image import MetadataImage, PartitionRegistration
+from metashell.quorum.controller import Decision, Request
 from tests.simulation.brokers import heartbeat_table
 from tests.simulation.brokers.quorum import HEARTBEAT, Controller
 from tests.simulation.brokers.replica import NOBODY, Key, Record, Replica

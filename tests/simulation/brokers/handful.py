@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from tests.simulation.brokers.run import Result, run
+from tests.simulation.brokers.run import run
+from tests.simulation.run import Result
 
 SEEDS: Final = (0, 4, 8, 10, 15, 20, 21)
 """Together they reach every row of the heartbeat table that a history of ours can reach."""

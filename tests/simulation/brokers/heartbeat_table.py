@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from metashell.codec.error_codes import NONE, REQUEST_TIMED_OUT, STALE_BROKER_EPOCH
-from metashell.controller import Decision, QuorumController, Request
-from metashell.image import MetadataImage
+from metashell.metadata.image import MetadataImage
+from metashell.quorum.controller import Decision, QuorumController, Request
 
 FENCED, UNFENCED, LEAVING, GONE = "FENCED", "UNFENCED", "CONTROLLED_SHUTDOWN", "SHUTDOWN_NOW"
 

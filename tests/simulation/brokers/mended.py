@@ -5,7 +5,7 @@ tests/interop/test_returning_replica.py shows the fault beside a real controller
 
 from __future__ import annotations
 
-from metashell.controller.partitions.change import PartitionChange, without
+from metashell.quorum.controller.partition_change import PartitionChange, without
 from tests.simulation.planted import Patch
 
 

@@ -6,17 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from metashell.codec.error_codes import INELIGIBLE_REPLICA, INVALID_UPDATE_VERSION, NONE
-from metashell.controller import QuorumController
-from metashell.controller.cluster import brokers
-from metashell.controller.cluster.heartbeats import Heartbeats
-from metashell.controller.partitions import isr
-from metashell.controller.partitions.bulk import Changes
-from metashell.controller.partitions.change import PartitionChange
-from metashell.controller.records import FENCE, fencing
-from metashell.controller.schedule import Schedule
-from metashell.image import overlay
-from metashell.image.loss import VersionedRecord
-from metashell.image.partitions import fold_changes
+from metashell.metadata.image import topics
+from metashell.metadata.image.partitions import fold_changes
+from metashell.metadata.image.provenance import VersionedRecord
+from metashell.quorum.controller import QuorumController, brokers, replicas
+from metashell.quorum.controller.controller import Schedule
+from metashell.quorum.controller.decision import FENCE, fencing_record
+from metashell.quorum.controller.elections import PartitionChanges
+from metashell.quorum.controller.leader_state import Heartbeats
+from metashell.quorum.controller.partition_change import PartitionChange
 from tests.simulation.brokers import leading, mended
 from tests.simulation.brokers.broker import Broker
 from tests.simulation.brokers.replica import Replica
@@ -26,8 +24,8 @@ from tests.simulation.planted import Patch
 def a_fenced_broker_keeps_what_it_leads() -> list[Patch]:
     """Fencing is a record about the broker and nothing else, as in the text of KIP-631."""
 
-    def records(changes: Changes, broker: Any) -> Iterator[VersionedRecord | None]:
-        yield fencing(broker.id, broker.epoch, FENCE)
+    def records(changes: PartitionChanges, broker: Any) -> Iterator[VersionedRecord | None]:
+        yield fencing_record(broker.id, broker.epoch, FENCE)
 
     return [(brokers, "_fencing_records", records)]
 
@@ -35,11 +33,11 @@ def a_fenced_broker_keeps_what_it_leads() -> list[Patch]:
 def an_unclean_life_counts_as_clean() -> list[Patch]:
     """A broker whose power failed stays eligible for what it had."""
 
-    def removals(changes: Changes, partitions: Any, broker_id: int, *, is_unclean: bool = False) -> Any:
+    def removals(changes: PartitionChanges, partitions: Any, broker_id: int, *, is_unclean: bool = False) -> Any:
         return original(changes, partitions, broker_id)
 
-    original = Changes.removals
-    return [(Changes, "removals", removals)]
+    original = PartitionChanges.removals
+    return [(PartitionChanges, "removals", removals)]
 
 
 def a_new_life_drives_the_old_one_out() -> list[Patch]:
@@ -50,7 +48,7 @@ def a_new_life_drives_the_old_one_out() -> list[Patch]:
 def a_broker_is_unfenced_before_it_has_caught_up() -> list[Patch]:
     """Nobody asks how far a broker has read."""
 
-    def next_mode(state: Any, body: Any, mode: Any, changes: Changes) -> Any:
+    def next_mode(state: Any, body: Any, mode: Any, changes: PartitionChanges) -> Any:
         if mode is brokers.BrokerMode.FENCED and not body.want_fence and not body.want_shut_down:
             return brokers.BrokerMode.UNFENCED
         return (yield from original(state, body, mode, changes))
@@ -71,13 +69,13 @@ def an_old_isr_overwrites_a_newer_one() -> list[Patch]:
         code = original(*about)
         return NONE if code == INVALID_UPDATE_VERSION else code
 
-    original = isr._fault
-    return [(isr, "_fault", fault)]
+    original = replicas._fault
+    return [(replicas, "_fault", fault)]
 
 
 def anybody_may_join_an_isr() -> list[Patch]:
     """Members of a wanted ISR may be fenced, leave, or be of a former life."""
-    return [(isr, "_are_eligible", lambda state, wanted: True)]
+    return [(replicas, "_are_eligible", lambda state, wanted: True)]
 
 
 def whoever_is_not_in_sync_is_eligible() -> list[Patch]:
@@ -104,7 +102,7 @@ def a_new_leader_keeps_the_leader_epoch() -> list[Patch]:
         after = fold_changes(base, changes)
         return after._replace(leader_epoch=base.leader_epoch) if after.leader >= 0 else after
 
-    return [(overlay, "fold_changes", fold)]
+    return [(topics, "fold_changes", fold)]
 
 
 def a_new_controller_expects_nobody() -> list[Patch]:

@@ -13,12 +13,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from metashell.codec.error_codes import NOT_CONTROLLER
-from metashell.codec.metadata_version import METADATA_VERSION
-from metashell.codec.releases import ELR_FEATURE
-from metashell.controller import Decision, Purgatory, QuorumController, Request, Settings
-from metashell.controller.records import feature_level
-from metashell.image import MetadataImage, Voter, VoterSet
-from metashell.image.loss import VersionedRecord
+from metashell.codec.releases import ELR_FEATURE, METADATA_VERSION
+from metashell.metadata.image import MetadataImage, Voter, VoterSet
+from metashell.metadata.image.provenance import VersionedRecord
+from metashell.quorum.controller import Decision, Purgatory, QuorumController, Request, Settings
+from metashell.quorum.controller.decision import feature_level_record
 from tests.simulation.brokers.options import Options
 from tests.simulation.brokers.world import Node, World
 
@@ -63,9 +62,9 @@ class Controller(Node):
 
     def _made(self) -> QuorumController:
         options = self.world.options
-        bootstrap = [feature_level(METADATA_VERSION, LEVEL)]
+        bootstrap = [feature_level_record(METADATA_VERSION, LEVEL)]
         if options.has_elr:
-            bootstrap.append(feature_level(ELR_FEATURE, 1))
+            bootstrap.append(feature_level_record(ELR_FEATURE, 1))
         controller = QuorumController(settings_of(options, self.id), Random(self.world.random.random()), bootstrap)
         controller.state.set_quorum(VoterSet(0, (Voter(FIRST_ID, bytes(16)),)), 1)
         return controller

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from metashell.image import PartitionRegistration
+from metashell.metadata.image import PartitionRegistration
 
 Key = tuple[str, int]
 """A partition: its topic's name and its number."""

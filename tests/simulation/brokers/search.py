@@ -12,8 +12,9 @@ from itertools import count
 
 from tests.simulation.brokers.options import draw
 from tests.simulation.brokers.planted import BUGS, Planted
-from tests.simulation.brokers.run import RAISED, Result, run
+from tests.simulation.brokers.run import RAISED, run
 from tests.simulation.planted import patched
+from tests.simulation.run import Result
 
 SECONDS_MAX = 120.0
 

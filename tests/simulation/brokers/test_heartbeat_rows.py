@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from metashell.codec import messages
-from metashell.controller import Decision, Request
-from tests.controller.cluster import Cluster
+from metashell.quorum.controller import Decision, Request
+from tests.quorum.controller.cluster import Cluster
 from tests.seeds import shows
 from tests.simulation.brokers.handful import SEEDS, check
 from tests.simulation.brokers.heartbeat_table import ROWS, expect, fault, leads

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from metashell.image import PartitionRegistration
+from metashell.metadata.image import PartitionRegistration
 from tests.seeds import shows
 from tests.simulation.brokers.broker import Broker, State
 from tests.simulation.brokers.cluster import Cluster, links_of

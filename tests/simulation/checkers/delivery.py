@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metashell.codec.batches import RecordBatch, read_batch_header
-from metashell.raft.ready import Committed, LeaderChanged, SnapshotToLoad
+from metashell.quorum.raft.ready import Committed, LeaderChanged, SnapshotToLoad
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:

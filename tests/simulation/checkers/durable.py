@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metashell.raft.messages import VoteRequest
+from metashell.quorum.raft.messages import VoteRequest
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metashell.raft.ready import ElectionState
-from metashell.values import ZERO_UUID
+from metashell.common.values import ZERO_UUID
+from metashell.quorum.raft.ready import ElectionState
 from tests.simulation.checkers.leadership import on_leading, on_resigned
 from tests.simulation.history import Key
 from tests.simulation.violation import Violation

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from metashell.codec.error_codes import NONE
-from metashell.values import ZERO_UUID
+from metashell.common.values import ZERO_UUID
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from metashell.values import ZERO_UUID
+from metashell.common.values import ZERO_UUID
 from tests.simulation.host import Host
 from tests.simulation.violation import Violation
 

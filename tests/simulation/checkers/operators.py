@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from metashell.codec.error_codes import NONE
-from metashell.raft.messages import AddRaftVoterRequest, RemoveRaftVoterRequest
+from metashell.quorum.raft.messages import AddRaftVoterRequest, RemoveRaftVoterRequest
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from metashell.codec.error_codes import INVALID_REQUEST, NONE
-from metashell.raft.messages import (
+from metashell.quorum.raft.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
     ApiVersionsRequest,
@@ -26,7 +26,7 @@ from metashell.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from metashell.raft.roles import Leader
+from metashell.quorum.raft.roles import Leader
 from tests.simulation.checkers.durable import check_asked_vote, check_fetch_position, check_granted_vote
 from tests.simulation.checkers.election import on_grant, resolve
 from tests.simulation.checkers.leadership import on_asked

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from metashell.codec.batch_writer import KRAFT_VERSION_RECORD, KRAFT_VOTERS, read_control_record
 from metashell.codec.batches import RecordBatch, read_batch_header
-from metashell.codec.control import KRAFT_VERSION, KRAFT_VOTERS, read_control_record
-from metashell.values import OffsetAndEpoch
+from metashell.common.values import OffsetAndEpoch
 from tests.simulation.history import History, Key, voters_of
 from tests.simulation.violation import Violation
 
@@ -26,7 +26,7 @@ def read_head(data: bytes) -> tuple[int, frozenset[Key] | None]:
     header = read_batch_header(data)
     for record in RecordBatch(header, 0, data[: header.size_bytes]).records():
         control = read_control_record(record.key, record.value)
-        if control.type == KRAFT_VERSION:
+        if control.type == KRAFT_VERSION_RECORD:
             level = control.body.k_raft_version
         elif control.type == KRAFT_VOTERS:
             voters = voters_of(control.body)

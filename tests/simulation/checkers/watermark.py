@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metashell.values import ZERO_UUID
+from metashell.common.values import ZERO_UUID
 from tests.simulation.checkers.election import check_complete
 from tests.simulation.history import Entry
 from tests.simulation.violation import Violation

@@ -14,8 +14,8 @@ from metashell.codec.error_codes import (
     NOT_CONTROLLER,
     STALE_BROKER_EPOCH,
 )
-from metashell.controller.records import SUPPORTED_FEATURES
-from metashell.image import PartitionRegistration
+from metashell.metadata.image import PartitionRegistration
+from metashell.quorum.controller.decision import SUPPORTED_FEATURES
 from tests.simulation.controller.callers import Caller, Unanswered
 from tests.simulation.controller.calls import Isr, alter_partition, producer_ids_call
 from tests.simulation.controller.partitions import Seen

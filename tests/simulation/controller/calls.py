@@ -6,15 +6,9 @@ from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 from metashell.codec import messages
-from metashell.codec.config_types import BROKER_RESOURCE, TOPIC_RESOURCE
-from metashell.codec.error_codes import (
-    INVALID_PARTITIONS,
-    NONE,
-    RESOURCE_NOT_FOUND,
-    TOPIC_ALREADY_EXISTS,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
-from metashell.codec.metadata_version import KRAFT_VERSION
+from metashell.codec.codes import BROKER_RESOURCE, TOPIC_RESOURCE
+from metashell.codec.error_codes import INVALID_PARTITIONS, NONE, RESOURCE_NOT_FOUND, TOPIC_ALREADY_EXISTS, UNKNOWN_TOPIC_OR_PARTITION
+from metashell.codec.releases import KRAFT_VERSION
 
 TIMEOUT_MS = 2_000
 SET, DELETE, APPEND, SUBTRACT = range(4)

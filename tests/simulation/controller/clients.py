@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Coroutine, Hashable
 from typing import TYPE_CHECKING, Any
 
-from metashell.codec.config_types import BROKER_RESOURCE, TOPIC_RESOURCE
+from metashell.codec.codes import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.error_codes import (
     ELECTION_NOT_NEEDED,
     NO_REASSIGNMENT_IN_PROGRESS,
@@ -20,8 +20,8 @@ from metashell.codec.error_codes import (
     TOPIC_ALREADY_EXISTS,
     UNKNOWN_SERVER_ERROR,
 )
-from metashell.codec.metadata_version import REGISTER_CONTROLLER_LEVEL
-from metashell.image import MetadataImage, PartitionRegistration
+from metashell.codec.releases import REGISTER_CONTROLLER_LEVEL
+from metashell.metadata.image import MetadataImage, PartitionRegistration
 from tests.simulation.checkers import liveness
 from tests.simulation.controller import calls
 from tests.simulation.controller.brokers import FIRST_ID, FakeBroker, isr_seen, trouble
@@ -38,7 +38,7 @@ from tests.simulation.violation import Violation
 from tests.simulation.work import Work
 
 if TYPE_CHECKING:
-    from metashell.raft.messages import Request
+    from metashell.quorum.raft.messages import Request
     from tests.simulation.controller.world import ControllerWorld
     from tests.simulation.production.world import ProductionHost
 

@@ -9,9 +9,9 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metashell.codec.batches import RecordBatch, read_batch_header
-from metashell.codec.frame import read_metadata_record
-from metashell.image import PartitionRegistration
-from metashell.image.partitions import fold_changes, partition_from_record
+from metashell.codec.metadata_records import read_metadata_record
+from metashell.metadata.image import PartitionRegistration
+from metashell.metadata.image.partitions import fold_changes, partition_from_record
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:

@@ -8,13 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
-from metashell.codec.error_codes import (
-    INVALID_PARTITIONS,
-    NONE,
-    RESOURCE_NOT_FOUND,
-    TOPIC_ALREADY_EXISTS,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
+from metashell.codec.error_codes import INVALID_PARTITIONS, NONE, RESOURCE_NOT_FOUND, TOPIC_ALREADY_EXISTS, UNKNOWN_TOPIC_OR_PARTITION
 from tests.simulation.controller.linear import Operation, Step
 
 ANY_ID = b""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from metashell.image import PartitionRegistration
+from metashell.metadata.image import PartitionRegistration
 from tests.simulation.controller.ledger import Place
 
 Fits = Callable[[PartitionRegistration | None], bool]

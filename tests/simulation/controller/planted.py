@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from metashell.codec.batches import RecordBatch
-from metashell.controller import Decision, QuorumController
-from metashell.controller.purgatory import Purgatory
-from metashell.controller.state import State
-from metashell.controller_server.machine import ControllerMachine, Waiter
-from metashell.raft import listeners
-from metashell.raft.ready import LeaderChanged
-from metashell.raft.roles import Resigned
+from metashell.quorum.controller import Decision, QuorumController
+from metashell.quorum.controller.decision import Purgatory
+from metashell.quorum.controller.state import State
+from metashell.quorum.raft import progress
+from metashell.quorum.raft.ready import LeaderChanged
+from metashell.quorum.raft.roles import Resigned
+from metashell.quorum.server.controller_machine import ControllerMachine, Waiter
 from tests.simulation.planted import Patch
 
 
@@ -103,7 +103,7 @@ def a_leader_claims_before_it_has_caught_up() -> list[Patch]:
         listener.epoch, listener.leader_id = role.epoch, role.leader_id
         node.notify(LeaderChanged(listener.id, role.leader_id, role.epoch))
 
-    return [(listeners, "tell_leader", tell_leader)]
+    return [(progress, "tell_leader", tell_leader)]
 
 
 def a_lost_leadership_answers_the_waiters() -> list[Patch]:

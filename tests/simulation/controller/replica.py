@@ -7,20 +7,19 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from metashell.codec.batches import RecordBatch
-from metashell.codec.metadata_version import METADATA_VERSION
-from metashell.codec.releases import ELR_FEATURE
-from metashell.controller import QuorumController, Settings
-from metashell.controller.chance import new_uuid
-from metashell.controller.records import feature_level
-from metashell.controller_server.apis import Apis
-from metashell.controller_server.machine import ControllerMachine, SnapshotLimits
-from metashell.controller_server.registration import Registration
-from metashell.controller_server.server import leader_endpoint, wire
-from metashell.image import MetadataImage
-from metashell.raft.config import RaftConfig
-from metashell.server.replica_server import Parts, PeerSecurity
-from metashell.server.state_machine import SnapshotToMake
-from metashell.values import OffsetAndEpoch
+from metashell.codec.releases import ELR_FEATURE, METADATA_VERSION
+from metashell.common.values import OffsetAndEpoch
+from metashell.metadata.image import MetadataImage
+from metashell.quorum.controller import QuorumController, Settings
+from metashell.quorum.controller.decision import feature_level_record, new_uuid
+from metashell.quorum.raft.messages import RaftConfig
+from metashell.quorum.server.apis import Apis
+from metashell.quorum.server.config import PeerSecurity
+from metashell.quorum.server.controller_machine import ControllerMachine, SnapshotLimits
+from metashell.quorum.server.controller_server import leader_endpoint, start_replica
+from metashell.quorum.server.records import SnapshotToMake
+from metashell.quorum.server.registration import Registration
+from metashell.quorum.server.replica_server import Parts
 from tests.simulation.production.replica import LISTENER, Process
 from tests.simulation.production.sasl import sasl_client
 from tests.simulation.violation import Violation
@@ -44,9 +43,9 @@ class ControllerProcess(Process):
         world, host = self.world, self.host
         options = world.options
         settings = Settings(static_of(options), CLUSTER_ID, host.id)
-        bootstrap = [feature_level(METADATA_VERSION, options.metadata_version)]
+        bootstrap = [feature_level_record(METADATA_VERSION, options.metadata_version)]
         if options.has_elr:
-            bootstrap.append(feature_level(ELR_FEATURE, 1))
+            bootstrap.append(feature_level_record(ELR_FEATURE, 1))
         controller = QuorumController(settings, Random(self.random.random()), bootstrap)
         self.machine = parts.machine = WatchedController(controller, options, parts, world, host)
         parts.application = Apis(self.machine)
@@ -57,7 +56,7 @@ class ControllerProcess(Process):
             self.world.note_violation(Violation(UNFORESEEN, f"{self.host.name}: {line}"))
 
     def begin(self, config: RaftConfig) -> None:
-        wire(self.server, self.machine, config)
+        start_replica(self.server, self.machine, config)
         protocol = "SASL_PLAINTEXT" if self.world.options.has_sasl else "PLAINTEXT"
         registration = Registration(
             self.host.id,

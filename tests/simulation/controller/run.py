@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from metashell.controller import controller, decision
-from metashell.controller.decision import Decision
-from metashell.controller.schedule import PeriodicTask
+from metashell.quorum.controller import controller, decision
+from metashell.quorum.controller.controller import PeriodicTask
+from metashell.quorum.controller.decision import Decision
 from tests.simulation.controller.clients import Clients
 from tests.simulation.controller.options import ControllerOptions, draw
 from tests.simulation.controller.transactions import Transactions
@@ -17,7 +17,7 @@ from tests.simulation.production.run import fill, first_history, run_world
 from tests.simulation.run import Result
 
 if TYPE_CHECKING:
-    from metashell.controller.settings import Settings
+    from metashell.quorum.controller.settings import Settings
     from tests.simulation.trace import Trace
 
 EVENTS = 8_000

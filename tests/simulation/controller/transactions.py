@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from metashell.codec import messages
-from metashell.codec.config_types import BROKER_RESOURCE
-from metashell.controller import Decision
-from metashell.controller.decision import TaskResult
-from metashell.controller.records import config
-from metashell.controller.state import State
-from metashell.controller.steps import Steps
+from metashell.codec.codes import BROKER_RESOURCE
+from metashell.quorum.controller import Decision
+from metashell.quorum.controller.decision import Steps, TaskResult, config_record
+from metashell.quorum.controller.state import State
 
 KEY = "log.flush.interval.messages"
 """What is written in transactions, and by nobody else."""
@@ -25,5 +23,5 @@ class Transactions:
         self._count += 1
         if state.tip.before_transaction is None:
             begin = (messages.BeginTransactionRecord(name="simulation"), 0)
-            return Decision(None, [begin, config(BROKER_RESOURCE, "", KEY, str(self._count))]), False
+            return Decision(None, [begin, config_record(BROKER_RESOURCE, "", KEY, str(self._count))]), False
         return Decision(None, [(messages.EndTransactionRecord(), 0)]), False

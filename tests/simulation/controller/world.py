@@ -5,9 +5,9 @@ from __future__ import annotations
 from asyncio import events
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from metashell.controller import Decision, QuorumController, Request
-from metashell.controller.routes import ROUTES
 from metashell.net.accepted_connection import ServerRequest
+from metashell.quorum.controller import Decision, QuorumController, Request
+from metashell.quorum.controller.controller import ROUTES
 from tests.simulation.controller.callers import Told
 from tests.simulation.controller.ledger import Ledger
 from tests.simulation.controller.options import ControllerOptions
@@ -18,7 +18,7 @@ from tests.simulation.production.world import ProductionHost, ProductionWorld
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
-    from metashell.raft.roles import Role
+    from metashell.quorum.raft.roles import Role
     from tests.simulation.controller.clients import Clients
     from tests.simulation.history import Entry, History
     from tests.simulation.host import Host

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from metashell.rebalance.outcome import Outcome
-from metashell.rebalance.plan import STRATEGIES, Plan, Strategy
-from metashell.rebalance.world import Steps, World
+from metashell.groups.simulation import STRATEGIES, Outcome, Plan, StrategyConfig
+from metashell.groups.simulation.world import Steps, World
 
 MEMBERS_MAX = 9
 KINDS = {
@@ -43,7 +42,7 @@ def run(kind: str, seed: int, steps: int = 25) -> Outcome:
     return world.run(f"{kind} seed {seed}", lambda world: _steps(world, chance, KINDS[kind], steps))
 
 
-def _steps(world: World, chance: Random, strategies: tuple[Strategy, ...], count: int) -> Steps:
+def _steps(world: World, chance: Random, strategies: tuple[StrategyConfig, ...], count: int) -> Steps:
     for _ in range(count):
         deed = chance.choice(DEEDS) if world.live else _come_back
         world.mark(deed.__name__.strip("_"))
@@ -60,12 +59,12 @@ def _steps(world: World, chance: Random, strategies: tuple[Strategy, ...], count
             client.enforce_rebalance("new partitions")
 
 
-def _join(world: World, chance: Random, strategies: tuple[Strategy, ...]) -> None:
+def _join(world: World, chance: Random, strategies: tuple[StrategyConfig, ...]) -> None:
     if len(world.live) < MEMBERS_MAX:
         world.start(f"member-{len(world.clients) + 1}", _strategy(world, chance, strategies))
 
 
-def _strategy(world: World, chance: Random, strategies: tuple[Strategy, ...]) -> Strategy:
+def _strategy(world: World, chance: Random, strategies: tuple[StrategyConfig, ...]) -> StrategyConfig:
     """How the next member does it. An upgrade within a rebalance of a classic group takes what members own for what the group gave them
     last, and so gives partitions to two of them, as in Kafka: `test_an_upgrade_within_a_rebalance`.
     """
@@ -73,55 +72,55 @@ def _strategy(world: World, chance: Random, strategies: tuple[Strategy, ...]) ->
     return strategy if not strategy.is_consumer or world.is_consumer_group or world.is_settled else strategies[0]
 
 
-def _leave(world: World, chance: Random, strategies: tuple[Strategy, ...]) -> None:
+def _leave(world: World, chance: Random, strategies: tuple[StrategyConfig, ...]) -> None:
     if len(world.live) > 1:
         chance.choice(world.live).leave()
 
 
-def _die(world: World, chance: Random, strategies: tuple[Strategy, ...]) -> None:
+def _die(world: World, chance: Random, strategies: tuple[StrategyConfig, ...]) -> None:
     if len(world.live) > 1:
         world.kill(chance.choice(world.live))
 
 
-def _come_back(world: World, chance: Random, strategies: tuple[Strategy, ...]) -> None:
+def _come_back(world: World, chance: Random, strategies: tuple[StrategyConfig, ...]) -> None:
     gone = [slot for slot, client in world.clients.items() if not client.is_alive]
     if gone and len(world.live) < MEMBERS_MAX:
         world.start(chance.choice(gone), _strategy(world, chance, strategies))
 
 
-def _pause(world: World, chance: Random, strategies: tuple[Strategy, ...]) -> None:
+def _pause(world: World, chance: Random, strategies: tuple[StrategyConfig, ...]) -> None:
     chance.choice(world.live).pause(world.clock.now_ms + chance.choice((500, 5_000, 70_000)))
 
 
-def _stall(world: World, chance: Random, strategies: tuple[Strategy, ...]) -> None:
+def _stall(world: World, chance: Random, strategies: tuple[StrategyConfig, ...]) -> None:
     chance.choice(world.live).stall(world.clock.now_ms + chance.choice((500, 5_000, 100_000)))
 
 
-def _slow_down(world: World, chance: Random, strategies: tuple[Strategy, ...]) -> None:
+def _slow_down(world: World, chance: Random, strategies: tuple[StrategyConfig, ...]) -> None:
     chance.choice(world.live).revoke_ms = chance.choice((500, 5_000, 90_000))
 
 
-def _lose_connection(world: World, chance: Random, strategies: tuple[Strategy, ...]) -> None:
+def _lose_connection(world: World, chance: Random, strategies: tuple[StrategyConfig, ...]) -> None:
     chance.choice(world.live).lose_connection()
 
 
-def _grow_topic(world: World, chance: Random, strategies: tuple[Strategy, ...]) -> None:
+def _grow_topic(world: World, chance: Random, strategies: tuple[StrategyConfig, ...]) -> None:
     world.set_topic("topic-1", world.plan.topic_sizes()["topic-1"] + chance.randint(1, 3) + 3 * len(world.watch.marks))
 
 
-def _rejoin(world: World, chance: Random, strategies: tuple[Strategy, ...]) -> None:
+def _rejoin(world: World, chance: Random, strategies: tuple[StrategyConfig, ...]) -> None:
     chance.choice(world.live).enforce_rebalance("chaos")
 
 
-def _move(world: World, chance: Random, strategies: tuple[Strategy, ...]) -> None:
+def _move(world: World, chance: Random, strategies: tuple[StrategyConfig, ...]) -> None:
     world.move_coordinator(chance.choice((10, 1_000)), chance.choice((0, 500)))
 
 
-def _crash(world: World, chance: Random, strategies: tuple[Strategy, ...]) -> None:
+def _crash(world: World, chance: Random, strategies: tuple[StrategyConfig, ...]) -> None:
     world.crash_coordinator(chance.choice((10, 4_000)), chance.choice((0, 500)))
 
 
-DEEDS: tuple[Callable[[World, Random, tuple[Strategy, ...]], None], ...] = (
+DEEDS: tuple[Callable[[World, Random, tuple[StrategyConfig, ...]], None], ...] = (
     *(_join, _join, _leave, _die, _come_back, _come_back),
     *(_pause, _stall, _slow_down, _lose_connection, _lose_connection),
     *(_grow_topic, _rejoin, _move, _crash),

@@ -6,18 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from metashell.codec.error_codes import NONE
-from metashell.groups.assignors import client, sticky
-from metashell.groups.assignors.sticky_claims import Claim
-from metashell.groups.classic import heartbeat
+from metashell.groups.assignors import OwnershipClaim, client, sticky
+from metashell.groups.classic import rebalance
 from metashell.groups.classic.group import ClassicGroup, session_key
-from metashell.groups.consumer import reconcile
+from metashell.groups.consumer import assignment
 from metashell.groups.members import member
-from metashell.groups.members.built_in import CooperativeStickyStrategy, RangeStrategy
 from metashell.groups.members.classic import ClassicMember
-from metashell.rebalance import node
-from metashell.rebalance.plan import STRATEGIES, Plan
-from metashell.rebalance.scenarios import SCENARIOS
-from metashell.rebalance.world import Steps, World
+from metashell.groups.members.strategy import CooperativeStickyStrategy, RangeStrategy
+from metashell.groups.simulation import STRATEGIES, Plan, node
+from metashell.groups.simulation.scenarios import SCENARIOS
+from metashell.groups.simulation.world import Steps, World
 from tests.simulation.planted import Patch
 
 
@@ -34,7 +32,7 @@ def _without_withholding() -> Any:
 
         @staticmethod
         def assign_cooperative(members: Any, topics: Any) -> Any:
-            claims = {id: Claim(member.owned, sticky._generation(member)) for id, member in members.items()}
+            claims = {id: OwnershipClaim(member.owned, sticky._generation(member)) for id, member in members.items()}
             return sticky._assign(members, topics, claims)
 
     return Eager
@@ -56,8 +54,8 @@ def partitions_are_free_while_another_member_has_them() -> list[Patch]:
     def following(member: Any, epoch: int, goal: Any) -> Any:
         return original(member, epoch, goal._replace(owners={}))
 
-    original = reconcile._next
-    return [(reconcile, "_next", following)]
+    original = assignment._next
+    return [(assignment, "_next", following)]
 
 
 def a_member_that_revoked_does_not_join_again() -> list[Patch]:
@@ -109,8 +107,8 @@ def the_dead_stay() -> list[Patch]:
                 context.timers.restart(session_key(group.group_id, member.member_id), now_ms + member.session_timeout_ms)
         return code
 
-    original = heartbeat._beat
-    return [(heartbeat, "_beat", beat)]
+    original = rebalance._beat
+    return [(rebalance, "_beat", beat)]
 
 
 def a_new_coordinator_forgets_commits() -> list[Patch]:

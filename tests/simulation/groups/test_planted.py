@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.rebalance.outcome import RULES
+from metashell.groups.simulation import RULES
 from tests.simulation.groups.planted import BUGS, Bug, rules_broken
 from tests.simulation.planted import patched
 

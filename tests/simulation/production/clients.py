@@ -9,9 +9,9 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from metashell.codec.frame import write_metadata_record
+from metashell.codec.metadata_records import write_metadata_record
 from metashell.codec.registry import message_type
-from metashell.raft.errors import RaftError
+from metashell.quorum.raft.messages import RaftError
 from tests.simulation.network import Flight
 from tests.simulation.production import operators
 from tests.simulation.production.workers import Killed
@@ -19,8 +19,8 @@ from tests.simulation.violation import Violation
 from tests.simulation.work import Work
 
 if TYPE_CHECKING:
-    from metashell.image import MetadataImage
-    from metashell.raft.messages import Request
+    from metashell.metadata.image import MetadataImage
+    from metashell.quorum.raft.messages import Request
     from tests.simulation.history import Entry
     from tests.simulation.production.world import ProductionHost, ProductionWorld
 

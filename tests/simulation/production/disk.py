@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from metashell.log.disk import Disk
+from metashell.disk.file_system import Disk
 from tests.recording_files import SECTOR_SIZE, Directory, File, ModelledDisk, Tree, _apply, write_tree
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metashell.codec.batches import RecordBatch, read_batch_header
-from metashell.image import ImageLoader, MetadataImage
-from metashell.values import OffsetAndEpoch
+from metashell.common.values import OffsetAndEpoch
+from metashell.metadata.image import ImageLoader, MetadataImage
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:

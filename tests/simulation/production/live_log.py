@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metashell.log.metadata_log import MetadataLog
-from metashell.values import OffsetAndEpoch
+from metashell.common.values import OffsetAndEpoch
+from metashell.disk.metadata_log import MetadataLog
 from tests.simulation.disk_log import RULE, DiskLog, DiskPartial
 from tests.simulation.history import History
 from tests.simulation.production.disk import Platters, SimDisk

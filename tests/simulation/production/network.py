@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from metashell.raft.messages import Endpoint
+from metashell.quorum.raft.messages import Endpoint
 
 if TYPE_CHECKING:
     from tests.simulation.production.loop import ProcessLoop

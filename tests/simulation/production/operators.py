@@ -8,8 +8,8 @@ from metashell.codec.error_codes import NONE
 from metashell.net.addresses import Address
 from metashell.net.client_connection import ClientConnection
 from metashell.net.transport import ConnectionFailedError, connect
-from metashell.raft.messages import AddRaftVoterRequest, RemoveRaftVoterRequest, Request
-from metashell.raft.wire import OURS, api_key_of, decode_response, encode_request
+from metashell.quorum.raft.messages import AddRaftVoterRequest, RemoveRaftVoterRequest, Request
+from metashell.quorum.raft.wire import OURS, api_key_of, decode_response, encode_request
 from tests.simulation.production.sasl import sasl_client
 from tests.simulation.violation import Violation
 

@@ -7,20 +7,21 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from metashell.codec.batches import RecordBatch
-from metashell.log import opening, quorum_state
-from metashell.log.metadata_log import FlushToken, MetadataLog
-from metashell.log.opening import Opening
-from metashell.log.snapshot_files import SnapshotPart
-from metashell.raft import recovering, startup, votes
-from metashell.raft.ready import Durable, DurableEnd, ElectionState
-from metashell.raft.replica import Replica
-from metashell.raft.roles import Candidate, Prospective, Role, Tally, Unattached
-from metashell.server import feed, image_machine
-from metashell.server.election_store import ElectionStore
-from metashell.server.feed import Feed
-from metashell.server.image_machine import ImageMachine
-from metashell.server.state_machine import SnapshotToMake
-from metashell.values import ReplicaKey
+from metashell.common.values import ReplicaKey
+from metashell.disk import opening, state_files
+from metashell.disk.file_system import FlushToken
+from metashell.disk.metadata_log import MetadataLog
+from metashell.disk.opening import Opening
+from metashell.disk.snapshot_files import SnapshotPart
+from metashell.quorum.raft import elections, polling
+from metashell.quorum.raft.ready import Durable, DurableEnd, ElectionState
+from metashell.quorum.raft.replica import Replica
+from metashell.quorum.raft.roles import Candidate, Prospective, Role, Tally, Unattached
+from metashell.quorum.server import feed
+from metashell.quorum.server import feed as image_machine
+from metashell.quorum.server.config import ElectionStore
+from metashell.quorum.server.feed import Feed, ImageMachine
+from metashell.quorum.server.records import SnapshotToMake
 from tests.simulation.planted import Patch
 
 
@@ -47,8 +48,8 @@ def a_candidacy_outlives_the_power() -> list[Patch]:
         voted = role.voted if isinstance(role, Unattached | Prospective) else None
         return voted == candidate if voted is not None else grants(role, candidate, up_to_date)
 
-    original, durable, grants = startup.first_role, Replica.durable_log_end, votes.grants_vote
-    return [(startup, "first_role", resume), (Replica, "durable_log_end", durable_log_end), (votes, "grants_vote", grants_vote)]
+    original, durable, grants = polling.first_role, Replica.durable_log_end, elections.grants_vote
+    return [(polling, "first_role", resume), (Replica, "durable_log_end", durable_log_end), (elections, "grants_vote", grants_vote)]
 
 
 def an_image_lacks_what_was_not_understood() -> list[Patch]:
@@ -99,7 +100,7 @@ def quorum_state_is_not_synced() -> list[Patch]:
         disk.close_file(fd)
         disk.rename(path + ".tmp", path)
 
-    return [(quorum_state, "replace_file", replace)]
+    return [(state_files, "replace_file", replace)]
 
 
 def snapshots_are_not_synced() -> list[Patch]:
@@ -132,7 +133,7 @@ def damage_is_taken_for_a_torn_tail() -> list[Patch]:
 
 def who_lost_something_votes() -> list[Patch]:
     """A replica whose log lost what was durable has its vote all the same."""
-    return [(recovering, "is_over", lambda node: node.recovering is not None)]
+    return [(polling, "is_over", lambda node: node.recovering is not None)]
 
 
 class Planted(NamedTuple):

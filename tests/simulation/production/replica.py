@@ -14,20 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 from metashell.codec.batches import RecordBatch
 from metashell.codec.error_codes import UNSUPPORTED_VERSION
-from metashell.errors import LogCorruptError
+from metashell.common.errors import LogCorruptError
+from metashell.common.values import OffsetAndEpoch
 from metashell.net.listener_options import ListenerOptions
-from metashell.raft.config import RaftConfig
-from metashell.raft.messages import Request, Response
-from metashell.raft.node import RaftNode
-from metashell.raft.ready import Committed, Durable, ElectionState, LeaderChanged, Notice, Ready, Send, SnapshotToLoad
-from metashell.server import replica_server
-from metashell.server.driver import Driver
-from metashell.server.election_store import ElectionStore, newest_epoch
-from metashell.server.image_machine import ImageMachine
-from metashell.server.inbound import Token
-from metashell.server.replica_server import Parts, PeerSecurity, ReplicaServer
-from metashell.server.state_machine import SnapshotToMake
-from metashell.values import OffsetAndEpoch
+from metashell.quorum.raft.messages import RaftConfig, Request, Response
+from metashell.quorum.raft.node import RaftNode
+from metashell.quorum.raft.ready import Committed, Durable, ElectionState, LeaderChanged, Notice, Ready, Send, SnapshotToLoad
+from metashell.quorum.server import replica_server
+from metashell.quorum.server.config import ElectionStore, PeerSecurity, newest_epoch
+from metashell.quorum.server.driver import Driver
+from metashell.quorum.server.feed import ImageMachine
+from metashell.quorum.server.links import Token
+from metashell.quorum.server.records import SnapshotToMake
+from metashell.quorum.server.replica_server import Parts, ReplicaServer
 from tests.simulation.checkers.delivery import on_committed, on_leader_changed
 from tests.simulation.checkers.election import on_written
 from tests.simulation.checkers.protocol import check_delivery, check_request, check_response

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from random import Random
 from typing import TYPE_CHECKING
 
-from metashell.values import ZERO_UUID, OffsetAndEpoch
+from metashell.common.values import ZERO_UUID, OffsetAndEpoch
 from tests.simulation.checkers import liveness
 from tests.simulation.history import History, Key
 from tests.simulation.production import faults

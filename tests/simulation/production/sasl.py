@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metashell.net.mechanisms import StaticCredentials, server_mechanisms
-from metashell.net.plain import PlainClient
-from metashell.net.sasl import SaslClient, SaslServer
+from metashell.net.sasl import PlainClient, SaslClient, SaslServer, StaticCredentials, sasl_server_mechanisms
 
 USER, PASSWORD = "quorum", "secret"
 
@@ -18,4 +16,4 @@ def sasl_client() -> SaslClient:
 
 def mechanisms() -> dict[str, Callable[[], SaslServer]]:
     """The side of a listener."""
-    return server_mechanisms(["PLAIN"], StaticCredentials({USER: PASSWORD}))
+    return sasl_server_mechanisms(["PLAIN"], StaticCredentials({USER: PASSWORD}))

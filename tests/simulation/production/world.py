@@ -13,10 +13,10 @@ from random import Random
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
-from metashell.errors import DecodeError, LogCorruptError
-from metashell.raft.messages import Endpoint
-from metashell.raft.ready import Durable, ElectionState, Ready
-from metashell.values import OffsetAndEpoch
+from metashell.common.errors import DecodeError, LogCorruptError
+from metashell.common.values import OffsetAndEpoch
+from metashell.quorum.raft.messages import Endpoint
+from metashell.quorum.raft.ready import Durable, ElectionState, Ready
 from tests.simulation.checkers.logs import on_truncate
 from tests.simulation.disk_log import scratch_folder
 from tests.simulation.history import History
@@ -35,7 +35,7 @@ from tests.simulation.violation import Violation
 from tests.simulation.world import ENTERED, World, restart
 
 if TYPE_CHECKING:
-    from metashell.server.inbound import Token
+    from metashell.quorum.server.links import Token
     from tests.simulation.production.clients import Clients
     from tests.simulation.trace import Trace
 

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from metashell.cli.storage import main as storage
-from metashell.client.client import Client
-from metashell.client.errors import ConnectError
-from metashell.codec.api_keys import DESCRIBE_QUORUM
+from metashell.cli.controllers.storage import main as storage
+from metashell.codec.codes import DESCRIBE_QUORUM
 from metashell.codec.messages import DescribeClusterRequest
-from metashell.log.meta_properties import META_PROPERTIES, read_meta_properties
-from metashell.net.addresses import Address
-from metashell.raft import messages as flat
-from metashell.raft.wire import decode_response, encode_request
-from metashell.values import uuid_text
+from metashell.common.values import uuid_text
+from metashell.disk.names import META_PROPERTIES
+from metashell.disk.properties import read_meta_properties
+from metashell.net.addresses import Address, ConnectError
+from metashell.net.client import Client
+from metashell.quorum.raft import messages as flat
+from metashell.quorum.raft.wire import decode_response, encode_request
 from tests.running import run_main
 from tools.interop.admin.clients import CALLS
 from tools.interop.admin.host import CLASSES, AdminHost

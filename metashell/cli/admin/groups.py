@@ -1,0 +1,385 @@
+"""Groups of a live cluster: which there are, who is in them, what they have committed, and where the logs end. Through brokers only.
+
+What is asked about a group goes to its coordinator; one that has moved, or that loads its log, is asked again until the deadline.
+Source: org.apache.kafka.clients.admin.KafkaAdminClient (listGroups, describeConsumerGroups, listConsumerGroupOffsets); KIP-1043.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from metashell.cli.admin.protocol import AdminError, UnsupportedError, check_answer
+from metashell.codec import messages
+from metashell.codec.codes import CONSUMER_GROUP_DESCRIBE, FIND_COORDINATOR, OFFSET_FETCH
+from metashell.codec.error_codes import COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, GROUP_ID_NOT_FOUND, NONE, NOT_COORDINATOR
+from metashell.common.errors import MetashellError
+from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, OffsetRow, Parts, classic_member
+
+if TYPE_CHECKING:
+    from metashell.cli.admin.client import Admin
+
+T = TypeVar("T")
+CLASSIC: Final = "classic"
+CONSUMER: Final = "consumer"
+SHARE: Final = "share"
+STREAMS: Final = "streams"
+_RETRIED: Final = frozenset({COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR})
+_PAUSE_S: Final = 0.1
+_MANY_KEYS_SINCE: Final = 4
+_STATES_SINCE: Final = 4
+_TYPES_SINCE: Final = 5
+_GROUPS_SINCE: Final = 8
+_NAMES_UNTIL: Final = 9
+_LATEST: Final = -1
+_MEMBER_TYPES: Final = {0: CLASSIC, 1: CONSUMER}
+_DEAD: Final = "Dead"
+
+
+# ---- which there are
+
+
+def list_groups(
+    admin: Admin, states: Iterable[str] = (), kinds: Iterable[str] = ()
+) -> tuple[list[GroupSummary], list[tuple[int, MetashellError]]]:
+    """All groups of all brokers by id, and for each broker that did not answer why. Errors: UnsupportedError for filters too new."""
+    states, kinds = tuple(states), tuple(kinds)
+    wanted = max(_STATES_SINCE if states else 0, _TYPES_SINCE if kinds else 0)
+    found: list[GroupSummary] = []
+    failed: list[tuple[int, MetashellError]] = []
+    request = messages.ListGroupsRequest(states_filter=states, types_filter=kinds)
+    for node, answer in admin.ask_all({node.id: request for node in admin.nodes()}).items():
+        if isinstance(answer, UnsupportedError) and wanted:
+            raise answer
+        if isinstance(answer, MetashellError):
+            failed.append((node, answer))
+        elif answer.error_code not in (NONE, *_RETRIED):
+            failed.append((node, AdminError(answer.error_code, None, f"broker {node}")))
+        elif answer.error_code != NONE:
+            found += _listed_when_ready(admin, node, request)
+        else:
+            found += _summaries(answer, node)
+    return sorted(found, key=lambda group: group.group_id), failed
+
+
+def _listed_when_ready(admin: Admin, node: int, request: Any) -> list[GroupSummary]:
+    """What a broker lists whose coordinator is loading. Errors: AdminError."""
+    return _until_ready(admin, lambda: admin.ask(request, to=node), f"broker {node}", lambda answer: _summaries(answer, node))
+
+
+def _summaries(answer: Any, node: int) -> list[GroupSummary]:
+    return [
+        GroupSummary(
+            group_id=group.group_id,
+            kind=group.group_type or CLASSIC,
+            state=group.group_state,
+            protocol_type=group.protocol_type,
+            coordinator=node,
+        )
+        for group in answer.groups
+    ]
+
+
+# ---- who coordinates them
+
+
+def find_coordinators(admin: Admin, group_ids: Sequence[str]) -> dict[str, int | AdminError]:
+    """The broker that coordinates each group, or why there is none. Errors: those of `Admin`."""
+    ends_at = time.monotonic() + admin.timeout_ms / 1000
+    found: dict[str, int | AdminError] = {}
+    left = list(dict.fromkeys(group_ids))
+    while left:
+        found |= dict(_coordinators(admin, left))
+        left = [id for id in left if isinstance(error := found[id], AdminError) and error.code in _RETRIED]
+        if left and not _pause(ends_at):
+            break
+    return found
+
+
+def _coordinators(admin: Admin, group_ids: Sequence[str]) -> Iterable[tuple[str, int | AdminError]]:
+    make = messages.FindCoordinatorRequest
+    if admin.ranges()[FIND_COORDINATOR][1] >= _MANY_KEYS_SINCE:
+        for one in admin.ask(make(coordinator_keys=tuple(group_ids))).coordinators:
+            yield one.key, AdminError(one.error_code, one.error_message, one.key) if one.error_code else one.node_id
+        return
+    for id in group_ids:
+        one = admin.ask(make(key=id))
+        yield id, AdminError(one.error_code, one.error_message, id) if one.error_code else one.node_id
+
+
+def _ask_coordinator(admin: Admin, group_id: str, request: Any, take: Callable[[Any, int], T], version: int | None = None) -> T:
+    """What `take` makes of the coordinator's answer, and of who that is. Errors: AdminError, of which some are asked about again."""
+
+    def ask() -> tuple[Any, int]:
+        node = find_coordinators(admin, [group_id])[group_id]
+        if isinstance(node, AdminError):
+            raise node
+        return admin.ask(request, to=node, version=version), node
+
+    return _until_ready(admin, ask, group_id, lambda pair: take(*pair))
+
+
+def _until_ready(admin: Admin, ask: Callable[[], Any], thing: str, take: Callable[[Any], T]) -> T:
+    ends_at = time.monotonic() + admin.timeout_ms / 1000
+    while True:
+        try:
+            answer = ask()
+            check_answer(getattr(answer, "error_code", NONE), None, thing)
+            return take(answer)
+        except AdminError as error:
+            if error.code not in _RETRIED or not _pause(ends_at):
+                raise
+
+
+def _pause(ends_at: float) -> bool:
+    """Rest; False when the time is over."""
+    if time.monotonic() + _PAUSE_S >= ends_at:
+        return False
+    time.sleep(_PAUSE_S)
+    return True
+
+
+# ---- who is in them
+
+
+def describe_group(admin: Admin, group_id: str) -> GroupDescription:
+    """A group of any kind with its members. Errors: AdminError, GROUP_ID_NOT_FOUND for one that is not there; those of `Admin`."""
+    kind = _kind_of(admin, group_id)
+    request, take = _DESCRIPTIONS[kind]
+    return _ask_coordinator(admin, group_id, request(group_id), lambda answer, node: take(_only(answer, group_id), node))
+
+
+def _kind_of(admin: Admin, group_id: str) -> str:
+    """The kind of a group as its coordinator lists it; classic for one that is not listed, and before there were others."""
+    if CONSUMER_GROUP_DESCRIBE not in admin.ranges():
+        return CLASSIC
+
+    def take(answer: Any, node: int) -> str:
+        check_answer(answer.error_code, None, group_id)
+        return next((group.group_type or CLASSIC for group in answer.groups if group.group_id == group_id), CLASSIC)
+
+    kind = _ask_coordinator(admin, group_id, messages.ListGroupsRequest(), take)
+    return kind if kind in _DESCRIPTIONS else CLASSIC
+
+
+def _only(answer: Any, group_id: str) -> Any:
+    """Errors: AdminError for a group that cannot be described."""
+    group = answer.groups[0]
+    check_answer(group.error_code, getattr(group, "error_message", None), group_id)
+    return group
+
+
+def _classic(group: Any, node: int) -> GroupDescription:
+    if group.group_state == _DEAD and not group.members:
+        # Before version 6 this is how a group is described that is not there.
+        raise AdminError(GROUP_ID_NOT_FOUND, None, group.group_id)
+    members = tuple(
+        classic_member(
+            group.protocol_type,
+            group.protocol_data or None,
+            member_id=member.member_id,
+            instance_id=member.group_instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            subscription=bytes(member.member_metadata),
+            assignment=bytes(member.member_assignment),
+        )
+        for member in group.members
+    )
+    return _description(group, node, CLASSIC, members, assignor=group.protocol_data or None, protocol_type=group.protocol_type)
+
+
+def _consumer(group: Any, node: int) -> GroupDescription:
+    members = tuple(
+        MemberDescription(
+            member_id=member.member_id,
+            member_type=_MEMBER_TYPES.get(member.member_type, CONSUMER),
+            client_id=member.client_id,
+            client_host=member.client_host,
+            instance_id=member.instance_id,
+            rack=member.rack_id,
+            epoch=member.member_epoch,
+            topics=tuple(member.subscribed_topic_names),
+            regex=member.subscribed_topic_regex or None,
+            assigned=_named(member.assignment),
+            target=_named(member.target_assignment),
+        )
+        for member in group.members
+    )
+    return _modern(group, node, CONSUMER, members, group.assignor_name, CONSUMER)
+
+
+def _share(group: Any, node: int) -> GroupDescription:
+    members = tuple(
+        MemberDescription(
+            member_id=member.member_id,
+            member_type=SHARE,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            rack=member.rack_id,
+            epoch=member.member_epoch,
+            topics=tuple(member.subscribed_topic_names),
+            assigned=_named(member.assignment),
+        )
+        for member in group.members
+    )
+    return _modern(group, node, SHARE, members, group.assignor_name, SHARE)
+
+
+def _streams(group: Any, node: int) -> GroupDescription:
+    members = tuple(
+        MemberDescription(
+            member_id=member.member_id,
+            member_type=CLASSIC if member.is_classic else STREAMS,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            instance_id=member.instance_id,
+            rack=member.rack_id,
+            epoch=member.member_epoch,
+            assigned=_tasks(member.assignment.active_tasks),
+            target=_tasks(member.target_assignment.active_tasks),
+            details={
+                "topology_epoch": member.topology_epoch,
+                "process": member.process_id,
+                "standby": dict(_tasks(member.assignment.standby_tasks)),
+                "warmup": dict(_tasks(member.assignment.warmup_tasks)),
+            },
+        )
+        for member in group.members
+    )
+    found = _modern(group, node, STREAMS, members, None, STREAMS)
+    topology = group.topology
+    return found if topology is None else replace(found, details={"topology_epoch": topology.epoch})
+
+
+def _named(assignment: Any) -> Parts:
+    return tuple(sorted((one.topic_name, tuple(sorted(one.partitions))) for one in assignment.topic_partitions))
+
+
+def _tasks(tasks: Iterable[Any]) -> Parts:
+    return tuple(sorted((one.subtopology_id, tuple(sorted(one.partitions))) for one in tasks))
+
+
+def _modern(
+    group: Any, node: int, kind: str, members: tuple[MemberDescription, ...], assignor: str | None, protocol_type: str
+) -> GroupDescription:
+    found = _description(group, node, kind, members, assignor=assignor or None, protocol_type=protocol_type)
+    return replace(found, summary=replace(found.summary, epoch=group.group_epoch), assignment_epoch=group.assignment_epoch)
+
+
+def _description(
+    group: Any, node: int, kind: str, members: tuple[MemberDescription, ...], *, assignor: str | None, protocol_type: str
+) -> GroupDescription:
+    summary = GroupSummary(
+        group_id=group.group_id,
+        kind=kind,
+        state=group.group_state,
+        protocol_type=protocol_type,
+        members=len(members),
+        coordinator=node,
+        findings=sum(len(member.findings) for member in members),
+    )
+    return GroupDescription(summary=summary, members=members, assignor=assignor)
+
+
+_DESCRIPTIONS: Final[Mapping[str, tuple[Callable[[str], Any], Callable[[Any, int], GroupDescription]]]] = {
+    CLASSIC: (lambda id: messages.DescribeGroupsRequest(groups=(id,)), _classic),
+    CONSUMER: (lambda id: messages.ConsumerGroupDescribeRequest(group_ids=(id,)), _consumer),
+    SHARE: (lambda id: messages.ShareGroupDescribeRequest(group_ids=(id,)), _share),
+    STREAMS: (lambda id: messages.StreamsGroupDescribeRequest(group_ids=(id,)), _streams),
+}
+"""By kind: what asks for a group, and what reads the answer."""
+
+
+# ---- what they have committed
+
+
+def committed_offsets(admin: Admin, group_id: str) -> list[OffsetRow]:
+    """All that a group has committed, by topic and partition. Errors: AdminError; those of `Admin`."""
+    high = admin.ranges()[OFFSET_FETCH][1]
+    make = messages.OffsetFetchRequest
+    # Later versions name topics by ids alone, which this command shows to nobody.
+    version = min(high, _NAMES_UNTIL)
+    if version >= _GROUPS_SINCE:
+        request = make(groups=(make.OffsetFetchRequestGroup(group_id=group_id, topics=None),))
+    else:
+        request = make(group_id=group_id, topics=None)
+
+    def take(answer: Any, node: int) -> list[OffsetRow]:
+        group = answer.groups[0] if version >= _GROUPS_SINCE else answer
+        check_answer(group.error_code, None, group_id)
+        rows = [_row(group_id, topic.name, partition) for topic in group.topics for partition in topic.partitions]
+        return sorted(rows, key=lambda row: (row.topic, row.partition))
+
+    return _ask_coordinator(admin, group_id, request, take, version)
+
+
+def _row(group_id: str, topic: str, partition: Any) -> OffsetRow:
+    """Errors: AdminError for an offset that cannot be said."""
+    check_answer(partition.error_code, None, f"{topic}-{partition.partition_index}")
+    return OffsetRow(
+        group_id=group_id,
+        topic=topic,
+        partition=partition.partition_index,
+        offset=partition.committed_offset,
+        leader_epoch=partition.committed_leader_epoch,
+        metadata=partition.metadata or "",
+    )
+
+
+def with_members(rows: Iterable[OffsetRow], group: GroupDescription) -> list[OffsetRow]:
+    """The rows with who has each partition; one that somebody has without a commit is a row of offset -1."""
+    owners = {(topic, partition): member for member in group.members for topic, partitions in member.assigned for partition in partitions}
+    found = {(row.topic, row.partition): row for row in rows}
+    if group.summary.kind in (CLASSIC, CONSUMER):
+        for topic, partition in owners.keys() - found.keys():
+            found[topic, partition] = OffsetRow(group_id=group.summary.group_id, topic=topic, partition=partition, offset=-1)
+    rows_found = []
+    for key, row in sorted(found.items()):
+        owner = owners.get(key)
+        rows_found.append(row if owner is None else replace(row, member_id=owner.member_id, client_id=owner.client_id))
+    return rows_found
+
+
+def with_ends(admin: Admin, rows: Sequence[OffsetRow]) -> list[OffsetRow]:
+    """The rows with where each log ends, as far as the partition's leader says. Errors: those of `Admin`."""
+    ends = end_offsets(admin, {(row.topic, row.partition) for row in rows})
+    return [replace(row, end_offset=ends.get((row.topic, row.partition))) for row in rows]
+
+
+def end_offsets(admin: Admin, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+    """Where logs end, of those partitions whose leader answers."""
+    wanted = set(partitions)
+    if not wanted:
+        return {}
+    by_leader: dict[int, dict[str, list[int]]] = {}
+    made = messages.MetadataRequest
+    topics = tuple(made.MetadataRequestTopic(name=name) for name in sorted({topic for topic, _ in wanted}))
+    for topic in admin.ask(made(topics=topics, allow_auto_topic_creation=False)).topics:
+        for partition in topic.partitions:
+            if (topic.name, partition.partition_index) in wanted and partition.leader_id >= 0:
+                by_leader.setdefault(partition.leader_id, {}).setdefault(topic.name, []).append(partition.partition_index)
+    answers = admin.ask_all({leader: _ends_request(topics_of) for leader, topics_of in by_leader.items()})
+    return {
+        (topic.name, partition.partition_index): partition.offset
+        for answer in answers.values()
+        if not isinstance(answer, MetashellError)
+        for topic in answer.topics
+        for partition in topic.partitions
+        if partition.error_code == NONE and partition.offset >= 0
+    }
+
+
+def _ends_request(topics: Mapping[str, Iterable[int]]) -> messages.ListOffsetsRequest:
+    made = messages.ListOffsetsRequest
+    return made(
+        replica_id=-1,
+        topics=tuple(
+            made.ListOffsetsTopic(
+                name=name, partitions=tuple(made.ListOffsetsPartition(partition_index=id, timestamp=_LATEST) for id in sorted(partitions))
+            )
+            for name, partitions in topics.items()
+        ),
+    )

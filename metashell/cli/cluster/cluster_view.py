@@ -1,0 +1,167 @@
+"""Brokers, topics and partitions of a cluster as a command shows them, from brokers or from the controllers' log; and --dry-run.
+
+Both ways give the same values. Brokers know which of them answer; the log has epochs, listeners and directories, and needs no broker.
+
+Some changes have no dry run in the protocol. For these, `rehearse_steps` runs the real controller on a copy of the cluster's newest
+metadata and gives its answers, with "would be" in place of "is"; other effects go to stderr. That needs the controllers: if they cannot be
+reached, or do not let an observer fetch, the command fails rather than say that nothing would happen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metashell.cli.admin.cluster import Broker
+from metashell.cli.admin.protocol import AdminError
+from metashell.cli.admin.topics import Partition, Topic, describe_topics, list_topics, unseen_topics
+from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from metashell.cli.admin.protocol import Node
+    from metashell.cli.cluster.noun_tool import Work
+    from metashell.metadata.checks import Health
+    from metashell.metadata.image import MetadataImage, PartitionRegistration, TopicImage
+    from metashell.rehearse.outcome import Outcome
+    from metashell.rehearse.steps import Step
+
+
+INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Source: org.apache.kafka.common.internals.Topic."""
+
+
+def all_topics(work: Work) -> list[Topic]:
+    """Every topic, ordered by name. Errors: MetashellError."""
+    if not work.asks_controllers:
+        topics = list_topics(work.admin)[0]
+        work.miss(*unseen_topics(work.admin, {topic.name for topic in topics}))
+        return topics
+    image = work.image()
+    up = _up(image)
+    return sorted((_topic(topic, up) for topic in image.topics), key=lambda topic: topic.name)
+
+
+def topics_named(work: Work, names: Iterable[str]) -> tuple[list[Topic], list[AdminError]]:
+    """These topics with all that is known of them, and an error for each that is not there."""
+    wanted = sorted(set(names))
+    if not work.asks_controllers:
+        return describe_topics(work.admin, wanted)
+    image = work.image()
+    up = _up(image)
+    there = {name: topic for name in wanted if (topic := image.topics.by_name.get(name)) is not None}
+    errors = [AdminError(UNKNOWN_TOPIC_OR_PARTITION, None, name) for name in wanted if name not in there]
+    return [_topic(topic, up) for topic in there.values()], errors
+
+
+def brokers(work: Work) -> list[Broker]:
+    """Every registered broker, ordered by id. Errors: MetashellError."""
+    if not work.asks_controllers:
+        return [
+            Broker(id=node.id, host=node.address.host, port=node.address.port, rack=node.rack, is_fenced=node.is_fenced)
+            for node in sorted(_nodes(work))
+        ]
+    found = []
+    for id, broker in sorted(work.image().cluster.brokers.items()):
+        listener = broker.listeners[0] if broker.listeners else None
+        found.append(
+            Broker(
+                id=id,
+                host=listener.host if listener else "",
+                port=listener.port if listener else -1,
+                rack=broker.rack,
+                is_fenced=broker.fenced,
+                is_leaving=broker.in_controlled_shutdown,
+            )
+        )
+    return found
+
+
+def names_fenced(work: Work) -> bool:
+    """Whether those that are asked know which brokers are fenced: brokers do since 4.0."""
+    from metashell.cli.admin.session import FENCED_FROM
+    from metashell.codec.codes import DESCRIBE_CLUSTER
+
+    return work.asks_controllers or work.admin.ranges().get(DESCRIBE_CLUSTER, (0, 0))[1] >= FENCED_FROM
+
+
+def _nodes(work: Work) -> Iterable[Node]:
+    from metashell.cli.admin.cluster import describe_cluster
+
+    is_whole = names_fenced(work)
+    if not is_whole:
+        work.note_once("brokers older than 4.0 name only those that are not fenced: the controllers (-C) know all")
+    return describe_cluster(work.admin, fenced=is_whole).nodes
+
+
+def health_of(work: Work, names: Iterable[str] | None = None, *, whole: bool = False) -> tuple[Health, list[AdminError]]:
+    """What is wrong with partitions, from whoever was asked, and why topics that were named are not among them.
+
+    `whole`: min.insync.replicas also where it makes no difference to health. What brokers may not tell is said, and the status is 1.
+    Errors: MetashellError.
+    """
+    from types import SimpleNamespace
+
+    from metashell.cli.cluster.broker_facts import QUICK_S, view_of
+    from metashell.cli.cluster.live_facts import static_min_isr
+    from metashell.cli.connection import cluster_of, open_admin
+    from metashell.metadata.checks import Health
+
+    if work.asks_controllers:
+        image = work.image()
+        missing = sorted(set(names or ()) - image.topics.by_name.keys())
+        health = Health(image) if work.stored is not None else Health(image, static_min_isr=static_min_isr(work.admin))
+        return health, [AdminError(UNKNOWN_TOPIC_OR_PARTITION, None, name) for name in missing]
+    with open_admin(SimpleNamespace(**{**vars(cluster_of(work.values)), "timeout": QUICK_S})) as quick:
+        view = view_of(work.admin, quick, names=names, whole=whole)
+    work.miss(*view.holes)
+    return view.health, view.errors
+
+
+def _up(image: MetadataImage) -> frozenset[int]:
+    """The brokers that serve: registered and not fenced."""
+    return frozenset(id for id, broker in image.cluster.brokers.items() if not broker.fenced)
+
+
+def _topic(topic: TopicImage, up: frozenset[int]) -> Topic:
+    partitions = tuple(_partition(id, partition, up) for id, partition in sorted(topic.partitions.items()))
+    return Topic(name=topic.name, id=topic.id, partitions=partitions, is_internal=topic.name in INTERNAL)
+
+
+def _partition(id: int, partition: PartitionRegistration, up: frozenset[int]) -> Partition:
+    return Partition(
+        id=id,
+        leader=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        replicas=partition.replicas,
+        isr=partition.isr,
+        offline=tuple(replica for replica in partition.replicas if replica not in up),
+        elr=partition.elr,
+        last_known_elr=partition.last_known_elr,
+        adding=partition.adding_replicas,
+        removing=partition.removing_replicas,
+    )
+
+
+def rehearse_steps(work: Work, steps: Sequence[Step]) -> Outcome:
+    """What would come of the steps. What else they would do to the cluster is noted. Errors: MetashellError."""
+    from metashell.rehearse.rehearsal import rehearse_change
+
+    image = work.image()
+    outcome = rehearse_change(image, steps)
+    work.note_once(f"rehearsed on a copy of the metadata at offset {image.provenance.end_offset}; nothing was changed")
+    for reason in outcome.verdict.reasons:
+        work.note(reason)
+    if outcome.verdict.status:
+        work.fail()
+    return outcome
+
+
+def refusals_of(outcome: Outcome) -> dict[int, AdminError]:
+    """What was refused, by the place of the step."""
+    from metashell.cli.admin.protocol import AdminError
+
+    return {
+        number: AdminError(refusal.code, refusal.message, refusal.thing)
+        for number, report in enumerate(outcome.steps)
+        for refusal in report.refusals
+    }

@@ -1,0 +1,476 @@
+"""What the administration commands of our own voice share: the cluster that is asked, questions, forms of the answer, waiting, errors.
+
+A command is a function of one `Work`. It takes its values from `work.values` and asks `work.admin`; what it finds or has done goes to
+`work.rows`, `work.one` and `work.tell`, each refusal to `work.failed`, so that forms and statuses are the same everywhere:
+
+- Several things in one command: each is told, the others are done although one fails, and then the status is 1.
+- In text, what was done is a line on stdout, what failed one on stderr, with what the rulebook finds about it. In the other forms both are
+  objects on stdout too: a failed one has `result: failed`, `error`, `message`, `advice` and `findings`.
+- What could not be seen (`work.miss`) is told, the status is 1, counts are at least what was seen, and JSON says `complete: false`.
+- What can lose data or availability goes through `work.confirm` first, which nothing passes that was not seen.
+- A command that ends early (an error, Ctrl-C) prints what it had gathered.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import contextmanager
+from errno import EBADF
+
+from metashell.cli.connection import cluster_of, open_admin
+from metashell.cli.tool import STATUS_FAILED, STATUS_OK, Tool, can_ask, chosen_settings, complain, drop_output, parsed, run_sub_command
+from metashell.cli.tool import confirm as agreed
+from metashell.common.terminal import CLEAR_LINE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from types import SimpleNamespace
+
+    from metashell.cli.admin.client import Admin
+    from metashell.cli.cluster.live_facts import Advice, Adviser
+    from metashell.common.errors import MetashellError
+    from metashell.common.options import CommandSpec
+    from metashell.metadata.image import MetadataImage
+    from metashell.net.addresses import ConnectError
+    from metashell.quorum.observer.attach import LiveSource
+
+POLL_S = 0.1
+POLL_MAX_S = 1.0
+REFUSALS_MAX = 3
+_CLEAR_SCREEN = "\x1b[H\x1b[J"
+
+
+class NounTool(Tool):
+    """`metashell NOUN`. `commands` are its functions by the names of its commands; a noun without commands has one named ``."""
+
+    def __init__(self, noun: str, spec: CommandSpec, commands: Mapping[str, Callable[[Work], None]]) -> None:
+        super().__init__(f"metashell {noun}", self._run_words)
+        self._spec = spec
+        self._commands = commands
+
+    def declared(self) -> CommandSpec:
+        """Its command line, under the name that people call it by."""
+        return self._spec._replace(name=self.name)
+
+    def _run_words(self, words: list[str]) -> int:
+        declared = self.declared()
+        if not declared.commands:
+            return run_command(declared, words, self._commands[""])
+        return run_sub_command(declared, words, self.perform)
+
+    def perform(self, command: CommandSpec, words: Sequence[str], called: str = "") -> int:
+        """Do a command, whose name ends in its word. `called`: so by the shell, which asks about every change. Errors: MetashellError."""
+        act = self._commands[command.name.rpartition(" ")[2]]
+        return run_command(command._replace(name=called or command.name), words, act, asks_always=bool(called))
+
+
+def noun_tool(noun: str, spec: CommandSpec, commands: Mapping[str, Callable[[Work], None]]) -> NounTool:
+    """`metashell NOUN`, with the commands that its command line declares."""
+    return NounTool(noun, spec, commands)
+
+
+def run_command(command: CommandSpec, words: Sequence[str], act: Callable[[Work], None], *, asks_always: bool = False) -> int:
+    """Parse the words of a command and do it; its status."""
+    from metashell.cli.sources import name_stored, with_source
+
+    values = parsed(command, with_source(command, words, chosen_settings))
+    if values is None:
+        return STATUS_OK
+    name_stored(values, chosen_settings)
+    return Work(command.name, values, asks_always=asks_always).run(act)
+
+
+class Work:
+    """One run of a command. `values` are those of its command line; `asks_always`: a person is asked also where nothing can be lost."""
+
+    def __init__(self, name: str, values: SimpleNamespace, *, asks_always: bool = False) -> None:
+        from metashell.common.forms import standard_output
+
+        self.name = name
+        self.values = values
+        self._asks_always = asks_always
+        self.form: str = values.output
+        self.display = standard_output(note=self.note)
+        self._opened: Admin | None = None
+        self._followed: LiveSource | None = None
+        self._loaded: MetadataImage | None = None
+        self._adviser: Adviser | None = None
+        self._status = STATUS_OK
+        self._objects: list[Mapping[str, object]] = []
+        self._columns: Sequence[str] = ()
+        self._is_single = self._is_written = False
+        self._noted: set[str] = set()
+        self.holes: list[str] = []
+        """What could not be seen of what was asked for, and why: counts are then at least what was seen."""
+        self._told: list[str] = []
+        self._is_mute = False
+        self._shows_progress = False
+
+    def run(self, act: Callable[[Work], None]) -> int:
+        """Do it, and print the rest of the answer; its status. Errors: MetashellError, for which nothing was to be told."""
+        from metashell.cli.admin.protocol import AdminError
+        from metashell.net.addresses import ConnectError
+
+        is_whole = False
+        try:
+            try:
+                act(self)
+                is_whole = True
+            except AdminError as error:
+                self.failed(error)
+            except ConnectError as error:
+                raise _explained(error, cluster_of(self.values)) from None
+        finally:
+            self._end_progress()
+            self._close_admin()
+            if self._followed is not None:
+                self._followed.close()
+            if is_whole or self._objects:
+                self._finish()
+        return self._status
+
+    def _finish(self) -> None:
+        try:
+            self._write()
+            sys.stdout.flush()
+        except OSError as error:
+            if not self._told:
+                raise
+            if self._lose_output(error):
+                for text in self._told:
+                    self.note(text)
+
+    # ---- the cluster
+
+    @property
+    def admin(self) -> Admin:
+        """The cluster that the command line or the environment names. Errors: UsageError, also for metadata on disk in its place."""
+        if self.stored is not None:
+            from metashell.common.errors import UsageError
+
+            raise UsageError(f"{self.stored} is metadata on disk: this needs a live cluster (-b or -C)", self.stored)
+        if self._opened is None:
+            self._opened = open_admin(self.values)
+        return self._opened
+
+    def _close_admin(self) -> None:
+        if self._opened is not None:
+            for address, reason in self._opened.skipped.items():
+                self.note_once(f"{address}: {reason}; others were asked")
+            self._opened.close()
+            self._opened = None
+
+    @property
+    def stored(self) -> str | None:
+        """The path of metadata on disk that was named in place of a cluster."""
+        return getattr(self.values, "snapshot", None)
+
+    @property
+    def asks_controllers(self) -> bool:
+        """Whether the metadata log answers: the cluster was named by its controllers, or by metadata on disk. Errors: UsageError."""
+        return self.stored is not None or bool(cluster_of(self.values).bootstrap_controller)
+
+    @property
+    def place(self) -> str:
+        """The addresses that were given, for questions: which cluster is about to be changed; or the path."""
+        if self.stored is not None:
+            return self.stored
+        named = cluster_of(self.values)
+        return str(named.bootstrap_controller or named.bootstrap_server)
+
+    def image(self) -> MetadataImage:
+        """The newest committed metadata, read from the quorum by an observer that stays attached, or what lies on disk.
+
+        Errors: MetashellError.
+        """
+        from metashell.cli.images import load_image, report_image
+        from metashell.quorum.observer.controllers import Refused
+
+        if self.stored is not None:
+            if self._loaded is None:
+                from metashell.codec.primitives import MAX_DECOMPRESSED
+
+                self._loaded = load_image(self.stored, certain_only=False, max_decompressed=MAX_DECOMPRESSED).image
+            image = self._loaded
+        else:
+            if self._followed is None:
+                from metashell.cli.cluster.live_facts import attach_observer, named_target
+
+                self._followed = attach_observer(named_target(cluster_of(self.values)))
+            view = self._followed.view()
+            if refusal := self._followed.refusal:
+                raise Refused(refusal, credential=True)
+            if view.trouble:
+                self.miss(f"what has happened since: {view.trouble}")
+            image = view.image
+        if report_image(image, self.note_once):
+            self.fail()
+        return image
+
+    def note_newer(self, levels: Mapping[str, int]) -> list[dict[str, object]]:
+        """Say which finalized levels are newer than what is known here; gives them as objects."""
+        from metashell.metadata.image.image import newer_levels, newer_line, newer_values
+
+        found = newer_levels(levels)
+        if line := newer_line(found):
+            self.note_once(line)
+        return newer_values(found)
+
+    # ---- the answer
+
+    def rows(self, objects: Iterable[Mapping[str, object]], columns: Sequence[str] = (), *, none: str = "") -> None:
+        """A list of things, with `type` in each; in text a table. `none` is told to a person when there are none."""
+        found = list(objects)
+        if not found and none and self.form in ("text", "table"):
+            self.note(f"{none}, as far as can be seen" if self.holes else none)
+            return
+        self._columns = columns
+        if self.form == "text":
+            self._table(found)
+        else:
+            self._gather(found)
+
+    def one(self, found: Mapping[str, object], lines: Iterable[str]) -> None:
+        """One thing: in text these lines, in JSON one object, which says whether all of it could be seen."""
+        if self.form == "text":
+            for line in lines:
+                self.display.line(line)
+            return
+        self._is_single = not self._objects
+        self._gather([{**found, **({} if "complete" in found else self._view())}])
+
+    def tell(self, text: str, **fields: object) -> None:
+        """What was done, or would be with --dry-run: in text a line, at once; else an object of the fields."""
+        self._end_progress()
+        if self._is_mute:
+            self.note(text)
+            return
+        try:
+            if self.form == "text":
+                from metashell.common.terminal import terminal_line
+
+                self.display.line(terminal_line(text))
+                sys.stdout.flush()
+            else:
+                self._told.append(text)
+                self._gather([fields])
+        except OSError as error:
+            # What the command was asked to change, it changes all the same.
+            if self._lose_output(error):
+                self.note(text)
+
+    def _lose_output(self, error: OSError) -> bool:
+        """Go on without standard output; whether what was done goes to stderr: a reader that left wants none of it."""
+        drop_output()
+        self._status = STATUS_FAILED
+        is_closed = isinstance(error, BrokenPipeError) or error.errno == EBADF
+        self.note_once("standard output is closed; going on" if is_closed else f"standard output: {error.strerror}; going on")
+        self._is_mute = not isinstance(error, BrokenPipeError)
+        return self._is_mute
+
+    def failed(self, error: MetashellError, **fields: object) -> None:
+        """One thing that was refused or could not be done: a line on stderr, and the status is 1."""
+        from metashell.cli.admin.protocol import AdminError
+        from metashell.cli.cluster.live_facts import Adviser, advice_lines, with_remark
+
+        self._status = STATUS_FAILED
+        self._end_progress()
+        advice: list[Advice] = []
+        reason: dict[str, object] = {"error": None, "message": str(error), "advice": ""}
+        if isinstance(error, AdminError):
+            error.right = error.right or (self._opened.right_refused if self._opened is not None else "")
+            error.was_asked_again = self._opened is not None and self._opened.again > 0
+            self._adviser = self._adviser or Adviser(self.image, lambda: cluster_of(self.values))
+            advice = self._adviser.advice_on(error, has_image=bool(self._followed or (self._opened and self.asks_controllers)))
+            reason = {"error": error.name, "message": error.words, "advice": error.remark}
+        self.note(with_remark(error))
+        for text in advice_lines(advice):
+            self.note_once(text)
+        if self.form != "text" and fields:
+            self._gather([{**fields, "result": "failed", **reason, "findings": [one._asdict() for one in advice]}])
+
+    def note(self, text: str) -> None:
+        """A remark beside the answer, on stderr."""
+        self._end_progress()
+        complain(self.name, text)
+
+    def note_once(self, text: str) -> None:
+        """The same, once in a command."""
+        if text not in self._noted:
+            self._noted.add(text)
+            self.note(text)
+
+    def fail(self, text: str = "") -> None:
+        """The status is 1: something that was asked about is not as it should be, which a remark or the answer itself says."""
+        self._status = STATUS_FAILED
+        if text:
+            self.note(text)
+
+    def miss(self, *holes: str) -> None:
+        """What could not be seen, and why: it is told, the status is 1, and no gate before a change passes without --force."""
+        for hole in holes:
+            if hole not in self.holes:
+                self.holes.append(hole)
+                self.note_once(f"not seen: {hole}")
+                self.fail()
+
+    def at_least(self, count: int) -> int | str:
+        """A count of what may be more than could be seen: for people `>=3`."""
+        return f">={count}" if self.holes and self.form in ("text", "table") else count
+
+    def _view(self) -> dict[str, object]:
+        return {"complete": not self.holes, "missing": list(self.holes)}
+
+    def _gather(self, objects: Iterable[Mapping[str, object]]) -> None:
+        if self.form != "jsonl":
+            self._objects += objects
+            return
+        from metashell.common.forms import write_objects
+
+        write_objects(self.display, "jsonl", objects)
+        sys.stdout.flush()
+
+    def _table(self, objects: Iterable[Mapping[str, object]]) -> None:
+        from metashell.common.forms import write_objects
+
+        shown = ({name: _for_people(value) for name, value in found.items()} for found in objects)
+        write_objects(self.display, "table", shown, columns=self._columns, constant=("type",))
+
+    def _write(self) -> None:
+        from metashell.common.forms import write_objects
+
+        objects, self._objects = self._objects, []
+        if not objects and self._is_written:
+            return
+        self._is_written = True
+        if self.holes and self.form in ("json", "jsonl") and not self._is_single:
+            objects.append({"type": "view", **self._view()})
+        if self.form == "table":
+            self._table(objects)
+        elif self.form in ("json", "jsonl", "csv"):
+            is_single = self._is_single and len(objects) == 1
+            write_objects(self.display, self.form, objects, columns=self._columns, constant=("type",), single=is_single)
+
+    # ---- questions
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether nothing may be changed."""
+        return bool(getattr(self.values, "dry_run", False))
+
+    def confirm(self, *warnings: str, question: str) -> None:
+        """Say what can be lost, and go on only when a person agrees, or with --yes; a dry run shows the warnings alone.
+
+        Without a warning only who wants to be asked always is asked. What could not be seen stops it, except with --force.
+        Errors: UsageError where nobody can be asked; MetashellError for a no.
+        """
+        from metashell.common.errors import MetashellError, UsageError
+
+        if self.holes and not self.is_dry:
+            if not getattr(self.values, "force", False):
+                raise MetashellError("nothing was changed, since not all of what it does can be seen; --force does it all the same")
+            warnings = (f"--force overrides that this was not seen: {'; '.join(self.holes)}", *warnings)
+        for warning in warnings:
+            self.note(f"warning: {warning}")
+        if self.is_dry or self.values.yes or not (warnings or (self._asks_always and can_ask())):
+            return
+        if not can_ask():
+            raise UsageError("nothing was changed: add --yes to go on (there is no terminal on which to ask)", "--yes")
+        if not agreed(question, self.place):
+            raise MetashellError("nothing was changed")
+        # A person may have taken so long that the other side has closed the connection, which nobody has noticed here.
+        self._close_admin()
+
+    @contextmanager
+    def looking_after(self, look: Callable[[], str]) -> Iterator[None]:
+        """Around a change: where nobody knows whether it was made, the error says what is there now."""
+        from metashell.cli.admin.protocol import UncertainError
+        from metashell.common.errors import MetashellError
+
+        try:
+            yield
+        except UncertainError as error:
+            try:
+                found = look()
+            except MetashellError as second:
+                found = f"looking failed: {second}"
+            raise UncertainError(f"{error}. Now {found}") from None
+
+    # ---- what takes long
+
+    def progress(self, text: str) -> None:
+        """Show how far it is, on a terminal only, in one line that the next replaces."""
+        if sys.stderr.isatty():
+            from metashell.common.terminal import terminal_line
+
+            self._shows_progress = True
+            sys.stderr.write(f"{CLEAR_LINE}{terminal_line(text)}")
+            sys.stderr.flush()
+
+    def _end_progress(self) -> None:
+        if self._shows_progress:
+            self._shows_progress = False
+            sys.stderr.write(CLEAR_LINE)
+            sys.stderr.flush()
+
+    def wait(self, what: str, look: Callable[[], str | None], limit_s: float) -> None:
+        """Return once `look` gives None; until then its text says what is left. Errors: MetashellError after `limit_s`."""
+        from metashell.common.errors import MetashellError
+
+        ends_at, pause = time.monotonic() + limit_s, POLL_S
+        while (left := look()) is not None:
+            if time.monotonic() > ends_at:
+                raise MetashellError(f"{what}: not within {limit_s:g} s: {left}")
+            self.progress(f"{what}: {left}")
+            time.sleep(pause)
+            pause = min(pause * 1.5, POLL_MAX_S)
+        self._end_progress()
+
+    def watch(self, every_s: int | None, show: Callable[[], bool]) -> None:
+        """Call `show`, which adds to the answer: once, or with --watch until it returns False. Each answer is printed by itself.
+
+        On a terminal the next one replaces it. While the cluster cannot be asked, that is told and it goes on; where it is the credential
+        that is refused, each time later, and not for ever. Ctrl-C ends it with 130.
+        """
+        from metashell.cli.cluster.live_facts import is_refusal
+        from metashell.common.errors import MetashellError, UsageError
+
+        if every_s is None:
+            show()
+            return
+        is_drawn = self.display.is_terminal and self.form in ("text", "table")
+        goes_on, refusals = True, 0
+        while goes_on:
+            self._status = STATUS_OK
+            self.holes.clear()
+            if is_drawn:
+                self.display.out.write(_CLEAR_SCREEN)
+            try:
+                goes_on, refusals = show(), 0
+            except UsageError:
+                raise
+            except MetashellError as error:
+                refusals = refusals + 1 if is_refusal(error) else 0
+                if refusals > REFUSALS_MAX:
+                    raise
+                self.failed(error)
+            self._write()
+            sys.stdout.flush()
+            if goes_on:
+                time.sleep(every_s * 2**refusals)
+
+
+def _explained(error: ConnectError, named: SimpleNamespace) -> MetashellError:
+    """Why nobody answers, as it is found out at each address; the error itself where somebody does."""
+    from metashell.cli.cluster.live_facts import troubles_of_cluster
+    from metashell.common.errors import MetashellError
+
+    text = troubles_of_cluster(named)
+    return MetashellError(text) if text else error
+
+
+def _for_people(value: object) -> object:
+    """A list as one word, as Kafka's tools have it: `1,2,3`."""
+    return (",".join(map(str, value)) or None) if isinstance(value, list) else value

@@ -1,0 +1,215 @@
+"""The command line of `metashell server`."""
+
+from __future__ import annotations
+
+import os
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from metashell.cli.tool import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, declared_tool, named_values
+from metashell.common import options
+from metashell.common.options import CommandSpec, Option, choice, flag, path_argument
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import AsyncIterator, Mapping
+    from types import SimpleNamespace
+
+    from metashell.cli.tool import StopSignals
+    from metashell.quorum.server.config import ControllerConfig
+    from metashell.quorum.server.controller_server import ControllerServer
+    from metashell.quorum.server.endpoint import EventLog
+
+
+_SERVER_FILES = (
+    ("LOGDIR/meta.properties", "the ids of the cluster, the node and the directory, which `metashell storage format` wrote"),
+    ("LOGDIR/__cluster_metadata-0/", "the metadata log: segments, snapshots, quorum-state"),
+    ("LOGDIR/.lock", "held while the controller runs"),
+)
+
+SERVER = CommandSpec(
+    name="metashell-server",
+    summary="run a controller from Kafka's server.properties",
+    description="""
+        Runs a controller of a KRaft quorum, in the foreground, on a directory that `metashell storage format` or Kafka's kafka-storage
+        formatted. It takes Kafka's own server.properties with `process.roles=controller`, forms quorums with controllers of Kafka, and
+        brokers of Kafka register with it. A server that is also a broker is refused: this package has no broker.
+
+        SIGTERM and SIGINT stop it gracefully: a leader hands over first. A second one stops it at once. It ends with status 1 and one
+        line when its disk or directory fails. Events go to standard error, one line each.
+
+        A listener that other machines reach has to authenticate who connects, by SASL or certificates; --allow-plaintext overrides that.
+
+        For tests, `group.coordinator=embedded` also lets clients form groups, without any broker: the server registers as broker 100
+        (`group.coordinator.broker.id`) and listens on localhost:9092 (`group.coordinator.listener`). Groups and offsets are in memory and
+        are lost with the process; topics have no data. The settings of groups are those of Kafka's brokers (`group.*`, `offsets.*`).
+        """,
+    options=(
+        options.OVERRIDE,
+        choice("--log-format", choices=("text", "json"), default="text", help="form of the lines on standard error"),
+        Option(
+            names=("--metrics-port",),
+            metavar="PORT",
+            type="int",
+            help="serve /metrics, /healthz and /readyz over HTTP on this port of loopback, 0 for any (needs the extra metrics)",
+        ),
+        flag("--allow-plaintext", help="let other machines in without authentication"),
+        flag("--accept-loss", help="start and vote although records or a vote were lost, as Kafka does (docs/damage.md)"),
+        options.VERSION,
+    ),
+    arguments=(path_argument("config", "CONFIG", "1", "the server's configuration, a properties file"),),
+    examples=(
+        ("metashell server controller.properties", "a controller on a formatted directory"),
+        ("metashell server controller.properties --log-format json 2> controller.log", "with one JSON object for each event"),
+        ("metashell server controller.properties --override controller.quorum.append.linger.ms=0", "with another setting"),
+        ("metashell server controller.properties --override group.coordinator=embedded", "with groups, for tests of consumers"),
+    ),
+    epilog=(
+        (
+            "EXIT STATUS",
+            "0    it was stopped by SIGTERM\n1    it could not start, or ended by itself\n2    the command line is wrong\n"
+            "130  it was stopped by SIGINT",
+        ),
+    ),
+    files=_SERVER_FILES,
+)
+
+
+NAME = "metashell server"
+SIGNAL_BASE = 128
+
+
+def _serve(values: SimpleNamespace) -> int:
+    """Run the controller that the configuration describes until it ends."""
+    from metashell.cli.tool import StopSignals
+
+    signals = StopSignals()
+    signals.watch()
+    from metashell.quorum.server.config import load_config
+
+    overrides = named_values("--override", values.override)
+    config = load_config(values.config, overrides, allow_plaintext=values.allow_plaintext, accept_loss=values.accept_loss)
+    _check_groups(config)
+    metrics = None if values.metrics_port is None else _metrics_socket(values.metrics_port)
+    import asyncio
+
+    from metashell.quorum.server.endpoint import EventLog
+
+    return asyncio.run(_run(config, EventLog(values.log_format), metrics, signals))
+
+
+def _check_groups(config: ControllerConfig) -> None:
+    """Errors: MetashellError for settings of a group coordinator that cannot be, before the controller takes part in anything."""
+    from metashell.common.errors import MetashellError, UsageError
+    from metashell.groups.server import is_wanted, read_config
+
+    try:
+        if is_wanted(config.properties):
+            read_config(config.node.values)
+    except UsageError as error:
+        raise MetashellError(f"{config.name}: {error}") from None
+
+
+def _metrics_socket(port: int) -> socket.socket:
+    """Errors: MetashellError that names the option, before the controller takes part in anything."""
+    from metashell.common.errors import MetashellError, UsageError
+    from metashell.quorum.server.endpoint import metrics_socket
+
+    try:
+        return metrics_socket(port)
+    except UsageError as error:
+        raise UsageError(f"option --metrics-port: {error}", error.argument) from None
+    except MetashellError as error:
+        raise MetashellError(f"option --metrics-port: {error}") from None
+
+
+async def _run(config: ControllerConfig, log: EventLog, metrics: socket.socket | None, signals: StopSignals) -> int:
+    """Until a signal, or until it fails. Errors: MetashellError, OSError."""
+    import asyncio
+    import signal
+
+    from metashell.common.errors import MetashellError, UsageError
+    from metashell.quorum.embedded.members import groups_beside
+    from metashell.quorum.server.controller_server import ControllerServer, Garbage
+
+    loop = asyncio.get_running_loop()
+    signalled: asyncio.Future[int] = loop.create_future()
+
+    def note(number: int) -> None:
+        if signalled.done():
+            # Whoever asks twice does not want to wait for the others.
+            os._exit(SIGNAL_BASE + number)
+        signalled.set_result(number)
+        log.event("stopping")
+
+    for number in signals.watched:
+        loop.add_signal_handler(number, note, number)
+    if signals.noted:
+        note(signals.noted)
+    server = ControllerServer(config, log.event)
+    try:
+        starting = asyncio.ensure_future(server.start())
+        await asyncio.wait((starting, signalled), return_when=asyncio.FIRST_COMPLETED)
+        if not starting.done():
+            starting.cancel()
+            await asyncio.wait((starting,))
+        else:
+            await starting
+            Garbage(server.replica.driver.held)
+            log.event(ready_line(config, server.ports))
+            async with _watched(server, log, metrics), groups_beside(server, log.event):
+                await asyncio.wait((server.failure, signalled), return_when=asyncio.FIRST_COMPLETED)
+        await server.stop()
+        if (failure := server.failure.result()) is not None:
+            if server.replica.is_hung:
+                # Python would wait for the thread that waits for the disk.
+                log.event(f"failed: {failure}")
+                os._exit(STATUS_FAILED)
+            raise failure
+    except UsageError as error:
+        # The configuration is at fault, not the command line.
+        hint = " (--allow-plaintext allows it)" if error.argument == "allow_plaintext" else ""
+        raise MetashellError(f"{config.name}: {error}{hint}") from None
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise MetashellError(f"{place_of(error, config)}: {error.strerror or error}") from None
+    log.event("stopped")
+    return STATUS_INTERRUPTED if signalled.result() == signal.SIGINT else STATUS_OK
+
+
+@asynccontextmanager
+async def _watched(server: ControllerServer, log: EventLog, metrics: socket.socket | None) -> AsyncIterator[None]:
+    """Tell what changes, and answer questions for metrics, as long as this is entered. Errors: OSError, MetashellError."""
+    from metashell.quorum.server.endpoint import ClusterEvents
+
+    changes = ClusterEvents(server, log.event)
+    endpoint = None
+    try:
+        if metrics is not None:
+            from metashell.quorum.server.endpoint import serve_metrics
+
+            endpoint = await serve_metrics(server, metrics)
+            log.event(f"metrics and health on http://127.0.0.1:{endpoint.port}")
+        yield
+    finally:
+        changes.close()
+        if endpoint is not None:
+            await endpoint.close()
+
+
+def place_of(error: OSError, config: ControllerConfig) -> str:
+    """What an error of the system is about that names no file: the directory where the disk is at fault, else the configuration."""
+    import errno
+
+    is_disk = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
+    return config.directory if is_disk else config.name
+
+
+def ready_line(config: ControllerConfig, ports: Mapping[str, int]) -> str:
+    """What a controller says that takes part from now on."""
+    listeners = ", ".join(f"{name} on port {port}" for name, port in ports.items())
+    return f"controller {config.node.node_id} on {config.directory}: {listeners}"
+
+
+main = declared_tool(NAME, SERVER, _serve)

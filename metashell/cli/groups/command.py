@@ -1,0 +1,296 @@
+"""metashell groups: its command lines, and the function that each command runs."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from metashell.cli.connection import CLUSTER_OPTIONS, ENVIRONMENT, FORMS
+from metashell.cli.connection import FILES as CLUSTER_FILES
+from metashell.cli.tool import Tool, run_sub_command
+from metashell.common import options
+from metashell.common import options as shared
+from metashell.common.options import Argument, CommandSpec, Option, file_option, flag, source_argument
+
+_GROUP = Argument("group", "the group's id", "1", "GROUP")
+_GROUPS = Argument("group", "the group's id, or a pattern of ids; without one, all groups of the paths", "1", "GROUP", form="[GROUP]")
+_PATHS = source_argument(
+    "paths",
+    "PATH",
+    "+",
+    "log directories of brokers, directories or files of __consumer_offsets, or folders and quoted patterns of these; "
+    "copies of several brokers count once; @NAME is one of the settings",
+)
+_PATHS_OR_CLUSTER = _PATHS._replace(nargs="*")
+_METADATA = file_option(
+    "--metadata",
+    metavar="PATH",
+    help="metadata that has the names of topics; by default those that the log directories around the paths know",
+)
+_NOW = Option(names=("--at",), metavar="TIME", type="time", help="as if it were this time (default: now)")
+_RETENTION = Option(
+    names=("--retention",),
+    metavar="TIME",
+    type="duration",
+    default="7d",
+    help="offsets.retention.minutes of the brokers, such as 7d or 24h",
+)
+_COMMON = (shared.output(*FORMS), shared.MAX_DECOMPRESSED, shared.VERBOSE)
+_FILES = (("LOGDIR/__consumer_offsets-N/", "the log of one partition of groups and offsets: segments (.log)"),)
+_FROM_LOGS = """
+        It reads logs only: nothing is written or locked, and the brokers may run or not. A record that several brokers keep
+        counts once. What does not decode is reported and the rest is shown, with status 1.
+        """
+
+
+_OR_CLUSTER = """
+        Without a path it asks a live cluster: the brokers of -b or of METASHELL_BOOTSTRAP_SERVER, or those that the controllers of -C name.
+        """
+
+
+def _command(
+    name: str,
+    summary: str,
+    text: str,
+    arguments: tuple[Argument, ...],
+    options: tuple[Option, ...],
+    *examples: tuple[str, str],
+    is_live: bool = False,
+) -> CommandSpec:
+    """A command that reads logs, and with `is_live` asks a cluster where none is named."""
+    return CommandSpec(
+        name,
+        summary,
+        f"{text.rstrip()}\n{_FROM_LOGS}{_OR_CLUSTER if is_live else ''}",
+        (*options, *_COMMON, *(CLUSTER_OPTIONS if is_live else ())),
+        (*arguments, _PATHS_OR_CLUSTER if is_live else _PATHS._replace(nargs="*", form="PATH...") if _GROUPS in arguments else _PATHS),
+        examples=examples,
+        epilog=(shared.EXIT_STATUS,),
+        files=(*_FILES, *(CLUSTER_FILES if is_live else ())),
+        environment=ENVIRONMENT if is_live else (),
+    )
+
+
+LIST = _command(
+    "list",
+    "list groups with their kind, state, members and offsets",
+    """
+        Shows every group: its type (classic, consumer, share, streams), state, epoch (the generation of a classic group), members, and for
+        how many partitions it has committed. A group of which only offsets are known is a classic one that is Empty.
+        """,
+    (),
+    (
+        Option(
+            names=("--group-type",), metavar="TYPE", type="choice", choices=("classic", "consumer", "share", "streams"), help="only these"
+        ),
+        Option(names=("--state",), metavar="STATE", help="only groups in this state, such as Empty or Stable"),
+    ),
+    ("metashell groups list /var/lib/kafka", "all groups of a broker's log directory"),
+    ("metashell groups list broker-*/ -o jsonl", "those of a whole cluster, for a program"),
+    ("metashell groups list -b localhost:9092 --state Stable", "those that a live cluster works with"),
+    is_live=True,
+)
+DESCRIBE = _command(
+    "describe",
+    "show a group with its members",
+    """
+        Shows a group's state, epochs and members: what each subscribes to, what it has, what it is to have, and what it has still to give
+        up. Subscriptions and assignments of Kafka Streams, Kafka Connect and the sticky assignors are decoded (-o json shows all of them).
+        """,
+    (_GROUP,),
+    (_METADATA,),
+    ("metashell groups describe orders-app /var/lib/kafka", "the members, as the log last has them"),
+    ("metashell groups describe orders-app -b localhost:9092", "the members of now"),
+    is_live=True,
+)
+OFFSETS = _command(
+    "offsets",
+    "show a group's committed offsets, and its lag",
+    """
+        Shows the newest commit of each partition, with its time and who has the partition now. An offset that an open transaction holds
+        back is shown with its producer id. --lag compares with where the partitions' own logs end in the named log directories.
+        """,
+    (_GROUP,),
+    (flag("--lag", help="also show where the logs end and how much is left to read; offline where they lie beside"), _METADATA),
+    ("metashell groups offsets orders-app /var/lib/kafka", "what is committed, also while the cluster is down"),
+    ("metashell groups offsets orders-app --lag broker-*/", "with the lag"),
+    ("metashell groups offsets orders-app --lag -C localhost:9093", "asked of the brokers that the controllers name"),
+    is_live=True,
+)
+WHY = _command(
+    "why",
+    "say why a group rebalanced, and who held it up",
+    """
+        Shows each rebalance that the log still has: when it began, what caused it, how many partitions went to another member, who had
+        to give up partitions while others waited, and who came last. Records do not tell a member that left from one that timed out,
+        and of a classic group they tell only the end of each generation; the text says where that is so.
+        """,
+    (_GROUP,),
+    (
+        Option(names=("--last",), metavar="N", type="int", help="only the last N rebalances"),
+        _METADATA,
+    ),
+    ("metashell groups why orders-app /var/lib/kafka", "what happened to the group"),
+    ("metashell groups why orders-app --last 1 /var/lib/kafka", "why it rebalances right now"),
+)
+HISTORY = _command(
+    "history",
+    "tell the story of a group: members, generations, assignments, commits",
+    "Shows everything that the log still has of a group, in order, with offsets and times.",
+    (_GROUP,),
+    (
+        Option(names=("--since",), metavar="TIME", type="time", help="only what happened at or after this time; 10m: ten minutes ago"),
+        Option(names=("--until",), metavar="TIME", type="time", help="only what happened before this time"),
+        flag("--commits", help="also show runs of commits"),
+        _METADATA,
+    ),
+    ("metashell groups history orders-app /var/lib/kafka", "the whole story"),
+    ("metashell groups history orders-app --since 2026-11-22T03:00 /var/lib/kafka -o jsonl", "one night, for a program"),
+)
+EXPIRING = _command(
+    "expiring",
+    "show offsets that expire soon",
+    """
+        Shows the offsets that brokers will delete within some time if their groups stay as they are, by Kafka's rules for each kind of
+        group. Topics that a group subscribes to keep their offsets.
+        """,
+    (),
+    (
+        Option(names=("--within",), metavar="TIME", type="duration", default="24h", help="from now on, such as 24h or 3d"),
+        _RETENTION,
+        _NOW,
+    ),
+    ("metashell groups expiring --within 24h broker-*/", "what is lost tomorrow"),
+)
+DOWNGRADE_CHECK = _command(
+    "downgrade-check",
+    "say what would break if brokers or groups went back",
+    """
+        Shows for each group the oldest release that reads its records, and what an older one would do: skip them, so that the group is
+        gone, or fail to load the whole partition. It also says whether the group could change its protocol while it runs.
+        """,
+    (_GROUPS,),
+    (Option(names=("--to",), metavar="RELEASE", help="only what would break with this release, such as 3.9; status 1 if anything would"),),
+    ("metashell groups downgrade-check --to 3.9 /var/lib/kafka", "before brokers go back to 3.9"),
+    ("metashell groups downgrade-check orders-app /var/lib/kafka", "one group"),
+)
+STREAMS_UPGRADE = _command(
+    "streams-upgrade",
+    "say how far the upgrade of a Kafka Streams application is",
+    """
+        Shows which version of Streams' metadata each member uses and which it knows, what the leader assigned with, and what is still
+        to be done. Status 1 if a member cannot go on.
+        """,
+    (_GROUPS,),
+    (),
+    ("metashell groups streams-upgrade payments /var/lib/kafka", "between two bounces"),
+)
+LOG_COMMANDS = (LIST, DESCRIBE, OFFSETS, WHY, HISTORY, EXPIRING, DOWNGRADE_CHECK, STREAMS_UPGRADE)
+
+
+CLIENT_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+SERVER_ASSIGNORS = ("server-uniform", "server-range", "server-simple")
+"""As the rows of `metashell groups assign` name them: clients have a range too."""
+
+_CLIENT_INPUT = """\
+{"nodes": [{"id": 1, "rack": "a"}],              racks of brokers; may be missing
+ "topics": {"orders": [[1], [1]]},               replicas of each partition
+ "members": [{"id": "m1", "topics": ["orders"],
+   "instanceId": null, "rack": null,             these may be missing
+   "owned": [["orders", [0, 1]]], "generation": 3, "userData": HEX,
+   "version": 3, "subscription": HEX}]}          the bytes that it sent"""
+_SERVER_INPUT = """\
+{"topics": {ID: {"partitions": 2}},
+ "members": [{"id": "m1", "topicIds": [ID],
+   "previous": {ID: [0, 1]},                     its target so far
+   "instanceId": null, "rackId": null}],
+ "assignable": {ID: [0]}}                        of server-simple; may be missing"""
+
+ASSIGN = CommandSpec(
+    "assign",
+    "what an assignor gives to whom",
+    """
+        Runs one of Kafka's assignors on members and topics that files hold as JSON, and shows what each member gets: exactly what Kafka
+        4.3.1's class gives. A file has one object, or an object on each line, and may be packed with gzip; - is standard input. An object
+        is an input as below, or a row with `assignor`, `input` and what else there is. Keys of an input that are not known, and
+        partitions that do not exist or have two owners, are reported on standard error, and the answer is given.
+
+        In the forms json and jsonl the answer is the row with its `output`: `assignment`, or `error` and `message` where Kafka's
+        class throws, which is status 1.
+        """,
+    (
+        Option(
+            names=("--assignor", "-a"),
+            metavar="NAME",
+            type="choice",
+            choices=(*CLIENT_ASSIGNORS, *SERVER_ASSIGNORS),
+            help="the assignor of clients, or of the broker (server-...); by default each row names its own",
+        ),
+        flag("--check", help="compare with the output that rows have, and show only those that differ; status 1 where one does"),
+        options.output("text", "json", "jsonl", "csv", "table"),
+    ),
+    (Argument(name="files", metavar="FILE", nargs="+", type="path", kind="file", help="inputs or rows as JSON, also packed with gzip"),),
+    examples=(
+        ("metashell groups assign --assignor cooperative-sticky group.json", "who gets what in this round"),
+        ("metashell groups assign -a server-uniform group.json -o jsonl", "the same for the broker's assignor, for a program"),
+        ("metashell groups assign --check rows.jsonl.gz", "whether rows of another implementation agree"),
+    ),
+    epilog=(("INPUT OF CLIENTS' ASSIGNORS", _CLIENT_INPUT), ("INPUT OF THE BROKER'S ASSIGNORS", _SERVER_INPUT), options.EXIT_STATUS),
+)
+
+COMMANDS = (*LOG_COMMANDS, ASSIGN)
+
+GROUPS = CommandSpec(
+    name="metashell-groups",
+    summary="what groups do with topics and partitions",
+    description="Groups of consumers, share groups and streams groups.",
+    options=(options.VERSION,),
+    arguments=(Argument(name="command", nargs="+", kind="words", help="one of the commands below, and its words"),),
+    first_word_ends_options=True,
+    commands=COMMANDS,
+    examples=tuple(each.examples[0] for each in COMMANDS),
+    epilog=(("COMMANDS", options.listed({each.name: each.summary for each in COMMANDS})), options.EXIT_STATUS),
+    files=(("GROUP.json", "members and topics for assign, or rows with them, one on each line"),),
+)
+
+
+NAME = "metashell groups"
+_COMMANDS = {
+    "list": "groups_logs:list_groups",
+    "describe": "groups_logs:describe",
+    "offsets": "groups_logs:offsets",
+    "why": "groups_story:why",
+    "history": "groups_story:history",
+    "expiring": "groups_logs:expiring",
+    "downgrade-check": "groups_story:downgrade_check",
+    "streams-upgrade": "groups_story:streams_upgrade",
+    "assign": "groups_assign:assign",
+}
+"""Where the function of each command stands: it takes the command's spec and its words, and gives a status."""
+
+
+def run_groups(words: list[str]) -> int:
+    """Find the command and run it. Options and paths may stand before it: `metashell groups LOGDIR list`."""
+
+    return run_sub_command(GROUPS._replace(name=NAME), _command_first(words), _run_command)
+
+
+def _command_first(words: list[str]) -> list[str]:
+    """The words with the command before the options and paths that stood before it; these paths then come last."""
+    from metashell.cli.sources import split_options
+
+    at = next((index for index, word in enumerate(words) if word in _COMMANDS), 0)
+    if not at or words[0] in ("--help", "-h", "--version"):
+        return words
+    command = next(command for command in COMMANDS if command.name == words[at])
+    options, paths = split_options(command.options, words[:at])
+    return [words[at], *options, *words[at + 1 :], *paths]
+
+
+def _run_command(command: CommandSpec, words: list[str]) -> int:
+    module, _, function = _COMMANDS[command.name.rpartition(" ")[2]].partition(":")
+    status = getattr(import_module(f"metashell.cli.{module}"), function)(command, words)
+    assert isinstance(status, int)
+    return status
+
+
+main = Tool(NAME, run_groups)

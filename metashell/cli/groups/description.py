@@ -1,0 +1,269 @@
+"""Groups of a live cluster, asked of the brokers that coordinate them; and a group with its members as text, from any source."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from metashell.cli.cluster.noun_tool import Work
+    from metashell.common.errors import MetashellError
+    from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, OffsetRow
+    from metashell.metadata.image import MetadataImage
+
+
+LIST_COLUMNS = ("group", "group_type", "state", "protocol_type", "coordinator")
+_SHARE = "share"
+SHOWN = 5
+
+
+def asks_cluster(work: Work) -> bool:
+    """Whether a cluster is to be asked: no log is named, but a cluster is, here or in the environment. Errors: UsageError."""
+    from metashell.cli.connection import CONTROLLER_VARIABLE, SERVER_VARIABLE
+    from metashell.common.errors import UsageError
+
+    values = work.values
+    is_named = bool(values.bootstrap_server or values.bootstrap_controller)
+    if values.paths:
+        if is_named:
+            raise UsageError(f"{values.paths[0]}: logs are read, or a cluster is asked (-b, -C), not both", values.paths[0])
+        return False
+    if not is_named and not any(os.environ.get(name) for name in (SERVER_VARIABLE, CONTROLLER_VARIABLE)):
+        raise UsageError("name log directories (PATH), or a cluster: brokers (-b HOST:PORT) or controllers (-C HOST:PORT)", "PATH")
+    return True
+
+
+def list_live_groups(work: Work) -> None:
+    from metashell.cli.admin.groups import list_groups as listed
+    from metashell.cli.admin.topics import unseen_groups
+
+    _find_brokers(work)
+    groups, failed = listed(work.admin)
+    work.miss(*unseen_groups(work.admin), *(f"the groups that broker {node} coordinates: {error}" for node, error in failed))
+    wanted = work.values
+    rows = (
+        group.as_object()
+        for group in groups
+        if wanted.group_type in (None, group.kind) and (wanted.state is None or wanted.state.lower() == group.state.lower())
+    )
+    work.rows(rows, LIST_COLUMNS, none=none_text(work))
+
+
+def none_text(work: Work) -> str:
+    """What to say where no group is to be listed."""
+    wanted = work.values
+    kind = f"{wanted.group_type} group" if wanted.group_type else "group"
+    return f"no {kind} is in state {wanted.state}" if wanted.state else f"no {kind}s"
+
+
+def describe_live_group(work: Work) -> GroupDescription:
+    """The group with its members. Errors: MetashellError."""
+    from metashell.cli.admin.groups import describe_group
+
+    _find_brokers(work)
+    return describe_group(work.admin, work.values.group)
+
+
+def offset_rows(work: Work) -> list[OffsetRow]:
+    """What the group has committed, who has each partition, and with --lag where the logs end. Errors: MetashellError."""
+    from metashell.cli.admin.groups import committed_offsets, describe_group, with_ends, with_members
+    from metashell.cli.admin.topics import unseen_topics
+
+    _find_brokers(work)
+    group_id = work.values.group
+    group = describe_group(work.admin, group_id)
+    if group.summary.kind == _SHARE:
+        raise share_commits_nothing(group_id)
+    committed = committed_offsets(work.admin, group_id)
+    # Offsets of topics that may not be described are left out.
+    work.miss(*unseen_topics(work.admin, {row.topic for row in committed}))
+    rows = with_members(committed, group)
+    if work.values.lag:
+        rows = with_ends(work.admin, rows)
+        unknown = [f"{row.topic}:{row.partition}" for row in rows if row.end_offset is None]
+        if unknown:
+            shown = ", ".join(unknown[:SHOWN]) + (f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else "")
+            work.miss(f"where the logs end of {shown}: their leaders do not say (it needs DESCRIBE on the topic)")
+    return rows
+
+
+def share_commits_nothing(group_id: str) -> MetashellError:
+    """What is said of a share group, of which the state of its partitions is kept elsewhere."""
+    from metashell.common.errors import MetashellError
+
+    return MetashellError(f"{group_id}: a share group commits no offsets")
+
+
+def _find_brokers(work: Work) -> None:
+    """Ask brokers where controllers were named: those that the newest metadata has. Errors: MetashellError."""
+    if work.asks_controllers:
+        from metashell.cli.connection import cluster_of
+
+        addresses = brokers_of(work.image(), cluster_of(work.values).command_config, work.place)
+        work.values.bootstrap_server, work.values.bootstrap_controller = addresses, None
+
+
+def brokers_of(image: MetadataImage, command_config: str | None, place: str) -> str:
+    """The brokers that are up, `HOST:PORT,...`, on listeners with the protocol of the client's configuration. Errors: MetashellError."""
+    from metashell.cli.connection import client_config_of
+    from metashell.common.errors import MetashellError
+
+    protocol = client_config_of(command_config).security.protocol
+    addresses = broker_addresses(image, protocol)
+    if not addresses:
+        raise MetashellError(f"{place}: no broker is up that listens with {protocol}: groups are known to brokers alone")
+    return ",".join(addresses)
+
+
+def broker_addresses(image: MetadataImage, protocol: str) -> list[str]:
+    """Where brokers that are not fenced listen with a security protocol, one address a broker."""
+    from metashell.net.addresses import Address
+    from metashell.net.security import PROTOCOLS
+
+    number = PROTOCOLS.index(protocol)
+    found = []
+    for _, broker in sorted(image.cluster.brokers.items()):
+        listener = next((one for one in broker.listeners if one.security_protocol == number), None)
+        if listener is not None and not broker.fenced:
+            found.append(str(Address(listener.host, listener.port)))
+    return found
+
+
+_AWAY_EPOCH = -2
+"""That of a static member which left for a while."""
+MEMBER_COLUMNS = (
+    "group",
+    "group_type",
+    "state",
+    "epoch",
+    "member",
+    "instance",
+    "client",
+    "host",
+    "rack",
+    "member_type",
+    "member_epoch",
+    "member_state",
+    "topics",
+    "assigned",
+    "target",
+    "revoking",
+)
+
+
+def member_rows(description: GroupDescription) -> list[dict[str, object]]:
+    """A row for each member; of a group without members one that has the group alone."""
+    from metashell.groups.view import parts_text
+
+    summary = description.summary
+    group: dict[str, object] = {
+        "type": "member",
+        "group": summary.group_id,
+        "group_type": summary.kind,
+        "state": summary.state,
+        "epoch": summary.epoch,
+    }
+    rows = [
+        {
+            **group,
+            "member": member.member_id,
+            "instance": member.instance_id,
+            "client": member.client_id,
+            "host": member.client_host,
+            "rack": member.rack,
+            "member_type": member.member_type,
+            "member_epoch": member.epoch,
+            "member_state": member.state or None,
+            "topics": ",".join(member.topics) or member.regex,
+            "assigned": parts_text(member.assigned),
+            "target": None if member.target is None else parts_text(member.target),
+            "revoking": parts_text(member.revoking),
+        }
+        for member in description.members
+    ]
+    return rows or [group]
+
+
+def description_lines(description: GroupDescription) -> Iterator[str]:
+    """A group with its members as text."""
+    from metashell.common.forms import aligned, counted
+    from metashell.common.terminal import terminal_line
+
+    summary = description.summary
+    yield terminal_line(f"{summary.group_id}: {summary.kind} group, {summary.state}, {counted(len(description.members), 'member')}")
+    for line in aligned([[f"  {name}", value] for name, value in _facts(summary, description)]):
+        yield line
+    for member in description.members:
+        yield terminal_line(_member_line(member))
+        for line in aligned([[f"    {name}", value] for name, value in _member_facts(member)]):
+            yield line
+    for finding in description.findings:
+        yield terminal_line(f"  finding: {finding}")
+
+
+def _facts(summary: GroupSummary, description: GroupDescription) -> Iterator[tuple[str, str]]:
+    epochs = "" if description.assignment_epoch is None else f", assignment epoch {description.assignment_epoch}"
+    if summary.epoch is not None:
+        yield ("generation" if summary.kind == "classic" else "epoch"), f"{summary.epoch}{epochs}"
+    if summary.protocol_type:
+        yield "protocol type", summary.protocol_type
+    if description.assignor:
+        yield "assignor", description.assignor
+    if description.leader:
+        yield "leader", description.leader
+    if summary.offsets is not None:
+        held = f", {summary.pending} held back by open transactions" if summary.pending else ""
+        yield "offsets", f"{summary.offsets} partitions{held}"
+    if summary.partition is not None:
+        yield "log", f"__consumer_offsets-{summary.partition}"
+    if summary.coordinator is not None:
+        yield "coordinator", f"node {summary.coordinator}"
+    for name, value in description.details.items():
+        yield _words(name), _short(value)
+
+
+def _member_line(member: MemberDescription) -> str:
+    from metashell.groups.view import part_count
+
+    static = f", static member {member.instance_id}" if member.instance_id is not None else ""
+    epoch = f", epoch {member.epoch}" if member.epoch is not None else ""
+    if member.epoch == _AWAY_EPOCH:
+        epoch += " (it is away, and its place is kept)"
+    state = f", {member.state}" if member.state else ""
+    return f"  member {member.member_id}{static}: {member.member_type} protocol{epoch}{state}, {part_count(member.assigned)} partitions"
+
+
+def _member_facts(member: MemberDescription) -> Iterator[tuple[str, str]]:
+    from metashell.groups.view import parts_text
+
+    yield "client", f"{member.client_id} at {member.client_host}"
+    if member.rack:
+        yield "rack", member.rack
+    if member.topics:
+        yield "subscribes to", ", ".join(member.topics)
+    if member.regex:
+        yield "subscribes to all like", member.regex
+    yield "has", parts_text(member.assigned) or "nothing"
+    if member.target is not None and member.target != member.assigned:
+        yield "is to have", parts_text(member.target) or "nothing"
+    if member.revoking:
+        yield "has still to give up", parts_text(member.revoking)
+    for finding in member.findings:
+        yield "finding", finding
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _short(value: object) -> str:
+    from metashell.common.forms import plain_text
+    from metashell.groups.view import parts_text
+
+    if isinstance(value, dict) and all(
+        isinstance(numbers, list) and all(type(one) is int for one in numbers) for numbers in value.values()
+    ):
+        return parts_text(tuple((str(topic), tuple(numbers)) for topic, numbers in value.items())) or "nothing"
+    return plain_text(value)

@@ -1,0 +1,412 @@
+"""metashell groups list, describe, offsets and expiring: groups from their logs, or from the live cluster (`description`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.cli.cluster.noun_tool import Work, run_command
+from metashell.cli.groups import description as groups_live
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from metashell.common.options import CommandSpec
+    from metashell.groups.decision import Finding
+    from metashell.groups.log.fold import RawRecord
+    from metashell.groups.log.queries import Expiring, FoundGroup, LoadedLogs
+    from metashell.groups.topics import Topic, Topics
+    from metashell.groups.view import GroupDescription, OffsetRow
+
+
+LIST_COLUMNS = ("group", "group_type", "state", "protocol_type", "epoch", "members", "offsets", "pending", "partition")
+OFFSET_COLUMNS = (
+    "topic",
+    "partition",
+    "offset",
+    "log_end_offset",
+    "lag",
+    "committed_at",
+    "leader_epoch",
+    "client",
+    "member",
+    "pending_producer",
+    "metadata",
+)
+EXPIRING_COLUMNS = ("expires_at", "left", "group", "topic", "partition", "offset", "group_type", "state", "committed_at")
+_NAMED_MAX = 5
+_PATIENCE_S, _SHOWN_EVERY_S = 1.0, 0.2
+
+
+def list_groups(command: CommandSpec, words: Sequence[str]) -> int:
+    return run_command(command, words, _list_groups)
+
+
+def describe(command: CommandSpec, words: Sequence[str]) -> int:
+    return run_command(command, words, _describe_group)
+
+
+def offsets(command: CommandSpec, words: Sequence[str]) -> int:
+    return run_command(command, words, _list_offsets)
+
+
+def expiring(command: CommandSpec, words: Sequence[str]) -> int:
+    return perform_on_logs(command, words, _list_expiring)
+
+
+def perform_on_logs(command: CommandSpec, words: Sequence[str], act: Callable[[Work], None]) -> int:
+    """Do a command that cannot ask a live cluster, and say so to who names one. Errors: UsageError."""
+    from metashell.cli.connection import CLUSTER_OPTIONS
+    from metashell.common.errors import UsageError
+
+    try:
+        return run_command(command, words, act)
+    except UsageError as error:
+        asked = {name for option in CLUSTER_OPTIONS for name in option.names}
+        if str(error.argument) in asked and str(error).startswith("unknown option"):
+            raise UsageError(f"{error}: {command.name} reads logs only, name a log directory", error.argument) from None
+        raise
+
+
+# ---- the logs
+
+
+class Meanwhile:
+    """Shows on a terminal what a command does that takes longer than a second."""
+
+    def __init__(self, work: Work) -> None:
+        from time import monotonic
+
+        self._work = work
+        self._now = monotonic
+        self._next_s = monotonic() + _PATIENCE_S
+
+    def read(self, done: int, size: int) -> None:
+        """So many bytes of all were read."""
+        if self._now() >= self._next_s:
+            self._show(f"read {done / 1e6:,.0f} of {size / 1e6:,.0f} MB")
+
+    def looked(self, count: int) -> None:
+        """So many groups were looked at."""
+        if self._now() >= self._next_s:
+            self._show(f"{count:,} groups looked at")
+
+    def _show(self, text: str) -> None:
+        self._work.progress(text)
+        self._next_s = self._now() + _SHOWN_EVERY_S
+
+
+def read_logs(
+    work: Work, wants: Callable[[RawRecord], bool] | None = None, mark: bytes | None = None, *, has_past: bool = False
+) -> LoadedLogs:
+    """Read the logs that were named (`has_past`: with what only older copies have), and say what is wrong: then the status is 1.
+
+    Errors: UsageError.
+    """
+    from collections import Counter
+
+    from metashell.common.forms import counted
+    from metashell.groups.log import shown_id
+    from metashell.groups.log.queries import FAULTS_MAX, load_logs
+
+    if getattr(work.values, "group", None) is not None:
+        work.values.group = shown_id(work.values.group)
+    loaded = load_logs(
+        work.values.paths,
+        wants=wants,
+        mark=mark,
+        max_decompressed=work.values.max_decompressed,
+        has_past=has_past,
+        progress=Meanwhile(work).read,
+    )
+    for note in loaded.notes:
+        work.note(note)
+    if work.values.verbose:
+        for line in _read_lines(loaded):
+            work.note(line)
+    for fault in loaded.faults:
+        if not fault.is_tail:
+            work.fail(str(fault))
+        elif work.values.verbose:
+            work.note(f"{fault}: the normal end of a log's last segment")
+    if loaded.fault_count > FAULTS_MAX:
+        work.note(f"{loaded.fault_count - FAULTS_MAX} more such places")
+    unknown = Counter[int]()
+    for log in loaded.logs:
+        unknown.update(log.fold.unknown_types)
+    if unknown:
+        types = ", ".join(f"{counted(count, 'record')} of type {type}" for type, count in sorted(unknown.items()))
+        work.note(f"types that are not known were skipped, as a broker skips them: {types}")
+    _tell_findings(work, loaded, getattr(work.values, "group", None))
+    return loaded
+
+
+def _read_lines(loaded: LoadedLogs) -> Iterator[str]:
+    """What was read: each copy of each log."""
+    import os
+
+    from metashell.common.forms import counted
+
+    for log in loaded.logs:
+        for copy in log.log.copies:
+            place = copy[0].path if copy[0].path == "-" else os.path.dirname(copy[0].path)
+            older = ", an older copy" if copy is not log.log.copies[0] else ""
+            yield f"{place}: {counted(len(copy), 'segment')} of {log.log.name}{older}"
+
+
+def _tell_findings(work: Work, loaded: LoadedLogs, group_id: str | None) -> None:
+    """One line for each kind of finding in each log, with --verbose for each; where one group was asked about, of that one alone."""
+    from metashell.groups.log import ids_meant
+
+    for log in loaded.logs:
+        by_kind: dict[str, list[Finding]] = {}
+        for finding in log.fold.state.findings:
+            if group_id is None or (finding.group_id is not None and finding.group_id in ids_meant(group_id)):
+                by_kind.setdefault(finding.kind, []).append(finding)
+        for kind, findings in sorted(by_kind.items()):
+            count = log.fold.state.finding_counts[kind] if group_id is None else len(findings)
+            shown = findings if work.values.verbose else findings[:1]
+            for number, finding in enumerate(shown, start=1):
+                left = count - number if number == len(shown) else 0
+                more = f", and {left} more" if left else ""
+                place = f"{log.log.file_of(finding.place.offset)}: offset {finding.place.offset}"
+                whose = "" if finding.group_id is None else f"group {finding.group_id}: "
+                work.fail(f"{place}: {kind}: {whose}{finding.text}{more}")
+
+
+def found_groups(work: Work, loaded: LoadedLogs, group_id: str) -> list[FoundGroup]:
+    """The group in the logs. Errors: MetashellError where no log has it; it names those with near ids."""
+    from metashell.common.errors import MetashellError
+    from metashell.groups.log import ids_meant
+    from metashell.groups.log.queries import find_group
+
+    found = next((found for id in ids_meant(group_id) if (found := find_group(loaded, id))), [])
+    if not found:
+        raise MetashellError(no_such_group(loaded, group_id))
+    if len(found) > 1:
+        places = ", ".join(one.log.log.name for one in found)
+        work.note(f"{group_id} is in several logs ({places}): the number of partitions of __consumer_offsets was changed, or a copy is old")
+    return found
+
+
+def no_such_group(loaded: LoadedLogs, group_id: str) -> str:
+    """What to say of a group that no log has: with ids that are near."""
+    from metashell.common.forms import counted
+    from metashell.common.options import did_you_mean
+    from metashell.groups.log.queries import group_summaries
+
+    known = [summary.group_id for summary in group_summaries(loaded)]
+    partitions = [log.log.partition for log in loaded.logs]
+    expected = ""
+    # All from 0 on are those of a whole topic.
+    is_whole = len(partitions) > 1 and partitions == list(range(len(partitions)))
+    if None not in partitions and not is_whole and len(partitions) < 50:
+        from metashell.codec.coordinator import coordinator_partition
+
+        number = coordinator_partition(group_id, 50)
+        expected = "" if number in partitions else f"; if the topic has 50 partitions, it is in __consumer_offsets-{number}"
+    near = did_you_mean(group_id, known) if len(known) < 100_000 else ""
+    return f"{group_id}: no such group in the {counted(len(loaded.logs), 'log')} named{near}{expected}"
+
+
+# ---- list
+
+
+def _list_groups(work: Work) -> None:
+    if groups_live.asks_cluster(work):
+        return groups_live.list_live_groups(work)
+    from metashell.common.runtime import PausedCollector
+    from metashell.groups.log.queries import group_summaries
+
+    wanted = work.values
+    loaded = read_logs(work)
+    with PausedCollector():
+        rows = (
+            summary.as_object()
+            for summary in group_summaries(loaded)
+            if wanted.group_type in (None, summary.kind) and (wanted.state is None or wanted.state.lower() == summary.state.lower())
+        )
+        work.rows(rows, LIST_COLUMNS, none=groups_live.none_text(work))
+
+
+# ---- describe
+
+
+def _describe_group(work: Work) -> None:
+    if groups_live.asks_cluster(work):
+        return show_description(work, groups_live.describe_live_group(work))
+    from metashell.groups.log.queries import describe_found_group as described
+
+    topics = NamedTopics(work)
+    for found in found_groups(work, read_logs(work), work.values.group):
+        description = described(found, topics)
+        show_description(work, description)
+        if description.summary.findings:
+            work.fail()
+
+
+def show_description(work: Work, description: GroupDescription) -> None:
+    """A group: as text or JSON one thing, as a table or CSV a row for each member."""
+    from metashell.cli.groups.description import MEMBER_COLUMNS, description_lines, member_rows
+
+    if work.form in ("table", "csv"):
+        work.rows(member_rows(description), MEMBER_COLUMNS)
+    else:
+        work.one(description.as_object(), description_lines(description))
+
+
+# ---- offsets
+
+
+def _list_offsets(work: Work) -> None:
+    from metashell.common.values import time_text
+
+    rows = groups_live.offset_rows(work) if groups_live.asks_cluster(work) else _rows_of_logs(work)
+    if work.values.lag and (missing := [row for row in rows if row.end_offset is None]):
+        names = ", ".join(f"{row.topic}-{row.partition}" for row in missing[:_NAMED_MAX])
+        more = f" and {len(missing) - _NAMED_MAX} more" if len(missing) > _NAMED_MAX else ""
+        where = "lies in the directories that were named" if work.values.paths else "can be asked for its end"
+        work.note(f"no log of {names}{more} {where}: their lag is not known")
+    if past := [row for row in rows if (row.lag or 0) < 0]:
+        names = ", ".join(f"{row.topic}-{row.partition}" for row in past[:_NAMED_MAX])
+        more = f" and {len(past) - _NAMED_MAX} more" if len(past) > _NAMED_MAX else ""
+        behind = ", or the copy at hand is behind" if work.values.paths else ""
+        work.note(f"committed past the end of {names}{more}: records were lost or the topic was made again{behind}; consumers reset there")
+    columns = tuple(
+        column
+        for column in OFFSET_COLUMNS
+        if (work.values.lag or column not in ("log_end_offset", "lag"))
+        and (column != "pending_producer" or any(row.pending_producer is not None for row in rows))
+        and (column != "committed_at" or any(row.commit_ms is not None for row in rows))
+    )
+    objects = [row.as_object() for row in rows]
+    if work.form in ("text", "table"):
+        for row in objects:
+            commit_ms = row["committed_at"]
+            row["committed_at"] = None if commit_ms is None else time_text(commit_ms)
+    work.rows(objects, columns, none=f"{work.values.group} has committed nothing")
+
+
+def _rows_of_logs(work: Work) -> list[OffsetRow]:
+    from metashell.groups.log.log_dir import end_offsets, topic_ids
+    from metashell.groups.log.queries import offset_rows
+
+    found = found_groups(work, read_logs(work), work.values.group)
+    if all(one.group.type == "share" for one in found):
+        raise groups_live.share_commits_nothing(work.values.group)
+    topics = NamedTopics(work)
+    if not work.values.lag:
+        return [row for one in found for row in offset_rows(one, topics, {})]
+    ends, ids = end_offsets(work.values.paths), topic_ids(work.values.paths)
+    return [_of_this_topic(work, row, ids) for one in found for row in offset_rows(one, topics, ends)]
+
+
+def _of_this_topic(work: Work, row: OffsetRow, ids: Mapping[str, set[bytes]]) -> OffsetRow:
+    """The row, without a lag where the topic was made again since the commit: brokers do not use such a commit."""
+    known = ids.get(row.topic)
+    if known is None or row.topic_id in known or not any(row.topic_id):
+        return row
+    work.note_once(f"{row.topic} was made again since: its commits of before do not count for brokers, and have no lag")
+    from dataclasses import replace
+
+    return replace(row, is_of_old_topic=True)
+
+
+# ---- expiring
+
+
+def _list_expiring(work: Work) -> None:
+    import time
+
+    from metashell.common.runtime import PausedCollector
+    from metashell.groups.log.queries import expiring_offsets as found_expiring
+
+    values = work.values
+    now_ms = round(time.time() * 1000) if values.at is None else values.at
+    loaded = read_logs(work)
+    people = work.form in ("text", "table")
+    with PausedCollector():
+        found = found_expiring(loaded, now_ms + values.within, values.retention, Meanwhile(work).looked)
+        work.rows([_expiring_object(one, now_ms, for_people=people) for one in found], EXPIRING_COLUMNS, none="no offset expires by then")
+
+
+def _expiring_object(one: Expiring, now_ms: int, *, for_people: bool) -> dict[str, object]:
+    from metashell.common.values import duration_text, time_text
+
+    left = one.expires_ms - now_ms
+    commit_ms = one.row.commit_ms or 0
+    return {
+        "type": "expiring_offset",
+        "group": one.group_id,
+        "group_type": one.kind,
+        "state": one.state,
+        "topic": one.row.topic,
+        "partition": one.row.partition,
+        "offset": one.row.offset,
+        "committed_at": time_text(commit_ms) if for_people else commit_ms,
+        "expires_at": time_text(one.expires_ms) if for_people else one.expires_ms,
+        "left": (duration_text(left) if left > 0 else "overdue") if for_people else left,
+    }
+
+
+class NamedTopics:
+    """Topics as the log directories around the logs of groups know them, which are looked at when somebody first asks for a name.
+
+    Each partition's directory says its topic's name and id; for topics without one there is the metadata. Metadata that was named goes
+    before both.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._beside: Topics | None = None
+        self._metadata: Topics | None = None
+
+    @property
+    def version(self) -> int:
+        return 0
+
+    def named(self, name: str) -> Topic | None:
+        return next((found for topics in self._views() if (found := topics.named(name)) is not None), None)
+
+    def with_id(self, id: bytes) -> Topic | None:
+        return next((found for topics in self._views() if (found := topics.with_id(id)) is not None), None)
+
+    def names(self) -> Iterator[str]:
+        yield from dict.fromkeys(name for topics in self._views() for name in topics.names())
+
+    def _views(self) -> Iterator[Topics]:
+        if self._work.values.metadata is None:
+            if self._beside is None:
+                self._beside = self._read_beside()
+            yield self._beside
+        if self._metadata is None:
+            self._metadata = self._read_metadata()
+        yield self._metadata
+
+    def _read_beside(self) -> Topics:
+        from metashell.groups.log.log_dir import topic_names
+        from metashell.groups.topics import KnownTopics, Topic
+
+        return KnownTopics(Topic(id, name, ()) for id, name in topic_names(self._work.values.paths).items())
+
+    def _read_metadata(self) -> Topics:
+        """The first metadata that can be read. Errors: MetashellError for metadata that was named and cannot be."""
+        from metashell.common.errors import MetashellError
+        from metashell.groups.log.log_dir import metadata_directories
+        from metashell.groups.topics import KnownTopics
+
+        values = self._work.values
+        if values.metadata is not None:
+            return self._of(values.metadata)
+        for path in metadata_directories(values.paths):
+            try:
+                return self._of(path)
+            except MetashellError as error:
+                self._work.note_once(f"names of topics are not taken from there: {error}")
+        return KnownTopics()
+
+    def _of(self, path: str) -> Topics:
+        from metashell.cli.images import load_image
+        from metashell.groups.topics import KnownTopics, Topic
+
+        image = load_image(path, certain_only=False, max_decompressed=self._work.values.max_decompressed).image
+        return KnownTopics(Topic(topic.id, topic.name, ((),) * topic.partition_count) for topic in image.topics)

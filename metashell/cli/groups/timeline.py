@@ -1,0 +1,257 @@
+"""metashell groups why, history, downgrade-check and streams-upgrade: what happened to a group, from the records of its log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metashell.cli.cluster.noun_tool import Work
+from metashell.cli.groups.logs import NamedTopics, no_such_group, perform_on_logs, read_logs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from metashell.common.options import CommandSpec
+    from metashell.groups.log.downgrade_checks import DowngradeCheck
+    from metashell.groups.log.timeline_events import Rebalance, Timeline, TimelineEvent
+
+HISTORY_COLUMNS = ("time", "offset", "epoch", "event", "text")
+CHECK_COLUMNS = ("group", "group_type", "check", "result", "text")
+
+
+def why(command: CommandSpec, words: Sequence[str]) -> int:
+    return perform_on_logs(command, words, _why)
+
+
+def history(command: CommandSpec, words: Sequence[str]) -> int:
+    return perform_on_logs(command, words, _history)
+
+
+def downgrade_check(command: CommandSpec, words: Sequence[str]) -> int:
+    return perform_on_logs(command, words, _downgrade_check)
+
+
+def streams_upgrade(command: CommandSpec, words: Sequence[str]) -> int:
+    return perform_on_logs(command, words, _streams_upgrade)
+
+
+def _read_timelines(work: Work) -> list[Timeline]:
+    """The story of the group in each log that has records of it. Errors: MetashellError where none has."""
+    from metashell.common.errors import MetashellError
+    from metashell.groups.log import Decoder, KeysOf, ids_meant, shown_id
+    from metashell.groups.log.timeline import build_timeline
+
+    group_id = shown_id(work.values.group)
+    ids = ids_meant(group_id)
+    keys = [KeysOf(id) for id in ids]
+    mark = keys[0].mark if len(keys) == 1 else None
+    loaded = read_logs(work, lambda raw: raw.key is not None and any(one.has(raw.key) for one in keys), mark, has_past=True)
+    topics, decoder = NamedTopics(work), Decoder()
+    for id, of_group in zip(ids, keys, strict=True):
+        by_log = [[raw for raw in log.fold.records if raw.key is not None and of_group.has(raw.key)] for log in loaded.logs]
+        if any(by_log):
+            return [build_timeline(id, records, topics, decoder) for records in by_log if records]
+    raise MetashellError(no_such_group(loaded, group_id))
+
+
+# ---- why
+
+
+def _why(work: Work) -> None:
+    from metashell.common.errors import UsageError
+
+    last: int | None = work.values.last
+    if last == 0:
+        raise UsageError("option --last: '0' is not a number of rebalances from 1 on", "--last")
+    for story in _read_timelines(work):
+        rebalances = story.rebalances if last is None else story.rebalances[-last:]
+        if work.form == "text":
+            for line in why_lines(story, rebalances):
+                work.display.line(line)
+        elif work.form in ("table", "csv"):
+            work.rows([_rebalance_row(rebalance, story) for rebalance in rebalances])
+        else:
+            work.rows([rebalance.as_object(story.group_id) for rebalance in rebalances])
+
+
+def why_lines(story: Timeline, rebalances: Sequence[Rebalance]) -> Iterator[str]:
+    """Rebalances as text, each with what is known of it."""
+    from metashell.common.forms import counted
+    from metashell.common.terminal import terminal_line
+    from metashell.common.values import time_text
+
+    if not story.rebalances:
+        yield terminal_line(f"{story.group_id}: no rebalance that the log still has")
+        return
+    first = story.rebalances[0]
+    count = counted(len(story.rebalances), "rebalance")
+    shown = "" if len(rebalances) == len(story.rebalances) else f"the last {len(rebalances)} of "
+    yield terminal_line(f"{story.group_id}: {shown}{count} since {time_text(first.began.ms)}")
+    for rebalance in rebalances:
+        yield ""
+        yield terminal_line(_rebalance_line(rebalance))
+        for text in _rebalance_texts(rebalance, story):
+            yield terminal_line(f"    {text}")
+
+
+def _rebalance_line(rebalance: Rebalance) -> str:
+    from metashell.common.forms import counted
+    from metashell.common.values import duration_text, time_text
+
+    name = "generation" if rebalance.kind == "classic" else "epoch"
+    if rebalance.kind == "classic":
+        took = "" if rebalance.sync_ms is None else f", {duration_text(rebalance.sync_ms)} from the last join to the assignments"
+    elif rebalance.took_ms is not None:
+        took = f", settled in {duration_text(rebalance.took_ms)}"
+    elif rebalance.superseded_by is not None:
+        took = f", not settled before epoch {rebalance.superseded_by}"
+    else:
+        took = ", not settled yet"
+    size = f"{counted(rebalance.members, 'member')}, {counted(rebalance.assigned, 'partition')}, {rebalance.moved} moved"
+    return f"{time_text(rebalance.began.ms)}  offset {rebalance.began.offset}  {rebalance.kind} {name} {rebalance.epoch}: {size}{took}"
+
+
+def _rebalance_texts(rebalance: Rebalance, story: Timeline) -> Iterator[str]:
+    from metashell.common.forms import counted
+    from metashell.common.values import duration_text
+    from metashell.groups.log.timeline_events import delay_text
+
+    for cause in rebalance.causes:
+        yield f"because {cause.text}"
+    if rebalance.missing:
+        yield f"{counted(rebalance.missing, 'epoch')} before it left no record: never finished, or compacted away"
+    if rebalance.has_gap:
+        yield "the log has lost records around it: causes, counts and times may be incomplete"
+    now_ms = rebalance.began.ms if story.ended is None else story.ended.ms
+    for delay in rebalance.delays:
+        yield delay_text(delay, now_ms)
+    if len(rebalance.arrived) > 1:
+        member, moment = rebalance.arrived[-1]
+        yield f"last was {member}, {duration_text(moment.ms - rebalance.began.ms)} after it began"
+
+
+def _rebalance_row(rebalance: Rebalance, story: Timeline) -> dict[str, object]:
+    from metashell.common.values import time_text
+
+    return {
+        "type": "rebalance",
+        "time": time_text(rebalance.began.ms),
+        "offset": rebalance.began.offset,
+        "epoch": rebalance.epoch,
+        "took_ms": rebalance.took_ms,
+        "superseded_by": rebalance.superseded_by,
+        "members": rebalance.members,
+        "partitions": rebalance.assigned,
+        "moved": rebalance.moved,
+        "causes": "; ".join(cause.text for cause in rebalance.causes),
+        "delays": "; ".join(f"{delay.member_id}" for delay in rebalance.delays),
+    }
+
+
+# ---- history
+
+
+def _history(work: Work) -> None:
+    values = work.values
+    events = [
+        (story.group_id, event)
+        for story in _read_timelines(work)
+        for event in story.events
+        if (values.since is None or event.moment.ms >= values.since)
+        and (values.until is None or event.moment.ms < values.until)
+        and (values.commits or event.kind != "commits")
+    ]
+    if work.form == "text":
+        for line in history_lines([event for _, event in events]):
+            work.display.line(line)
+        if not events:
+            work.note("nothing that the log still has")
+    elif work.form == "table":
+        work.rows([_event_row(event) for _, event in events], HISTORY_COLUMNS)
+    else:
+        work.rows([event.as_object(group_id) for group_id, event in events])
+
+
+def history_lines(events: Sequence[TimelineEvent]) -> Iterator[str]:
+    """Events as text, one a line."""
+    from metashell.common.forms import aligned
+    from metashell.common.values import time_text
+
+    rows = [[time_text(event.moment.ms), str(event.moment.offset), event.kind, event.text] for event in events]
+    yield from aligned(rows, right=[1])
+
+
+def _event_row(event: TimelineEvent) -> dict[str, object]:
+    from metashell.common.values import time_text
+
+    return {
+        "type": "event",
+        "time": time_text(event.moment.ms),
+        "offset": event.moment.offset,
+        "epoch": event.epoch,
+        "event": event.kind,
+        "text": event.text,
+    }
+
+
+# ---- checks
+
+
+def _all_groups_of_a_path(work: Work) -> None:
+    """A first word that is a path and looks like one, or the only word, means all groups. Errors: UsageError where no path was named."""
+    import os
+
+    from metashell.common.errors import UsageError
+
+    values = work.values
+    if values.paths and not (os.sep in values.group and os.path.lexists(values.group)):
+        return
+    if not os.path.lexists(values.group):
+        raise UsageError("missing PATH", "paths")
+    values.group, values.paths = "*", (values.group, *values.paths)
+
+
+def _downgrade_check(work: Work) -> None:
+    from metashell.groups.log.downgrade_checks import Census, downgrade_checks, release_of
+
+    _all_groups_of_a_path(work)
+    values = work.values
+    to = None if values.to is None else release_of(values.to)
+    census = Census()
+    loaded = read_logs(work, census.takes)
+    checks = downgrade_checks(loaded, census, values.group, to)
+    _show_checks(work, checks, "nothing would break" if to is not None else f"no group is like {values.group}")
+    if to is not None and any(check.result != "ok" for check in checks):
+        work.fail()
+
+
+def _streams_upgrade(work: Work) -> None:
+    from metashell.groups.log.downgrade_checks import streams_checks
+
+    _all_groups_of_a_path(work)
+    like = "" if work.values.group == "*" else f" like {work.values.group}"
+    checks = streams_checks(read_logs(work), work.values.group, NamedTopics(work))
+    _show_checks(work, checks, f"no group{like} is one of Kafka Streams")
+    if not checks or any(check.result == "breaks" for check in checks):
+        work.fail()
+
+
+def _show_checks(work: Work, checks: Sequence[DowngradeCheck], none: str) -> None:
+    if work.form != "text" or not checks:
+        work.rows([check.as_object() for check in checks], CHECK_COLUMNS, none=none)
+        return
+    for line in check_lines(checks, work.display.width):
+        work.display.line(line)
+
+
+def check_lines(checks: Sequence[DowngradeCheck], width: int | None) -> Iterator[str]:
+    """Checks as text: the group, and below it a line for each check; on a terminal as many as it takes."""
+    from itertools import groupby
+    from textwrap import wrap
+
+    from metashell.common.terminal import terminal_line
+
+    for (group_id, kind), found in groupby(checks, key=lambda check: (check.group_id, check.kind)):
+        yield terminal_line(f"{group_id} ({kind})")
+        for check in found:
+            line = terminal_line(f"    {check.check}: {check.result}: {check.text}")
+            yield from [line] if width is None or len(line) <= width else wrap(line, max(width, 20), subsequent_indent=" " * 8)

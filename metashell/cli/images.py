@@ -1,0 +1,403 @@
+"""The image of a path, the context that shell commands run in, and the past of a source for `--at`, `log`, `at` and `diff`."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from functools import cache, partial
+from threading import Event, Thread
+from time import monotonic
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from metashell.cli.tool import complain
+from metashell.common.errors import MetashellError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import SimpleNamespace
+
+    from metashell.common.settings import Settings
+    from metashell.disk.source import DirectorySource, FileSource
+    from metashell.groups.nodes import GroupSource
+    from metashell.metadata.history import Past
+    from metashell.metadata.history.sources import FetchedOpener
+    from metashell.metadata.image import MetadataImage
+    from metashell.metadata.nodes import Node
+    from metashell.metadata.nodes.names import NameStyle
+    from metashell.quorum.observer.attach import ChunkSource
+    from metashell.shell.context import Context, KeyGuide
+
+
+KAFKA_COMMIT_ID = "1156b2752aaa28ea"
+"""The commit of the newest release, which Kafka's shell shows in /local."""
+
+
+class Loaded(NamedTuple):
+    """An image and its source."""
+
+    path: str
+    kind: str
+    image: MetadataImage
+
+
+def load_image(path: str, *, certain_only: bool, max_decompressed: int, takes_anything: bool = False) -> Loaded:
+    """The image that a file or directory describes.
+
+    Errors: MetashellError for a path that cannot be opened or holds no metadata: the tree of an empty cluster would be a wrong
+    answer. With `takes_anything`, as in Kafka's shell, only for one that cannot be opened.
+    """
+    from metashell.disk.source import open_source
+    from metashell.metadata.image import load_image
+
+    try:
+        source = open_source(path)
+    except UsageError as error:
+        # A path that is not there is a failure, not a wrong command line.
+        raise MetashellError(str(error)) from None
+    with source:
+        if not takes_anything:
+            refuse_other_log(path, source)
+        # From here on memory must not grow with what commands do. The loader hides the image and all before it from the collector:
+        # nothing is imported between here and there, since a first collection among what a start makes costs 5 ms.
+        gc.enable()
+        image = load_image(source, certain_only=certain_only, max_decompressed=max_decompressed)
+        if not takes_anything:
+            refuse_nothing(path, source, image, certain_only=certain_only)
+        return Loaded(path=path, kind=source.kind, image=image)
+
+
+def refuse_other_log(path: str, source: FileSource | DirectorySource) -> None:
+    """Errors: MetashellError for a file of another kind; it says which kind and what reads it."""
+    from metashell.disk.inputs import other_log_fault
+    from metashell.disk.names import DATA, METADATA, other_file
+    from metashell.disk.source import FileSource
+
+    if not isinstance(source, FileSource):
+        return
+    if (words := other_file(path)) is not None:
+        raise MetashellError(f"{path}: {words}, not metadata: dump-log reads it")
+    kind, is_sure = source.log_kind()
+    if kind not in (None, METADATA) and (is_sure or kind != DATA):
+        raise MetashellError(str(other_log_fault(path, kind, METADATA)))
+
+
+def refuse_nothing(path: str, source: FileSource | DirectorySource, image: MetadataImage, *, certain_only: bool) -> None:
+    """Errors: MetashellError if no metadata was found; it says why."""
+    from metashell.disk.inputs import NO_LOG
+    from metashell.disk.names import parse_name
+    from metashell.metadata.image.image import EMPTY_IMAGE
+
+    if image.leader is not None or image.voters is not None or not image.has_same_metadata(EMPTY_IMAGE):
+        return
+    if certain_only and source.certain_to is None:
+        raise MetashellError(f"{path}: nothing of it is certain: there is no complete checkpoint")
+    was_read = image.provenance.offset >= 0
+    if image.faults:
+        is_log = was_read or source.kind != "segment" or parse_name(os.path.basename(path)) is not None
+        what = "no metadata could be read" if is_log else NO_LOG
+        fault = image.faults[0]
+        raise MetashellError(f"{path}: {what}: {str(fault).removeprefix(f'{path}: ')}")
+    if not was_read:
+        raise MetashellError(f"{path}: nothing in it: the metadata log has no batch")
+
+
+def report_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
+    """Report the first fault and the number of all in one line on stderr, and in another what is newer than known.
+
+    With `verbose` all faults and torn tails are reported.
+    """
+    from metashell.metadata.image.image import damage_of, newer_line, newer_parts
+
+    provenance = loaded.image.provenance
+    if verbose:
+        certain = provenance.certain_to
+        reach = "none of it certain" if certain is None else f"certain to offset {certain}"
+        complain(name, f"{loaded.path}: {loaded.kind}, {reach}, end offset {provenance.end_offset}")
+        for fault in (*loaded.image.faults, *loaded.image.unread, *loaded.image.torn_tails):
+            complain(name, str(fault))
+    elif faults := damage_of(loaded.image):
+        notes = [f"1 of {len(faults)} faults; -v shows all"] if len(faults) > 1 else []
+        if starts_late(loaded):
+            notes.append("a later segment lacks what came before it: open its directory instead")
+        complain(name, f"{faults[0]} ({'; '.join(notes)})" if notes else str(faults[0]))
+    if newer := newer_parts(loaded.image):
+        complain(name, f"{loaded.path}: {newer_line(newer)}")
+
+
+def report_image(image: MetadataImage, say: Callable[[str], None]) -> bool:
+    """Say in a line what is damaged, and in one what is newer than known; whether an answer may lack something for that reason."""
+    from metashell.metadata.image.image import lacks_some, trouble_lines
+
+    for line in trouble_lines(image):
+        say(line)
+    return lacks_some(image)
+
+
+def starts_late(loaded: Loaded) -> bool:
+    """Whether this is a single segment, and not the first of its log."""
+    digits = os.path.basename(loaded.path).split(".")[0]
+    return loaded.kind == "segment" and digits.isascii() and digits.isdigit() and int(digits) > 0
+
+
+def run_commands(context: Context, command: Sequence[str], *, keep_going: bool = True) -> int:
+    """Run one command, or those of the prompt, or of standard input where that is no terminal; gives the status."""
+    if command:
+        from metashell.shell.runner import run_command
+
+        return run_command(context, command)
+    if is_prompt(command):
+        from metashell.shell.terminal.prompt import run_prompt
+
+        return run_prompt(context)
+    from metashell.shell.runner import run_script
+
+    return run_script(context, sys.stdin, keep_going=keep_going)
+
+
+def config_guide(resource_type: int | None) -> dict[str, KeyGuide]:
+    """The keys that Kafka knows for a type of resource, for None those of topics and then all others."""
+    from metashell.quorum.controller.settings import KINDS, allowed_words, config_keys
+
+    wanted = KINDS.values() if resource_type is None else [KINDS[resource_type]] if resource_type in KINDS else []
+    found: dict[str, KeyGuide] = {}
+    for kind in wanted:
+        for key in config_keys(kind).values():
+            found.setdefault(key.name, (key.default, key.documentation, allowed_words(key)))
+    return found
+
+
+def is_prompt(command: Sequence[str]) -> bool:
+    """Whether a person is asked for commands: there is none on the command line, and both ends are a terminal."""
+    return not command and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def make_context(
+    loaded: Loaded,
+    *,
+    voice: Literal["own", "kafka"],
+    output: str | None,
+    redact: bool = True,
+    no_color: bool = False,
+    label: str = "",
+    width: bool = True,
+    groups: GroupSource | None = None,
+    settings: Settings | None = None,
+) -> Context:
+    """A context for commands, which write to the standard streams as these are: a terminal or not.
+
+    Shape: `settings` are those of a person at a prompt: what they say of looks is nothing for scripts. Without `output` it is the form
+    that they choose, or else text.
+    """
+    from metashell import __version__
+    from metashell.codec.releases import NEWEST_RELEASE
+    from metashell.common.forms import standard_output
+    from metashell.metadata.nodes import LocalInfo, build_root
+    from metashell.shell.context import Context
+
+    ours = LocalInfo(version=__version__)
+    local = ours if voice == "own" else LocalInfo(version=NEWEST_RELEASE.patch, commit_id=KAFKA_COMMIT_ID)
+    display = standard_output(no_color=no_color)
+    if not width:
+        display.width = None
+    if settings is not None:
+        display.palette = {**display.palette, **settings.colors}
+
+    extras = {} if groups is None else {"groups": partial(_groups_node, groups)}
+
+    def make_root(image: MetadataImage, before: Node) -> Node:
+        return build_root(image, voice=voice, local=local, before=before, extras={} if context.at is not None else extras)
+
+    context = Context(
+        root=build_root(loaded.image, voice=voice, local=local, extras=extras),
+        image=loaded.image,
+        display=display,
+        err=sys.stderr,
+        voice=voice,
+        output=output or (settings and settings.output) or "text",
+        chosen=settings,
+        config_guide=config_guide if voice == "own" else None,
+        source_label=label or loaded.path,
+        redact=redact,
+        make_root=make_root,
+        open_output=_opened_beside(loaded.path),
+    )
+    return context
+
+
+def _groups_node(groups: GroupSource, name: str, style: NameStyle) -> Node:
+    from metashell.groups.nodes import GroupsNode
+
+    return GroupsNode(name, groups, style)
+
+
+def _opened_beside(source: str) -> Callable[[str, bool, Sequence[str]], int]:
+    """Opens files for answers, but none of those that are read."""
+
+    def opened(path: str, append: bool, others: Sequence[str]) -> int:
+        from metashell.disk.outputs import open_output
+
+        return open_output(path, append=append, sources=(source, *others))
+
+    return opened
+
+
+_WAIT_S: Final = 0.2
+_LATE_S: Final = 10.0
+
+READS_LOG_ONLY = ("log", "diff")
+"""Commands that need no image of the newest state, or read it themselves."""
+
+
+def past_of_path(path: str, max_decompressed: int) -> Callable[[], Past]:
+    """What gives the past of a file or directory, made at the first call. Errors of the call: MetashellError."""
+
+    @cache
+    def make() -> Past:
+        from metashell.metadata.history import Past
+        from metashell.metadata.history.sources import opener_of
+
+        return Past(opener_of(path), max_decompressed=max_decompressed)
+
+    return make
+
+
+def past_of_quorum(values: SimpleNamespace) -> Past:
+    """The past of a live quorum as it is now. Errors: MetashellError."""
+    from metashell.cli.connection import target_of
+    from metashell.metadata.history import Past
+    from metashell.metadata.history.sources import FetchedOpener
+    from metashell.quorum.observer.attach import attach_chunks
+
+    chunks = attach_chunks(target_of(values))
+    try:
+        opener = FetchedOpener(chunks.label, chunks.chunks(follow=False))
+        opener.cluster_name = chunks.cluster_id
+        _add_older(chunks, opener)
+        return Past(opener, max_decompressed=values.max_decompressed)
+    finally:
+        chunks.close()
+
+
+class KeptQuorum:
+    """The past of a live quorum, fetched at the first question and followed from then on: a later one waits only for what is new."""
+
+    def __init__(self, values: SimpleNamespace, newest: Callable[[], int]) -> None:
+        """`newest` gives the offset to which the past has to reach."""
+        self._values = values
+        self._newest = newest
+        self._chunks: ChunkSource | None = None
+        self._opener: FetchedOpener | None = None
+        self._past: Past | None = None
+        self._end = 0
+        self._error: BaseException | None = None
+        self._moved = Event()
+        self._has_older = False
+        """Whether the log from before the snapshot was asked for."""
+
+    def __call__(self) -> Past:
+        """Errors: MetashellError where the quorum does not give its log."""
+        if self._past is None:
+            self._start()
+        wanted, began_s = self._newest(), monotonic()
+        while self._end < wanted:
+            self._moved.wait(_WAIT_S)
+            self._moved.clear()
+            error, is_late = self._error, self._end and monotonic() > began_s + _LATE_S
+            if error is not None or is_late:
+                self.close()
+                raise error or MetashellError(f"the quorum gave its log up to offset {self._end}, and not to {wanted}: try again")
+        assert self._past is not None and self._opener is not None and self._chunks is not None
+        if not self._has_older:
+            self._has_older = True
+            _add_older(self._chunks, self._opener)
+        self._opener.cluster_name = self._chunks.cluster_id
+        return self._past
+
+    def _start(self) -> None:
+        from metashell.cli.connection import target_of
+        from metashell.metadata.history import Past
+        from metashell.metadata.history.sources import FetchedOpener
+        from metashell.quorum.observer.attach import attach_chunks
+
+        self._error, self._end, self._has_older = None, 0, False
+        self._chunks = chunks = attach_chunks(target_of(self._values))
+        self._opener = opener = FetchedOpener(chunks.label)
+        Thread(target=self._follow, args=(chunks, opener), name="log of the quorum", daemon=True).start()
+        self._past = Past(opener, max_decompressed=self._values.max_decompressed)
+
+    def _follow(self, chunks: ChunkSource, opener: FetchedOpener) -> None:
+        try:
+            for chunk in chunks.chunks(follow=True):
+                opener.add(chunk)
+                self._end = chunk.end_offset
+                self._moved.set()
+        except BaseException as error:  # raised again where it is waited for
+            self._error = error
+            self._moved.set()
+
+    def close(self) -> None:
+        """Leave the quorum; a later question reaches it anew."""
+        if self._chunks is not None:
+            self._chunks.close()
+        self._chunks = self._past = None
+
+
+def _add_older(chunks: ChunkSource, opener: FetchedOpener) -> None:
+    """Take what the leader still has of the log from before the snapshot that it gave."""
+    if opener.snapshot_id is not None:
+        opener.add_older(chunks.older_log(opener.snapshot_id))
+
+
+def image_of_moment(past: Past, text: str) -> MetadataImage:
+    """The image as of a moment. Errors: UsageError for no moment; MetashellError for one of which nothing is known."""
+    import time
+
+    from metashell.common.terminal import show_progress
+    from metashell.metadata.history import parse_moment
+
+    moment = parse_moment(text, round(time.time() * 1000))
+    with show_progress(f"opening {past.path} as of {text}"):
+        return past.image_of(moment)
+
+
+def other_past(values: SimpleNamespace) -> Callable[[str | None, str | None], Past]:
+    """What opens the other source of `diff`: a path, a name with an @, or controllers, which are reached as the command line says."""
+
+    def make(path: str | None, controllers: str | None) -> Past:
+        from types import SimpleNamespace
+
+        other = {"bootstrap_controller": controllers, "bootstrap_server": None}
+        if path is not None and path[:1] == "@":
+            from metashell.cli.sources import SOURCE_OPTIONS, source_of
+            from metashell.cli.tool import chosen_settings
+            from metashell.demo import demo_directory
+
+            named = source_of(path, values.settings or chosen_settings("kafka-shell"), "--snapshot")
+            path = demo_directory() if named.demo else named.snapshot
+            other = {name: getattr(named, name) for name in SOURCE_OPTIONS}
+        if path is not None:
+            check_path(path)
+            return past_of_path(path, values.max_decompressed)()
+        return past_of_quorum(SimpleNamespace(**{**vars(values), **other}))
+
+    return make
+
+
+def compares_with_quorum(command: Sequence[str]) -> bool:
+    """Whether the command is a `diff` with a live quorum."""
+    return command[:1] == ("diff",) and any(word.startswith(("-C", "--bootstrap-controller")) for word in command)
+
+
+def check_path(path: str) -> None:
+    """Errors: MetashellError for a path that cannot be opened, and for a file that is no metadata."""
+    from metashell.common.errors import MetashellError, UsageError
+    from metashell.disk.source import FileSource
+
+    if os.path.isdir(path):
+        return
+    try:
+        with FileSource(path) as source:
+            refuse_other_log(path, source)
+    except UsageError as error:
+        raise MetashellError(str(error)) from None

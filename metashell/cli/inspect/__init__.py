@@ -1,0 +1,1 @@
+"""Commands that look at metadata and logs: kafka-shell, dump-log, verify, health and bundle."""

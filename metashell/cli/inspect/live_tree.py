@@ -1,0 +1,298 @@
+"""Parts of the shell's tree that are read while it runs: a directory that its node is writing, and groups under /groups.
+
+`GrowingDirectory` serves `follow` and `watch`. The log does not say how much of it is committed, so changes are shown as they are written.
+If the node truncates its log (a new leader does not have those records), the image is loaded again.
+
+Groups come from the logs beside the metadata, or from the brokers of a live cluster."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from metashell.cli.tool import complain
+from metashell.common.errors import MetashellError
+from metashell.disk.source import DirectorySource, open_source
+from metashell.metadata.image import ImageLoader, load_image
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import SimpleNamespace
+
+    from metashell.cli.admin.client import Admin
+    from metashell.codec.batches import BatchHeader, RecordBatch
+    from metashell.groups.log.queries import FoundGroup, LoadedLogs
+    from metashell.groups.topics import Topics
+    from metashell.groups.view import GroupDescription, GroupSummary, OffsetRow
+    from metashell.metadata.image import MetadataImage
+    from metashell.metadata.image.differences import Step
+
+
+POLL_S: Final = 0.2
+
+
+class StillView:
+    """The image that was shown last."""
+
+    lag: int | None = None
+    trouble = ""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self.image = image
+
+    @property
+    def details(self) -> dict[str, object]:
+        return {}
+
+
+class GrowingDirectory:
+    """The feed of a directory: each view is of what its node has written until then, but for the first one, which is what was loaded."""
+
+    is_live = False
+
+    def __init__(self, path: str, image: MetadataImage, max_decompressed: int) -> None:
+        self.path = path
+        self.image = image
+        self.max_decompressed = max_decompressed
+        self._growth: Growth | None = None
+        self._viewed: MetadataImage | None = None
+
+    def view(self) -> StillView:
+        """The newest image; the last one where the directory cannot be read any more."""
+        if self._viewed is not None:
+            if self._growth is None or self._viewed is not self.image:
+                # `follow` and `watch` have gone on meanwhile.
+                self._growth = Growth(self)
+            with suppress(MetashellError, OSError):
+                self._growth.look()
+        self._viewed = self.image
+        return StillView(self.image)
+
+    def subscribe(self) -> Growth:
+        """The steps that follow the image that was shown last."""
+        return Growth(self)
+
+
+class Growth:
+    """Looks for new records a few times a second; `pause` waits in between."""
+
+    def __init__(self, directory: GrowingDirectory, pause: Callable[[float], None] = time.sleep) -> None:
+        self._directory = directory
+        self._pause = pause
+        self.start = directory.image
+        self._loader = ImageLoader(directory.image, max_decompressed=directory.max_decompressed)
+        self._last: BatchHeader | None = None
+        self._seen: object = None
+
+    def next(self, timeout_s: float) -> Step | None:
+        """The next step, None if nothing was written in time. Errors: MetashellError if the directory is gone."""
+        looks = max(round(timeout_s / POLL_S), 1)
+        for _ in range(looks):
+            if (step := self.look()) is not None:
+                return step
+            self._pause(POLL_S)
+        return None
+
+    def look(self) -> Step | None:
+        """The step for what was written since the last look, None for nothing."""
+        signature = _signature(self._directory.path)
+        if signature == self._seen:
+            return None
+        with open_source(self._directory.path) as source:
+            added = self._added(source) if isinstance(source, DirectorySource) else None
+            certain_to = source.certain_to
+        self._seen = signature
+        if added is None:
+            return self._reload()
+        if not added:
+            return None
+        before = self._directory.image
+        end = before.provenance.end_offset
+        for batch in added:
+            self._loader.load_batch(batch, end)
+        image = self._loader.image()
+        known = before.provenance.certain_to
+        certain_to = known if certain_to is None or (known is not None and known > certain_to) else certain_to
+        self._last = added[-1].header
+        return self._show(image._replace(provenance=image.provenance._replace(certain_to=certain_to)), tuple(added))
+
+    def _added(self, source: DirectorySource) -> list[RecordBatch] | None:
+        """The batches that the image does not have yet; None if the log is not the one that the image was made from."""
+        position = self._directory.image.provenance
+        end, last = position.end_offset, self._last
+        if last is None and position.offset + 1 != end:
+            # A transaction is open, of which the image shows nothing.
+            return None
+        added: list[RecordBatch] = []
+        expected = end
+        for batch in source.log_batches(max(end - 1, 0)):
+            header = batch.header
+            if header.last_offset < end:
+                same = header.leader_epoch == position.epoch if last is None else _same(header, last)
+                if header.last_offset == end - 1 and not same:
+                    return None
+                continue
+            if header.base_offset > expected or (header.base_offset < end and last is not None):
+                return None
+            added.append(batch)
+            expected = header.last_offset + 1
+        # What formatting left is shown as long as there is nothing else.
+        is_first = bool(added) and end == 0 and source.snapshot_id is not None
+        return added if (source.end_offset or 0) >= end and not is_first else None
+
+    def _reload(self) -> Step | None:
+        directory = self._directory
+        with open_source(directory.path) as source:
+            image = load_image(source, max_decompressed=directory.max_decompressed)
+        self._loader = ImageLoader(image, max_decompressed=directory.max_decompressed)
+        self._last = None
+        return self._show(image, None)
+
+    def _show(self, image: MetadataImage, batches: tuple[RecordBatch, ...] | None) -> Step:
+        from metashell.metadata.image.differences import Step
+
+        step = Step(self._directory.image, image, batches)
+        self._directory.image = image
+        return step
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def _same(one: BatchHeader, other: BatchHeader) -> bool:
+    return (one.base_offset, one.leader_epoch, one.crc) == (other.base_offset, other.leader_epoch, other.crc)
+
+
+def _signature(path: str) -> object:
+    """A value that differs after every write. Errors: MetashellError if the directory is gone."""
+    from metashell.disk.inputs import find_metadata
+
+    found = find_metadata(path)
+    sizes = []
+    try:
+        for entry in os.scandir(found):
+            with suppress(FileNotFoundError):
+                sizes.append((entry.name, entry.stat().st_size, entry.stat().st_mtime_ns))
+    except OSError as error:
+        raise MetashellError(f"{found}: {error.strerror or error}") from None
+    return sorted(sizes)
+
+
+class LoggedGroups:
+    """See `metashell.groups.nodes.GroupSource`. Logs that have grown are read again."""
+
+    def __init__(self, logs: Sequence[str], image: Callable[[], MetadataImage], name: str, max_decompressed: int) -> None:
+        self._logs = logs
+        self._image = image
+        self._name = name
+        self._max_decompressed = max_decompressed
+        self._loaded: LoadedLogs | None = None
+        self._sizes: list[tuple[str, int]] = []
+
+    def summaries(self) -> Sequence[GroupSummary]:
+        from metashell.groups.log.queries import group_summaries
+
+        return group_summaries(self._read())
+
+    def description(self, group_id: str) -> GroupDescription:
+        from metashell.groups.log.queries import describe_found_group
+
+        return describe_found_group(self._found(group_id), self._topics())
+
+    def offsets(self, group_id: str) -> Sequence[OffsetRow]:
+        from metashell.groups.log.queries import offset_rows
+
+        return offset_rows(self._found(group_id), self._topics(), {})
+
+    def _topics(self) -> Topics:
+        from metashell.groups.server.topic_requests import ImageTopics
+
+        return ImageTopics(self._image(), 0)
+
+    def _found(self, group_id: str) -> FoundGroup:
+        """Errors: MetashellError for a group that is gone."""
+        from metashell.common.errors import MetashellError
+        from metashell.groups.log.queries import find_group
+
+        found = find_group(self._read(), group_id)
+        if not found:
+            raise MetashellError(f"{group_id}: no such group any more")
+        return found[-1]
+
+    def _read(self) -> LoadedLogs:
+        from metashell.common.errors import UsageError
+        from metashell.groups.log.queries import LoadedLogs, load_logs
+
+        sizes = _sizes_of(self._logs)
+        if self._loaded is None or sizes != self._sizes:
+            try:
+                self._loaded = load_logs(self._logs, max_decompressed=self._max_decompressed)
+            except UsageError:
+                self._loaded = LoadedLogs()  # no batch was ever written
+            self._sizes = sizes
+            for fault in self._loaded.faults:
+                if not fault.is_tail:
+                    complain(self._name, f"{fault} ({self._loaded.fault_count} such in the logs of groups)")
+                    break
+        return self._loaded
+
+
+def _sizes_of(folders: Sequence[str]) -> list[tuple[str, int]]:
+    found = []
+    for folder in folders:
+        try:
+            found += [(entry.path, entry.stat().st_size) for entry in os.scandir(folder) if entry.name.endswith(".log")]
+        except OSError:
+            continue
+    return sorted(found)
+
+
+class LiveGroups:
+    """See `metashell.groups.nodes.GroupSource`. Each listing asks again."""
+
+    def __init__(self, values: SimpleNamespace, image: Callable[[], MetadataImage]) -> None:
+        self._values = values
+        self._image = image
+        self._opened: Admin | None = None
+
+    def summaries(self) -> Sequence[GroupSummary]:
+        from metashell.cli.admin.groups import list_groups
+
+        found, failed = list_groups(self._admin)
+        if failed:
+            raise failed[0][1]
+        return found
+
+    def description(self, group_id: str) -> GroupDescription:
+        from metashell.cli.admin.groups import describe_group
+
+        return describe_group(self._admin, group_id)
+
+    def offsets(self, group_id: str) -> Sequence[OffsetRow]:
+        from metashell.cli.admin.groups import committed_offsets, with_ends
+
+        return with_ends(self._admin, committed_offsets(self._admin, group_id))
+
+    @property
+    def _admin(self) -> Admin:
+        """Errors: MetashellError where no broker can be asked."""
+        if self._opened is None:
+            from types import SimpleNamespace
+
+            from metashell.cli.connection import TIMEOUT_S, open_admin
+            from metashell.cli.groups.description import brokers_of
+
+            values = SimpleNamespace(**vars(self._values))
+            values.timeout = values.timeout or TIMEOUT_S
+            if values.bootstrap_controller:
+                values.bootstrap_server = brokers_of(self._image(), values.command_config, values.bootstrap_controller)
+                values.bootstrap_controller = None
+            self._opened = open_admin(values)
+        return self._opened
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._opened is not None:
+            self._opened.close()

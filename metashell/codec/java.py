@@ -1,0 +1,283 @@
+"""Java behaviour that shows in Kafka's output: text, numbers, JSON values, and the order of hash sets and maps.
+
+JSON is that of Kafka's message converters: compact, int64 as plain numbers, bytes as padded base64, uuids as base64url text, non-ASCII
+letters as they are.
+
+A java.util.HashMap has a power of two of buckets, and doubles when it is three quarters full; it never shrinks. It iterates by bucket, and
+within a bucket in the order in which keys were added. So the order follows from the keys in that order, their hashes and the number of
+buckets. But computeIfAbsent puts a new key first in its bucket, where put and add put it last: see `lazy_table_order`.
+
+Source: Kafka's generated `*JsonConverter` classes over Jackson; java.lang.Double.toString; java.util.HashMap."""
+
+from __future__ import annotations
+
+import re
+from binascii import b2a_base64
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache
+from math import copysign, isinf, isnan
+from typing import Any, Final, TypeVar
+
+from metashell.codec.primitives import kafka_text
+
+JAVA_BLANKS: Final = "".join(map(chr, range(0x21)))
+"""The characters that String.trim removes."""
+_DIGITS = re.compile(r"[+-]?\d+")
+_DOUBLE = re.compile(
+    r"(?P<sign>[+-]?)(?:(?P<word>NaN|Infinity)|(?P<decimal>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?"
+    r"|(?P<hex>0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?)"
+)
+_LONGEST: Final = 30
+_LAST_UNIT: Final = "\uffff"
+
+
+def java_int(text: str, bits: int = 32) -> int | None:
+    """The number of `bits` bits that Integer.parseInt and its like read, None where they throw.
+
+    Any decimal digits of Unicode count, if each is one UTF-16 unit.
+    """
+    if not _DIGITS.fullmatch(text) or max(text) > _LAST_UNIT:
+        return None
+    sign, digits = (text[0], text[1:]) if text[0] in "+-" else ("", text)
+    if len(digits) > _LONGEST:
+        # Zeros in front, as many as there may be, do not make a number too large.
+        digits = "".join(str(int(digit)) for digit in digits).lstrip("0") or "0"
+        if len(digits) > _LONGEST:
+            return None
+    number = int(sign + digits)
+    limit = 1 << bits - 1
+    return number if -limit <= number < limit else None
+
+
+def java_float(text: str) -> float | None:
+    """The number that Double.parseDouble reads of a text without blanks around it, None where it throws."""
+    found = _DOUBLE.fullmatch(text)
+    if found is None:
+        return None
+    if found["decimal"] is not None:
+        value = float(found["decimal"])
+    elif found["hex"] is not None:
+        try:
+            value = float.fromhex(found["hex"])
+        except OverflowError:
+            value = float("inf")
+    else:
+        value = float(found["word"])
+    return -value if found["sign"] == "-" else value
+
+
+def is_same_in_any_case(text: str, word: str) -> bool:
+    """The same as String.equalsIgnoreCase: each letter is equal in upper or in lower case."""
+    return len(text) == len(word) and all(
+        one.upper() == other.upper() or one.lower() == other.lower() for one, other in zip(text, word, strict=True)
+    )
+
+
+def java_text(value: object) -> str:
+    """A value as Java's string concatenation shows it."""
+    if isinstance(value, float):
+        return java_double(value)
+    if isinstance(value, tuple):
+        return f"[{', '.join(value)}]"
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def host_address(raw: bytes) -> str:
+    """The text of an address of 4 or 16 bytes as InetAddress.getHostAddress gives it, by which access control entries name hosts."""
+    if len(raw) == 16 and raw[:12] == _MAPPED:
+        raw = raw[12:]
+    if len(raw) == 4:
+        return ".".join(map(str, raw))
+    return ":".join(f"{int.from_bytes(raw[at : at + 2], 'big'):x}" for at in range(0, 16, 2))
+
+
+_MAPPED: Final = bytes(10) + b"\xff\xff"
+
+
+try:
+    from _json import encode_basestring as _encode_string
+except ImportError:  # pragma: no cover - an interpreter without the C accelerator
+    from json.encoder import py_encode_basestring as _encode_string
+
+_HEX_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\u00([01][0-9a-f])")
+STRING_MEMO_LIMIT = 1 << 14
+STRING_MEMO_LENGTH_MAX = 256
+
+
+def string_text(text: str) -> str:
+    """A JSON string: Jackson's escapes, so control characters have upper-case hex and `/` and U+007F stay."""
+    quoted: str = _encode_string(text)
+    if "\\u00" in quoted:
+        quoted = _HEX_ESCAPE.sub(lambda match: f"{match[1]}\\u00{match[2].upper()}", quoted)
+    return quoted
+
+
+class StringTexts(dict[bytes, str]):
+    """A bounded memo from a string's bytes to its JSON text: names recur all over a log."""
+
+    def __missing__(self, raw: bytes) -> str:
+        text = string_text(kafka_text(raw))
+        if len(raw) <= STRING_MEMO_LENGTH_MAX:
+            if len(self) >= STRING_MEMO_LIMIT:
+                self.clear()
+            self[raw] = text
+        return text
+
+
+STRING_TEXTS = StringTexts()
+
+
+def base64_text(raw: bytes) -> str:
+    """Bytes as standard base64 with padding."""
+    return b2a_base64(raw, newline=False).decode("ascii")
+
+
+def bytes_text(raw: bytes) -> str:
+    """The same as a JSON string."""
+    return f'"{base64_text(raw)}"'
+
+
+def bool_text(value: bool) -> str:
+    return "true" if value else "false"
+
+
+_SMALLEST = 1e-322
+
+
+def java_double(value: float) -> str:
+    """The text of Double.toString: always a fraction, exponent form from 1e7 up and below 1e-3.
+
+    Of all digits that read back as the value the shortest are taken, but two rather than one; JDK 17 prints more of them for some
+    values from 1e17 up (JDK-4511638).
+    """
+    if isnan(value):
+        return "NaN"
+    if isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "-0.0" if copysign(1, value) < 0 else "0.0"
+    sign = "-" if value < 0 else ""
+    # Next to 0 a second digit makes a difference: 4.9E-324 and 5E-324 are the same number.
+    shortest = f"{abs(value)!r}" if abs(value) > _SMALLEST else f"{abs(value):.1e}"
+    mantissa, _, exponent_text = shortest.partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    leading_zeros = len(whole + fraction) - len(digits)
+    exponent = len(whole) - leading_zeros - 1 + int(exponent_text or 0)
+    digits = digits.rstrip("0") or "0"
+    if -3 <= exponent < 7:
+        if exponent < 0:
+            return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
+        digits = digits.ljust(exponent + 2, "0")
+        return f"{sign}{digits[: exponent + 1]}.{digits[exponent + 1 :]}"
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
+
+
+def double_json(value: float) -> str:
+    """A double in JSON: as Double.toString, with NaN and the infinities as strings."""
+    text = java_double(value)
+    return text if text[-1].isdigit() else f'"{text}"'
+
+
+def json_text(value: Any) -> str:
+    """JSON values as Kafka's text: compact, with its escapes."""
+    match value:
+        case None:
+            return "null"
+        case str():
+            return string_text(value)
+        case bool():
+            return bool_text(value)
+        case dict():
+            return f"{{{','.join(f'{string_text(name)}:{json_text(item)}' for name, item in value.items())}}}"
+        case list():
+            return f"[{','.join(map(json_text, value))}]"
+        case _:
+            return str(value)
+
+
+Key = TypeVar("Key", bound=Hashable)
+_HALF: Final = 1 << 16
+"""Below this the upper half of a hash, which is mixed into the lower one, is nothing."""
+_KEPT: Final = 1_024
+
+
+def bucket_count(capacity: int, size: int) -> int:
+    """How many buckets a table has that was made for `capacity` and has had `size` keys at most."""
+    buckets = 1 << max(0, capacity - 1).bit_length()
+    while size > buckets * 3 // 4:
+        buckets *= 2
+    return buckets
+
+
+def copy_capacity(size: int) -> int:
+    """For how many a HashSet is made that copies a collection."""
+    return max(size * 4 // 3 + 1, 16)
+
+
+def table_order(keys: Iterable[Key], hash: Callable[[Key], int], buckets: int) -> list[Key]:
+    """Distinct keys, given in the order in which they came, as a table of so many buckets iterates over them."""
+    mask = buckets - 1
+
+    def bucket(key: Key) -> int:
+        number = hash(key) & 0xFFFFFFFF
+        return (number ^ number >> 16) & mask
+
+    return sorted(keys, key=bucket)
+
+
+def lazy_table_order(calls: Sequence[Key], hash: Callable[[Key], int], capacity: int = 16) -> list[Key]:
+    """Keys as a table iterates over them that these calls of computeIfAbsent filled, which may repeat keys.
+
+    A new key comes first in its bucket, and the table only grows at the call after the one that made it too full.
+    """
+    buckets = bucket_count(capacity, len(dict.fromkeys(calls[:-1])))
+    return table_order(reversed(dict.fromkeys(calls)), hash, buckets)
+
+
+def hash_order(ids: Iterable[int], capacity: int = 16) -> tuple[int, ...]:
+    """Integers as a java.util.HashSet of them iterates, which was made for `capacity` of them.
+
+    Ids below the number of buckets come out ascending.
+    """
+    distinct = dict.fromkeys(ids)
+    buckets = bucket_count(capacity, len(distinct))
+    ascending = sorted(distinct)
+    if not ascending or (ascending[0] >= 0 and ascending[-1] < min(buckets, _HALF)):
+        return tuple(ascending)
+    return tuple(table_order(distinct, int, buckets))
+
+
+def string_hash_order(texts: Iterable[str], capacity: int = 16) -> tuple[str, ...]:
+    """Strings as a java.util.HashMap keyed by them iterates, which was made for `capacity` of them."""
+    distinct = dict.fromkeys(texts)
+    return tuple(table_order(distinct, string_hash, bucket_count(capacity, len(distinct))))
+
+
+def uuid_hash_order(ids: Iterable[bytes], capacity: int = 16) -> tuple[bytes, ...]:
+    """Kafka's Uuids, as their 16 bytes, as a java.util.HashMap keyed by them iterates, which was made for `capacity` of them."""
+    distinct = dict.fromkeys(ids)
+    return tuple(table_order(distinct, uuid_hash, bucket_count(capacity, len(distinct))))
+
+
+def uuid_hash(id: bytes) -> int:
+    """The value of org.apache.kafka.common.Uuid.hashCode, as an unsigned int."""
+    most = int.from_bytes(id[:8], "big") ^ int.from_bytes(id[8:], "big")
+    return (most >> 32) ^ (most & 0xFFFFFFFF)
+
+
+@lru_cache(_KEPT)
+def string_hash(text: str) -> int:
+    """The value of String.hashCode as an unsigned int: over UTF-16 units, in 32 bits."""
+    number = 0
+    raw = text.encode("utf-16-be", "surrogatepass")
+    for at in range(0, len(raw), 2):
+        number = (31 * number + int.from_bytes(raw[at : at + 2], "big")) & 0xFFFFFFFF
+    return number
+
+
+def string_order(text: str) -> bytes:
+    """A key by which texts sort as String.compareTo has them: by UTF-16 units."""
+    return text.encode("utf-16-be", "surrogatepass")

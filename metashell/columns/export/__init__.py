@@ -1,1 +1,0 @@
-"""Logs to files, a table each, by a pool of processes over splits."""

@@ -1,1 +1,0 @@
-"""The current state as tables: what an image says, each thing once, however many copies of its log were given."""

@@ -1,0 +1,511 @@
+"""The forms of answers, once for every command: text, json, jsonl, csv and table, safe for the terminal that shows them.
+
+    display = standard_output()                        where an answer goes: a terminal of some width, a pipe, a file
+    display.line(text)                                 a line of text; `aligned(rows)` makes lines of columns
+    display.paint("bad", text)                         text in the colour of its role, for a line or a cell
+    write_objects(display, form, objects)              json, jsonl, csv or table of dicts
+    write_rows(display, form, columns, rows)           the same of rows whose columns are known
+    write_value(display, value)                        one JSON value, indented
+
+- `json` is one value, an array with an item a line; `jsonl` is one object a line. Both are always valid JSON: on a terminal, characters
+  that it would obey are JSON escapes; NaN and the infinities are strings as in Kafka's JSON; a byte of a name that is not UTF-8 is
+  the text `\\xe9`.
+- `csv` has a heading, quotes as RFC 4180 says and ends its lines in a line feed. Null is the empty field, nested values are JSON.
+- `table` is for people: a heading in capitals, numbers to the right, `-` for null. A row is always one line. On a terminal
+  columns are narrowed to fit, the widest first, with `…` where something was cut; columns for which there is no room at all are
+  named on stderr. In a pipe nothing is cut.
+
+Items are written one by one as they come, so memory does not grow with the answer; csv and table look at the first `SAMPLE` rows
+before they decide on columns and widths. Nothing here imports rich, and json, csv and unicodedata only where a form needs them:
+a start of the shell pays for each.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain, islice
+from typing import Any, Final, Protocol
+
+from metashell.common.terminal import (
+    HEADING,
+    ROLES,
+    Painted,
+    colored_json,
+    may_color,
+    painted,
+    terminal_json,
+    terminal_line,
+    terminal_text,
+    writable,
+    writable_json,
+)
+
+SAMPLE: Final = 200
+"""The number of rows that decide the widths of a table's columns."""
+
+JSON_FORMS: Final = {"json": ",\n", "jsonl": "\n"}  # what stands between objects
+OBJECT_FORMS: Final = (*JSON_FORMS, "table", "csv")
+"""The forms that are made from objects; `text` and `kafka` belong to each command."""
+
+_GAP = "  "
+_CUT = "…"
+_NARROW = 8
+"""No column is narrowed below this; columns that do not fit even so are left out."""
+_PADDED_MAX = 200
+"""The most that a column is padded to in a pipe: one huge value must not make every row huge."""
+_INDENT = 2
+_TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z")
+_LINE_WIDTH = 100
+
+
+class TextSink(Protocol):
+    """Where text goes."""
+
+    def write(self, text: str, /) -> object: ...
+    def flush(self) -> None: ...
+
+
+class Display:
+    """Where an answer goes.
+
+    Shape: `is_terminal` says that a person sees it, so that hostile characters are escaped; `width` is that of the terminal in
+    columns, None where there is none; `note` takes a remark about the answer, such as what a table had no room for. `palette` are
+    the colours of roles where `color` wants any.
+    """
+
+    __slots__ = ("color", "is_terminal", "note", "out", "palette", "width")
+
+    def __init__(
+        self,
+        out: TextSink,
+        *,
+        is_terminal: bool = False,
+        width: int | None = None,
+        color: bool = False,
+        note: Callable[[str], object] | None = None,
+    ) -> None:
+        self.out = out
+        self.is_terminal = is_terminal
+        self.width = width
+        self.color = color
+        self.note = note or _note
+        self.palette: Mapping[str, str] = ROLES
+
+    def paint(self, role: str, text: str) -> Painted:
+        """Text that may hold data in the colour of a role, if any, as part of a line: safe for its terminal."""
+        shown = terminal_line(text) if self.is_terminal else writable(text)
+        return painted(shown, self.palette.get(role, "")) if self.color else Painted(shown, shown)
+
+    def joined(self, parts: Iterable[str], between: str = "") -> Painted:
+        """One text of painted parts and of plain ones, which may hold data."""
+        found = [part if isinstance(part, Painted) else self.paint("", part) for part in parts]
+        return Painted(between.join(found), between.join([part.plain for part in found]))
+
+    def shown(self, text: str) -> str:
+        """Text that may hold data as it may be written here."""
+        return text if type(text) is Painted else terminal_text(text) if self.is_terminal else writable(text)
+
+    def text(self, text: str) -> None:
+        """Write text that may hold data."""
+        self.out.write(self.shown(text))
+
+    def line(self, text: str) -> None:
+        """Write a line of text that may hold data."""
+        # Written out again: a listing has millions of these.
+        if not self.is_terminal:
+            shown = text if text.isascii() else writable(text)
+        else:
+            shown = text if type(text) is Painted else terminal_text(text)
+        self.out.write(shown + "\n")
+
+    def json(self, text: str) -> str:
+        """JSON text as it may be written here."""
+        return terminal_json(text) if self.is_terminal else writable_json(text)
+
+    def colored_json(self, text: str) -> str:
+        """The same, coloured where colours are wanted; for whole values only."""
+        return colored_json(self.json(text), self.palette) if self.color else self.json(text)
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(terminal_line(text) + "\n")
+
+
+def standard_output(*, no_color: bool = False, note: Callable[[str], object] | None = None) -> Display:
+    """The display that standard output is."""
+    out: TextSink = sys.stdout
+    is_terminal = sys.stdout.isatty()
+    if sys.stderr.isatty():
+        from metashell.common.terminal import clear_progress_before
+
+        out = clear_progress_before(sys.stdout)
+    color = is_terminal and not no_color and may_color()
+    return Display(out, is_terminal=is_terminal, width=terminal_width() if is_terminal else None, color=color, note=note)
+
+
+def terminal_width() -> int:
+    """The columns of the terminal that standard output is: COLUMNS, else what the terminal says, else 80."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ else 1).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+# --- answers ------------------------------------------------------------------------------------------------------------
+
+
+def write_objects(
+    display: Display,
+    form: str,
+    items: Iterable[Mapping[str, Any] | str],
+    *,
+    columns: Sequence[str] = (),
+    constant: Iterable[str] = (),
+    single: bool = False,
+) -> None:
+    """Write the objects of an answer as json, jsonl, csv or table.
+
+    Shape: with `single` the json form is the one object and not an array of it. `columns` are those of a table, by default the
+    keys of the first rows; csv has these keys after them. Keys in `constant` are the same in each object: they are no columns
+    of a table, and the last ones of csv.
+    """
+    if form in JSON_FORMS:
+        writer = JsonWriter(display, form, single=single)
+        for item in items:
+            writer.add(item)
+        writer.close()
+        return
+    rest: Iterator[Any] = iter(items)
+    sample = list(islice(rest, SAMPLE))
+    last = tuple(constant)
+    keys = dict.fromkeys(key for item in sample for key in item if key not in last)
+    if form == "csv":
+        names = list(dict.fromkeys((*columns, *keys, *(key for item in sample[:1] for key in item))))
+    else:
+        names = list(columns or keys)
+    if not names:
+        return
+    left_out: set[str] = set()
+    write_rows(display, form, names, _as_rows(chain(sample, rest), names, left_out))
+    if left_out and form == "csv":
+        display.note(f"no column for {', '.join(sorted(left_out))}, which no early row has; -o jsonl has all")
+
+
+def _as_rows(items: Iterable[Mapping[str, Any]], names: list[str], left_out: set[str]) -> Iterator[list[Any]]:
+    known = set(names)
+    for item in items:
+        left_out.update(item.keys() - known)
+        yield [item.get(name) for name in names]
+
+
+def write_rows(display: Display, form: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write rows under known columns; where two have one name, csv and table show both, and JSON has the later one as `name_1`."""
+    if form in JSON_FORMS:
+        keys = _distinct(columns)
+        write_objects(display, form, (dict(zip(keys, row, strict=True)) for row in rows))
+    elif form == "csv":
+        _write_csv(display, columns, rows)
+    else:
+        rest = iter(rows)
+        table = Table(display, columns, sample := list(islice(rest, SAMPLE)))
+        for row in chain(sample, rest):
+            table.row(row)
+        table.close()
+
+
+def _distinct(columns: Sequence[str]) -> list[str]:
+    keys: dict[str, None] = {}
+    for name in columns:
+        key, count = name, 0
+        while key in keys:
+            count += 1
+            key = f"{name}_{count}"
+        keys[key] = None
+    return list(keys)
+
+
+def write_value(display: Display, value: object) -> None:
+    """Write one value as indented JSON."""
+    display.out.write(_pretty(display, value) + "\n")
+
+
+def _pretty(display: Display, value: object) -> str:
+    return display.colored_json(pretty_json(value, min(display.width or _LINE_WIDTH, _LINE_WIDTH)))
+
+
+class JsonWriter:
+    """Writes objects in the form json or jsonl: `add` for each as it comes, then `close`; a text is some of them written already."""
+
+    def __init__(self, display: Display, form: str, *, single: bool = False) -> None:
+        self._display = display
+        is_array = form == "json" and not single
+        self._is_pretty = form == "json" and single
+        self._before, self._between = ("[\n", JSON_FORMS[form]) if is_array else ("", "")
+        self._after = "" if is_array else "\n"
+        self._end, self._end_of_some = ("[]\n", "\n]\n") if is_array else ("", "")
+
+    def add(self, item: object) -> None:
+        display = self._display
+        text = _pretty(display, item) if self._is_pretty else display.colored_json(item if isinstance(item, str) else compact_json(item))
+        display.out.write(self._before + text + self._after)
+        self._before, self._end = self._between, self._end_of_some
+
+    def close(self) -> None:
+        self._display.out.write(self._end)
+
+
+def _write_csv(display: Display, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    import csv
+    from types import SimpleNamespace
+
+    writer = csv.writer(SimpleNamespace(write=display.text), lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(map(csv_cell, row) for row in rows)
+
+
+def csv_cell(value: Any) -> Any:
+    """A value as one field of CSV: null is empty, lists and objects are JSON."""
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return _finite(value)
+    return "" if value is None else compact_json(value)
+
+
+class Table:
+    """Aligned columns for people, whose widths the first rows decide.
+
+    Shape: on a terminal no line is wider than it; in a pipe a value wider than its column pushes what follows.
+    """
+
+    def __init__(self, display: Display, columns: Sequence[str], sample: Sequence[Sequence[Any]]) -> None:
+        self._display = display
+        self._columns = columns
+        heads = [terminal_line(column.upper()) for column in columns]
+        widths = [max(text_width(head), 1) for head in heads]
+        for row in sample:
+            widths = [max(width, text_width(_table_cell(value))) for width, value in zip(widths, row, strict=True)]
+        self._to_the_right = [_are_numbers([row[index] for row in sample]) for index in range(len(columns))]
+        # A number or a time that is cut misleads, so only other columns are narrowed.
+        whole = [index for index, number in enumerate(self._to_the_right) if number or _are_times([row[index] for row in sample])]
+        if display.width is None:
+            self._widths = [min(width, _PADDED_MAX) for width in widths]
+        else:
+            self._widths = fitted(widths, display.width, whole)
+        shown = len(self._widths)
+        if display.width is not None and shown == len(columns) and not self._to_the_right[-1]:
+            # What comes after the sample may be wider, and here is room for it.
+            self._widths[-1] = display.width - sum(self._widths[:-1]) - len(_GAP) * (shown - 1)
+        self._write(heads[:shown], is_heading=True)
+
+    def row(self, values: Sequence[Any]) -> None:
+        """Write one row."""
+        self._write([_table_cell(value) for value in values[: len(self._widths)]])
+
+    def close(self) -> None:
+        """Name what had no room."""
+        _note_no_room(self._display, self._columns[len(self._widths) :])
+
+    def _write(self, cells: list[str], *, is_heading: bool = False) -> None:
+        display = self._display
+        if display.width is not None:
+            cells = [_cut(cell, width) for cell, width in zip(cells, self._widths, strict=False)]
+        parts = [
+            padded(cell, width, to_the_right=right) for cell, width, right in zip(cells, self._widths, self._to_the_right, strict=False)
+        ]
+        line = _GAP.join(parts).rstrip()
+        display.out.write((display.paint(HEADING, line) if is_heading else line) + "\n")
+
+
+def _table_cell(value: Any) -> str:
+    if type(value) is Painted:
+        return value
+    return "-" if value is None else terminal_line(plain_text(value))
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    present = [value for value in values if value is not None]
+    return bool(present) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in present)
+
+
+def _are_times(values: Sequence[Any]) -> bool:
+    present = [value for value in values if value is not None]
+    return bool(present) and all(isinstance(value, str) and _TIME.fullmatch(value) is not None for value in present)
+
+
+def padded(text: str, width: int, *, own: int | None = None, to_the_right: bool = False) -> str:
+    """The text with blanks up to `width` columns; `own` is its width where that is known."""
+    blanks = " " * (width - (text_width(text) if own is None else own))
+    shown = blanks + text if to_the_right else text + blanks
+    return Painted(shown, blanks + text.plain if to_the_right else text.plain + blanks) if type(text) is Painted else shown
+
+
+def _cut(text: str, width: int) -> str:
+    """The text if it fits, else as much of it as fits with the mark, at exactly this width.
+
+    Of a path the end is kept: its neighbours begin alike.
+    """
+    if text_width(text) <= width:
+        return text
+    if type(text) is Painted:
+        return painted(_cut(text.plain, width), text.sgr)
+    is_path = text.startswith("/")
+    kept, left = "", width - 1
+    for char in reversed(text) if is_path else text:
+        left -= text_width(char)
+        if left < 0:
+            left += text_width(char)
+            break
+        kept = char + kept if is_path else kept + char
+    return (_CUT + kept if is_path else kept + _CUT) + " " * left
+
+
+def fitted(widths: Sequence[int], limit: int, whole: Collection[int] = ()) -> list[int]:
+    """The widths that columns get on a terminal of `limit` columns: all where they fit, else the widest give way first.
+
+    Shape: columns in `whole` are not narrowed. The result is shorter where even narrow columns do not fit; each width is 1 or more.
+    """
+    least = [width if index in whole else min(width, _NARROW) for index, width in enumerate(widths)]
+    gap = len(_GAP)
+    shown = len(widths)
+    while shown > 1 and sum(least[:shown]) + gap * (shown - 1) > limit:
+        shown -= 1
+    left = max(limit - gap * (shown - 1), 1)
+    found = [0] * shown
+    # The narrowest take what they need; what they leave of an equal share goes to the wider ones.
+    for rank, index in enumerate(sorted(range(shown), key=lambda index: (index not in whole, widths[index]))):
+        share = left if index in whole else left // (shown - rank)
+        found[index] = min(widths[index], max(share, 1))
+        left -= found[index]
+    return found
+
+
+# --- text ---------------------------------------------------------------------------------------------------------------
+
+
+def aligned(rows: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> Iterator[str]:
+    """A line for each row, its cells in columns two blanks apart; those in `right` stand to the right, and some may be painted."""
+    cells = [[cell if type(cell) is Painted else terminal_line(cell) for cell in row] for row in rows]
+    widths = [max(map(text_width, column)) for column in _columns_of(cells)]
+    to_the_right = frozenset(right)
+    for row in cells:
+        line = _GAP.join(padded(cell, widths[index], to_the_right=index in to_the_right) for index, cell in enumerate(row)).rstrip()
+        if any(type(cell) is Painted for cell in row):
+            yield Painted(line, _GAP.join(getattr(cell, "plain", cell) for cell in row))
+        else:
+            yield line
+
+
+def write_aligned(display: Display, rows: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> None:
+    """Write a heading and rows as `aligned` has them; on a terminal only whole columns that have room, and the others are named."""
+    shown = len(rows[0])
+    if display.width is not None:
+        shown = len(fitted([max(map(text_width, column)) for column in zip(*rows, strict=True)], display.width, range(shown)))
+    for line in aligned([row[:shown] for row in rows], right=right):
+        display.line(line)
+    _note_no_room(display, rows[0][shown:])
+
+
+def _note_no_room(display: Display, missing: Sequence[str]) -> None:
+    if missing:
+        names = ", ".join(missing)
+        display.note(f"no room for {counted(len(missing), 'column')} ({names}): -o jsonl has all, and a pipe or file takes any width")
+
+
+def _columns_of(rows: list[list[str]]) -> Iterator[list[str]]:
+    for index in range(max(map(len, rows), default=0)):
+        yield [row[index] for row in rows if index < len(row)]
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """`1 directory` or `2 directories`; the plural is the noun with an s where none is given."""
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def text_width(text: str) -> int:
+    """The columns that a terminal gives the text: two for each wide character of East Asia, none for a combining one and for colours."""
+    if type(text) is Painted:
+        text = text.plain
+    if text.isascii():
+        return len(text)
+    from unicodedata import category, east_asian_width
+
+    return sum(0 if category(char) in ("Mn", "Me") else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def plain_text(value: Any) -> str:
+    """A scalar as people write it (text without quotes, `true`, `null`), anything else as JSON on one line."""
+    if type(value) is int:
+        return str(value)
+    value = _finite(value) if isinstance(value, float) else value
+    return value if isinstance(value, str) else spaced_json(value)
+
+
+# --- JSON ---------------------------------------------------------------------------------------------------------------
+
+
+def compact_json(value: object) -> str:
+    """JSON for programs: no blank between."""
+    try:
+        return _encoder(",", ":")(value)
+    except ValueError:
+        return _encoder(",", ":")(_finite(value))
+
+
+def spaced_json(value: object) -> str:
+    """JSON on one line for people."""
+    try:
+        return _encoder(", ", ": ")(value)
+    except ValueError:
+        return _encoder(", ", ": ")(_finite(value))
+
+
+@cache
+def _encoder(between: str, after_key: str) -> Callable[[object], str]:
+    from json import JSONEncoder
+
+    return JSONEncoder(ensure_ascii=False, separators=(between, after_key), check_circular=False, allow_nan=False).encode
+
+
+def _finite(value: Any) -> Any:
+    """The value with NaN and the infinities, which JSON lacks, as strings, as Kafka's JSON has them."""
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and value - value != 0:
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def pretty_json(value: Any, width: int = _LINE_WIDTH, indent: int = 0, key: str = "") -> str:
+    """Indented JSON in which an array or object without nesting stays on one line if it fits in `width` characters.
+
+    Shape: `key` is what stands before the value on its line.
+    """
+    if not isinstance(value, dict | list | tuple) or not value:
+        return key + spaced_json(value)
+    # The outermost object always has a line for each field: a record reads as a list of its fields.
+    if (indent or not isinstance(value, dict)) and _is_flat(value):
+        line = key + spaced_json(value)
+        if indent + len(line) < width:
+            return line
+    deeper = indent + _INDENT
+    if isinstance(value, dict):
+        opening, closing = "{}"
+        parts = [pretty_json(item, width, deeper, f"{spaced_json(name)}: ") for name, item in value.items()]
+    else:
+        opening, closing = "[]"
+        parts = [pretty_json(item, width, deeper) for item in value]
+    inner = " " * deeper
+    return f"{key}{opening}\n{inner}" + f",\n{inner}".join(parts) + f"\n{' ' * indent}{closing}"
+
+
+def _is_flat(value: Any) -> bool:
+    items = value.values() if isinstance(value, dict) else value
+    return not any(isinstance(item, dict | list | tuple) and item for item in items)

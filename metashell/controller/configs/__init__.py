@@ -1,1 +1,0 @@
-"""Dynamic configuration: definitions, checks, changes, and the values that count."""

@@ -1,1 +1,0 @@
-"""Topics: created, deleted, given more partitions, and where their replicas go."""

@@ -1,0 +1,487 @@
+"""The metadata log of a replica, on disk: appended to, read, cut, flushed, and shortened at snapshots. Fulfils raft's `ReplicatedLog`.
+
+One thread calls it, save for `sync`, which may run beside everything else:
+
+    token = log.begin_flush()      # what has been appended until now
+    log.sync(token)                # in a thread: waits for the disk
+    log.finish_flush(token)        # flushed_offset has moved
+
+`defer` gives the same freedom to what is rare and slow (see `disk_work`):
+
+    work = log.take_work()         # what the calls so far have left to be done, in order
+    work.carry_out()               # in a thread, one for all such work; also for `delete_due`
+
+What Kafka's layout asks for is written as Kafka writes it; of that only batches, names, epochs and snapshots are ever synced, because
+indexes are made again at each start. Beside it lies how far the log is durable (`recovery_point`), written after each flush. Whatever
+fails on the way to the disk ends the log: nothing is written, synced or retried after it, since what an fsync failed for may be lost
+although the next one succeeds.
+Source: UnifiedLog, LocalLog, KafkaRaftLog.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Sequence
+from contextlib import suppress
+from errno import EIO
+from functools import partial
+from typing import Final
+
+from metashell.codec.framing import checked_batches
+from metashell.common.values import OffsetAndEpoch
+from metashell.disk.file_system import DeferredSteps, DeferredWork, DirectoryLock, Disk, Step, replace_file
+from metashell.disk.file_system import FlushToken as FlushToken
+from metashell.disk.file_system import LogStoppedError as LogStoppedError
+from metashell.disk.log_segment import LogSegment, batch_heads
+from metashell.disk.names import LEADER_EPOCH_CHECKPOINT
+from metashell.disk.opening import Opened, open_metadata
+from metashell.disk.recovery import remove_damage_note, segment_files
+from metashell.disk.snapshot_files import DELETE_DELAY_MS, DeletedFiles, RecentAppends, SnapshotFiles, SnapshotPart
+from metashell.disk.state_files import format_leader_epochs
+
+SEGMENT_SIZE: Final = 1 << 30
+SEGMENT_MS: Final = 7 * 24 * 3_600_000
+INDEX_INTERVAL: Final = 4096
+INDEX_SIZE: Final = 10 * 1024 * 1024
+
+
+class MetadataLog:
+    """An open log. Errors of all that writes: OSError, after which every such call raises LogStoppedError.
+
+    `directory` has the segments, and quorum-state beside them. `repairs` is what recovery had to cut or to remove, `recovering` why this
+    log is not all that was acknowledged, None where it is.
+    """
+
+    __slots__ = (
+        "_active",
+        "_bases",
+        "_deleted",
+        "_dirty",
+        "_disk",
+        "_end",
+        "_epochs",
+        "_failure",
+        "_flight",
+        "_flushed",
+        "_has_new_names",
+        "_index_of",
+        "_late_closes",
+        "_lock",
+        "_parts",
+        "_point",
+        "_recent",
+        "_segment_ms",
+        "_segment_size",
+        "_segments",
+        "_snapshots",
+        "_start",
+        "_work",
+        "directory",
+        "recovering",
+        "repairs",
+    )
+
+    @classmethod
+    def open(
+        cls,
+        log_directory: str,
+        disk: Disk | None = None,
+        *,
+        segment_size: int = SEGMENT_SIZE,
+        segment_ms: int = SEGMENT_MS,
+        index_interval: int = INDEX_INTERVAL,
+        index_size: int = INDEX_SIZE,
+        lock: bool = True,
+        accept_loss: bool = False,
+    ) -> MetadataLog:
+        """The recovered log in `__cluster_metadata-0` of a log directory, which is made if it is not there; all of it is durable.
+
+        The directory's `.lock` is held until `close`, unless `lock` is False: then the caller holds it. A log that lost what was durable
+        is cut as after a crash, and has a `recovering`, also when it is opened again, unless `accept_loss`.
+        Units: bytes; `segment_ms` counts between timestamps of batches.
+        Errors: BlockingIOError where another process holds the lock; LogCorruptError where the log cannot start; OSError.
+        """
+        disk = disk or Disk()
+        held = DirectoryLock(log_directory, disk) if lock else None
+        try:
+            opened = open_metadata(disk, log_directory, index_interval, index_size, accept_loss=accept_loss)
+            return cls(disk, opened, segment_size, segment_ms, held)
+        except BaseException:
+            if held is not None:
+                held.release()
+            raise
+
+    def __init__(self, disk: Disk, opened: Opened, segment_size: int, segment_ms: int, lock: DirectoryLock | None) -> None:
+        """See `open`."""
+        self.directory = opened.directory
+        self.repairs = opened.repairs
+        self.recovering = opened.recovering
+        self._disk = disk
+        self._lock = lock
+        self._segment_size = segment_size
+        self._segment_ms = segment_ms
+        self._index_of = opened.index_of
+        self._segments = opened.segments
+        self._bases = [segment.base_offset for segment in opened.segments]
+        self._active = opened.segments[-1]
+        self._start = opened.start_offset
+        self._end = self._flushed = self._active.end_offset
+        self._epochs = opened.epochs
+        self._point = opened.point
+        self._snapshots = SnapshotFiles(disk, self.directory, opened.snapshots)
+        self._parts: dict[OffsetAndEpoch, SnapshotPart] = {}
+        self._deleted = DeletedFiles(disk)
+        self._recent = RecentAppends()
+        self._work = DeferredSteps(self._fail)
+        self._dirty: list[LogSegment] = []
+        self._has_new_names = False
+        self._flight: FlushToken | None = None
+        self._late_closes: list[int] = []
+        self._failure: OSError | None = None
+        self._point.tell(self._fail)
+
+    # What is there
+
+    @property
+    def start_offset(self) -> int:
+        return self._start
+
+    @property
+    def end_offset(self) -> int:
+        return self._end
+
+    @property
+    def flushed_offset(self) -> int:
+        return self._flushed
+
+    @property
+    def size(self) -> int:
+        """Bytes of all segments."""
+        return sum(segment.size for segment in self._segments)
+
+    @property
+    def failure(self) -> OSError | None:
+        """The error that ended the log."""
+        return self._failure
+
+    def leader_epochs(self) -> Sequence[tuple[int, int]]:
+        return self._epochs
+
+    def read(self, start_offset: int, end_offset: int, max_size: int) -> bytes:
+        """Errors: OSError; LogCorruptError where the disk gives other bytes back than were written."""
+        if not self._bases[0] <= start_offset < self._end:
+            return b""
+        segment = self._segment_of(start_offset)
+        # Kafka gives a follower no bytes of two segments: it ends where one append is larger than a segment of its own may be.
+        data = self._recent.read(start_offset, min(end_offset, segment.end_offset), max_size)
+        if not data:
+            data = segment.read(start_offset, end_offset, max_size)
+            for _ in checked_batches(data, segment.path):
+                pass
+        return data
+
+    def is_batch_boundary(self, offset: int) -> bool:
+        if offset == self._end:
+            return True
+        return self._bases[0] <= offset < self._end and self._segment_of(offset).begins_at(offset)
+
+    def _segment_of(self, offset: int) -> LogSegment:
+        active = self._active
+        return active if offset >= active.base_offset else self._segments[bisect_right(self._bases, offset) - 1]
+
+    # Appending
+
+    def append(self, data: bytes, end_offset: int) -> None:
+        self._check()
+        self._work.settle()
+        heads = batch_heads(data, self._end, end_offset)
+        last_offset, _, timestamp = heads[-1] if len(heads) == 1 else (end_offset - 1, 0, max(head[2] for head in heads))
+        segment = self._active
+        try:
+            if not segment.has_room(len(data), last_offset, timestamp, self._segment_size, self._segment_ms):
+                segment = self._roll()
+            if not segment.is_dirty:
+                self._dirty.append(segment)
+            segment.append(data, heads)
+        except OSError as error:
+            self._fail(error)
+            raise
+        self._recent.add(self._end, end_offset, data)
+        self._point.appended(data)
+        self._end = end_offset
+
+    def _roll(self) -> LogSegment:
+        """Begin a new segment at the log's end."""
+        self._active.index.close_files()
+        return self._begin_segment(self._end)
+
+    def _begin_segment(self, offset: int) -> LogSegment:
+        segment = LogSegment.create(self._disk, self.directory, offset, self._index_of(offset))
+        self._segments.append(segment)
+        self._bases.append(offset)
+        self._active = segment
+        self._has_new_names = True
+        return segment
+
+    # Flushing
+
+    def begin_flush(self) -> FlushToken:
+        """Note all that was appended. One flush at a time: the one before must be finished."""
+        self._check()
+        self._work.settle()
+        assert self._flight is None, "a flush is under way"
+        dirty = self._dirty
+        token = self._flight = FlushToken(self._end, [segment.fd for segment in dirty], self._has_new_names)
+        self._point.begin_flush(self._end)
+        for segment in dirty:
+            segment.is_dirty = False
+        self._dirty = []
+        self._has_new_names = False
+        return token
+
+    def sync(self, token: FlushToken) -> None:
+        """Wait for the disk; the one call that may come from another thread. Errors: OSError, which ends the log."""
+        try:
+            for fd in token.fds:
+                self._disk.sync_file(fd)
+            if token.has_new_names:
+                self._disk.sync_directory(self.directory)
+            self._point.sync_now_and_then()
+        except OSError as error:
+            self._fail(error)
+            raise
+
+    def finish_flush(self, token: FlushToken) -> int:
+        """Take note that `token` was synced; what is durable now. Errors: LogStoppedError if it was not."""
+        assert token is self._flight, "this flush is not the one under way"
+        self._flight = None
+        self._close_late()
+        self._check()
+        self._flushed = max(self._flushed, token.end_offset)
+        self._point.finish_flush()
+        return self._flushed
+
+    def flush(self) -> int:
+        """All three in one."""
+        token = self.begin_flush()
+        try:
+            self.sync(token)
+        except OSError:
+            self._flight = None
+            raise
+        return self.finish_flush(token)
+
+    def _close(self, fd: int) -> None:
+        """Close a segment's file, but not while a flush may be waiting for it."""
+        if self._flight is not None:
+            self._late_closes.append(fd)
+        else:
+            self._disk.close_file(fd)
+
+    def _close_late(self) -> None:
+        for fd in self._late_closes:
+            self._disk.close_file(fd)
+        self._late_closes.clear()
+
+    # Cutting
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop all batches from `offset` on. Errors: AssertionError where that lies inside a batch or before the start."""
+        self._check()
+        if offset == self._end:
+            return
+        assert self._start <= offset and self.is_batch_boundary(offset), f"truncation to {offset} of {self._start} to {self._end}"
+        lower = self._point.cut(offset)
+        count = max(bisect_right(self._bases, offset), 1)
+        dropped = self._forget_segments(self._segments[count:])
+        active = self._active = self._segments[-1]
+        active.cut(offset)
+        self._has_new_names = False
+        self._dirty = [segment for segment in self._dirty if segment.is_dirty and segment in self._segments]
+        self._set_end(offset)
+        self._work.do(lower, *dropped, active.cut_files, self._sync_directory)
+
+    def _set_end(self, offset: int) -> None:
+        self._end = offset
+        self._recent.clear()
+        self._flushed = min(self._flushed, offset)
+        if self._flight is not None:
+            # What is appended at these offsets from now on is not what the flush under way makes durable.
+            self._flight.end_offset = min(self._flight.end_offset, offset)
+
+    def _forget_segments(self, segments: list[LogSegment]) -> list[Step]:
+        """Take segments out of the log; the steps that remove their files, at once: nobody reads what is not committed."""
+        for segment in segments:
+            self._forget_segment(segment)
+        return [partial(self._remove_files, segment) for segment in segments]
+
+    def _remove_files(self, segment: LogSegment) -> None:
+        segment.index.abandon()
+        for path in segment_files(self.directory, segment.base_offset):
+            if os.path.lexists(path):
+                self._disk.remove_file(path)
+
+    def _sync_directory(self) -> None:
+        self._disk.sync_directory(self.directory)
+
+    def _forget_segment(self, segment: LogSegment) -> None:
+        self._close(segment.fd)
+        index = self._segments.index(segment)
+        del self._segments[index], self._bases[index]
+
+    def start_at_snapshot(self, id: OffsetAndEpoch) -> None:
+        """Drop the whole log and begin at a complete snapshot. After a crash in the midst of it the next `open` does the same."""
+        self._check()
+        assert id in self._snapshots.ids, f"snapshot {id} is not there"
+        lower, lift = self._point.begin_at(id.offset, id.epoch)
+        # Were only these left by a crash, nothing would say that the snapshot stands for what was before them.
+        behind = self._forget_segments([segment for segment in self._segments if segment.base_offset > id.offset])
+        if behind:
+            behind.append(self._sync_directory)
+        before = self._forget_segments(list(self._segments))
+        active = self._active = LogSegment(self._disk, self.directory, id.offset, -1, self._index_of(id.offset))
+        self._segments.append(active)
+        self._bases.append(id.offset)
+        older = self._drop_snapshots_before(id)
+        self._has_new_names = False
+        self._dirty = []
+        self._set_end(id.offset)
+        self._start = self._flushed = id.offset
+        self._epochs = []
+        self._work.do(lower, *behind, *before, active.make_files, *older, self._sync_directory, lift)
+
+    def delete_before(self, id: OffsetAndEpoch) -> None:
+        """Begin the log at a complete snapshot's end; the last segment stays in any case. `delete_due` removes the files."""
+        self._check()
+        assert id in self._snapshots.ids and id.offset <= self._end, f"snapshot {id} is not there, or behind the log's end {self._end}"
+        self._start = max(self._start, id.offset)
+        steps: list[Step] = []
+        for segment in [segment for segment in self._segments[:-1] if segment.end_offset <= self._start]:
+            steps += [partial(self._deleted.mark, path) for path in segment_files(self.directory, segment.base_offset)]
+            self._dirty = [other for other in self._dirty if other is not segment]
+            self._forget_segment(segment)
+        self._work.do(*steps, *self._drop_snapshots_before(id), is_awaited=False)
+
+    def _drop_snapshots_before(self, id: OffsetAndEpoch) -> list[Step]:
+        """Take older snapshots out of use; the steps that rename their files."""
+        dropped = [other for other in self._snapshots.ids if other < id]
+        for older in dropped:
+            self._snapshots.forget(older)
+        return [partial(self._deleted.mark, self._snapshots.path(older)) for older in dropped]
+
+    def delete_due(self, now_ms: int, delay_ms: int = DELETE_DELAY_MS) -> int | None:
+        """Remove the files that were taken out of use `delay_ms` ago, counted from the first call that saw them.
+
+        Gives the time of the next one, None where none waits. Errors: as for what writes.
+        """
+        self._check()
+        try:
+            return self._deleted.remove_due(now_ms, delay_ms)
+        except OSError as error:
+            self._fail(error)
+            raise
+
+    # Epochs
+
+    def write_leader_epochs(self, entries: Sequence[tuple[int, int]]) -> None:
+        """Nothing rests on the file: each `open` derives it from the batches, and epochs without batches are quorum-state's."""
+        self._check()
+        self._epochs = list(entries)
+        self._work.do(self._write_epochs, is_awaited=False)
+
+    def _write_epochs(self) -> None:
+        replace_file(self._disk, os.path.join(self.directory, LEADER_EPOCH_CHECKPOINT), format_leader_epochs(self._epochs))
+
+    # Snapshots
+
+    def snapshots(self) -> Sequence[OffsetAndEpoch]:
+        return self._snapshots.ids
+
+    def snapshot_size(self, id: OffsetAndEpoch) -> int:
+        return self._snapshots.size(id)
+
+    def snapshot_path(self, id: OffsetAndEpoch) -> str:
+        """The file of a complete snapshot; it may be renamed once a newer one takes its place."""
+        return self._snapshots.path(id)
+
+    def read_snapshot(self, id: OffsetAndEpoch, position: int, max_size: int) -> bytes:
+        return self._snapshots.read(id, position, max_size)
+
+    def create_snapshot(self, id: OffsetAndEpoch) -> SnapshotPart:
+        self._check()
+        older = self._parts.pop(id, None)
+        if older is not None:
+            older.close()
+        self._parts = {other: part for other, part in self._parts.items() if part.is_open}
+        try:
+            part = SnapshotPart(self._disk, id, self._snapshots.path(id), self._publish, self._fail)
+        except OSError as error:
+            self._fail(error)
+            raise
+        self._parts[id] = part
+        return part
+
+    def _publish(self, part: SnapshotPart) -> None:
+        """A snapshot has become complete. One that the log begins behind by now stands for nothing that is needed."""
+        if part.id.offset < self._start:
+            self._work.do(partial(self._deleted.mark, self._snapshots.path(part.id)), is_awaited=False)
+        else:
+            self._snapshots.add(part.id, part.size)
+
+    # What was lost
+
+    def end_recovery(self) -> None:
+        """The log is whole again; durable on return, or before anything of the step is seen."""
+        self.recovering = None
+        self._work.do(partial(remove_damage_note, self._disk, self.directory))
+
+    # Work for another thread
+
+    def defer(self) -> None:
+        """From now on what changes more than the end of the log waits to be carried out by a thread; see `disk_work`."""
+        self._work.defer()
+
+    def take_work(self) -> DeferredWork | None:
+        """The deferred work of the calls so far, None for nothing. One thread carries out all that is taken, in order."""
+        return self._work.take()
+
+    # The end
+
+    def close(self) -> None:
+        """Flush, finish the files and give the lock back; a log that has failed is left as it is. No flush may be under way."""
+        assert self._flight is None, "a flush is under way"
+        try:
+            if self._failure is None:
+                self._work.finish()
+                self.flush()
+                self._point.sync()
+                self._active.index.close_files()
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        if not self._segments:
+            return
+        if self._failure is None:
+            self._failure = LogStoppedError(EIO, "is closed", self.directory)
+        for part in self._parts.values():
+            part.release()
+        self._close_late()
+        for segment in self._segments:
+            segment.index.abandon()
+            with suppress(OSError):
+                self._disk.close_file(segment.fd)
+        self._segments = []
+        self._point.close()
+        self._snapshots.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise LogStoppedError(EIO, f"nothing is written any more: {self._failure.strerror or self._failure}", self.directory)
+
+    def _fail(self, error: OSError) -> None:
+        if self._failure is None:
+            self._failure = error

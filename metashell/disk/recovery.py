@@ -1,0 +1,460 @@
+"""Reads all of a log directory after any end of the process or machine: which log is left, and whether durable records were lost.
+
+Kafka opens the metadata log as after an unclean shutdown each time, and so do we: every batch is checked, and the log ends before the
+first that is bad, cut off, out of order, or of a lower epoch than the one before. What is found is not taken for durable either: it may
+have been written a moment before the process ended.
+
+Segments that do not join are left by an interrupted deletion or an interrupted truncation. A later run of segments counts only where a
+complete snapshot covers everything before it; then what lies before it is dropped, else what lies behind the gap.
+
+Whatever a crash leaves of a write that was not synced is a torn tail: the bytes end early, or whole sectors of them are zero. It is cut
+off, for nobody got an answer about it. All else is damage:
+
+- the log ends before its recovery point;
+- something behind the place where it ends is whole, and that place does not look like a write that was cut off;
+- without a recovery point, as in a directory that comes from Kafka: anything whole behind that place whatever it looks like, a later
+  segment, or an epoch in leader-epoch-checkpoint that begins behind it.
+
+Two cases cannot be distinguished: a damaged last batch with nothing behind it, at or above the recovery point, from a torn tail; and above
+the recovery point a whole sector of zeros from one that was never written.
+
+The note of what was lost, `damaged`, is one line of JSON that lies beside the log until the log is whole again. It is on disk before
+anything is cut or renamed. Kafka ignores it.
+Source: LogLoader, LogSegment.recover, KafkaRaftLog.recoverSnapshots and truncateToLatestSnapshot."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from metashell.codec.batches import RecordBatch
+from metashell.common.errors import LogCorruptError
+from metashell.common.values import OffsetAndEpoch, Recovering
+from metashell.disk.file_system import ASIDE_SUFFIX, FILE_MODE, Disk, replace_file
+from metashell.disk.files import OpenFile, RegularFile
+from metashell.disk.log_segment import BatchPlace, LogSegment, SegmentIndex
+from metashell.disk.names import DAMAGED, DAMAGED_SUFFIX, index_name, parse_name, segment_name, time_index_name
+from metashell.disk.properties import json_object, read_text_file
+from metashell.disk.segment import BadBatch, BatchFault, Tail, order_fault, read_batches, whole_batch_behind
+from metashell.disk.state_files import DurableTo
+
+IndexOf = Callable[[int], SegmentIndex]
+_INDEX: Final = re.compile(r"[0-9]{20}\.(?:time)?index", re.ASCII)
+_PRODUCER_SUFFIXES: Final = (".snapshot", ".txnindex")
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Something that recovery changed, to be reported: the file, the byte it was cut at (0: it was removed), and why.
+
+    `kept_as` is the name under which the file still lies there as it was, empty where that was not worth it.
+    """
+
+    file: str
+    position: int
+    reason: str
+    kept_as: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}: byte {self.position}: {self.reason}{f', kept as {self.kept_as}' if self.kept_as else ''}"
+
+
+@dataclass(slots=True)
+class FoundFiles:
+    """The names in a log directory: segments by base offset, complete snapshots, and leftovers of what was interrupted."""
+
+    segments: list[int] = field(default_factory=list)
+    indexes: list[str] = field(default_factory=list)
+    snapshots: list[OffsetAndEpoch] = field(default_factory=list)
+    leftovers: list[str] = field(default_factory=list)
+
+
+def list_files(directory: str) -> FoundFiles:
+    """The files of the log. Files that are no part of a log are left alone."""
+    found = FoundFiles()
+    for name in sorted(os.listdir(directory)):
+        parsed = parse_name(name)
+        if name.endswith((".deleted", ".cleaned", ASIDE_SUFFIX)) or (parsed is not None and parsed.state == "part"):
+            found.leftovers.append(name)
+        elif _INDEX.fullmatch(name):
+            found.indexes.append(name)
+        elif parsed is None or not parsed.is_in_use:
+            continue
+        elif parsed.base_offset is not None:
+            found.segments.append(parsed.base_offset)
+        elif parsed.snapshot_id is not None:
+            found.snapshots.append(parsed.snapshot_id)
+    stems = {f"{base:020d}" for base in found.segments}
+    found.leftovers += [name for name in found.indexes if name.split(".")[0] not in stems]
+    found.segments.sort()
+    found.snapshots.sort()
+    return found
+
+
+@dataclass(slots=True)
+class Run:
+    """Segments that join: each begins where the one before it ends. `epochs` are (epoch, first offset)."""
+
+    segments: list[LogSegment] = field(default_factory=list)
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def base_offset(self) -> int:
+        return self.segments[0].base_offset
+
+    @property
+    def end_offset(self) -> int:
+        return self.segments[-1].end_offset
+
+    @property
+    def last_epoch(self) -> int:
+        return self.epochs[-1][0] if self.epochs else 0
+
+    def epoch_at(self, offset: int) -> int | None:
+        """The epoch of the batch that holds `offset`, None outside the run."""
+        if not self.base_offset <= offset < self.end_offset:
+            return None
+        return next(epoch for epoch, start in reversed(self.epochs) if start <= offset)
+
+    def agrees_with(self, id: OffsetAndEpoch) -> bool:
+        """Whether the run may go on from the snapshot, or holds what it covers."""
+        if id.offset == self.base_offset:
+            return not self.epochs or self.epochs[0][0] >= id.epoch
+        return self.epoch_at(id.offset - 1) == id.epoch
+
+
+class Scan:
+    """All segments of a directory, read and checked; nothing is changed by it.
+
+    `point` is what is known to have been durable: a batch before it is of no later epoch than the one that ends there.
+    """
+
+    def __init__(self, disk: Disk, directory: str, index_of: IndexOf, point: DurableTo | None = None) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._index_of = index_of
+        self._point = point
+        self._distrusted: set[int] = set()
+        self.runs: list[Run] = []
+        self.flaws: dict[str, Flaw] = {}
+        """By path: where a segment has to be cut."""
+
+    def read(self, bases: Sequence[int]) -> None:
+        """Errors: OSError; LogCorruptError where the disk gives back an error instead of bytes."""
+        while not self._read(bases):
+            self.close()
+
+    def _read(self, bases: Sequence[int]) -> bool:
+        """Read all; False where a batch taken for good before turned out to be of a wrong epoch: then all is read once more."""
+        distrusted = len(self._distrusted)
+        for base in bases:
+            path = os.path.join(self._directory, segment_name(base))
+            segment = LogSegment(self._disk, self._directory, base, self._disk.open_file(path), self._index_of(base))
+            joins = bool(self.runs) and self.runs[-1].end_offset == base and self.runs[-1].segments[-1].path not in self.flaws
+            run = self.runs[-1] if joins else Run()
+            run.segments.append(segment)
+            if not joins:
+                self.runs.append(run)
+            flaw = self._read_segment(segment, run)
+            if len(self._distrusted) > distrusted:
+                return False
+            if flaw is not None:
+                self.flaws[path] = flaw
+        return True
+
+    def close(self) -> None:
+        """Give the files back."""
+        for run in self.runs:
+            for segment in run.segments:
+                segment.index.abandon()
+                if segment.fd >= 0:
+                    with suppress(OSError):
+                        self._disk.close_file(segment.fd)
+        self.runs = []
+        self.flaws = {}
+
+    def _read_segment(self, segment: LogSegment, run: Run) -> Flaw | None:
+        """Add the good batches to the segment; what is wrong behind them."""
+        last_epoch = run.last_epoch
+        file = RegularFile(segment.fd, segment.path)
+        items = read_batches(file)
+        known_end = -1 if self._point is None else self._point.offset
+        for item in items:
+            reason = _flaw(item, segment, last_epoch)
+            if reason is None:
+                assert isinstance(item, RecordBatch)
+                # An epoch that is wrong shows where epochs change, or where one is known for sure.
+                if item.header.leader_epoch != last_epoch or item.header.last_offset + 1 == known_end or not run.epochs:
+                    reason = self._wrong_epoch(item)
+            if reason is not None:
+                if _is_of_lower_epoch(item, segment, last_epoch):
+                    self._distrust(run, next(items, None))
+                return flaw_at(file, segment.name, segment.size, item, reason, segment.end_offset)
+            assert isinstance(item, RecordBatch)
+            header = item.header
+            if header.leader_epoch > last_epoch or not run.epochs:
+                last_epoch = header.leader_epoch
+                run.epochs.append((last_epoch, header.base_offset))
+            segment.found(
+                BatchPlace(header.base_offset, header.last_offset, last_epoch, header.max_timestamp, item.position, header.size_bytes)
+            )
+        return None
+
+    def _wrong_epoch(self, batch: RecordBatch) -> str | None:
+        """Why the epoch of a batch cannot be true.
+
+        No CRC covers it, so nothing else would show it; and a replica that believed a later epoch than it has would win elections
+        without what is committed.
+        """
+        header, point = batch.header, self._point
+        if header.base_offset in self._distrusted:
+            return f"leader epoch {header.leader_epoch} at offset {header.base_offset} is above those behind it"
+        if point is not None and header.last_offset < point.offset:
+            epoch = header.leader_epoch
+            if epoch > point.epoch or (epoch != point.epoch and header.last_offset + 1 == point.offset):
+                return f"leader epoch {epoch} at offset {header.base_offset} is not that of the recovery point, {point.epoch}"
+        return None
+
+    def _distrust(self, run: Run, following: RecordBatch | BatchFault | None) -> None:
+        """Epochs went down: unless they go up again at once, it is the higher one, before, that is wrong."""
+        goes_on = isinstance(following, RecordBatch) and following.header.leader_epoch >= run.last_epoch
+        if run.epochs and not goes_on:
+            self._distrusted.add(run.epochs[-1][1])
+
+    @property
+    def end_offset(self) -> int:
+        """The end of all good batches, whether they join or not."""
+        return max((run.end_offset for run in self.runs), default=0)
+
+    def choose(self, snapshots: Sequence[OffsetAndEpoch]) -> Run | None:
+        """The run that is the log, None where there is no segment."""
+        for run in reversed(self.runs[1:]):
+            if any(id.offset >= run.base_offset and run.agrees_with(id) for id in snapshots):
+                return run
+        return self.runs[0] if self.runs else None
+
+
+def _flaw(item: RecordBatch | BatchFault, segment: LogSegment, last_epoch: int) -> str | None:
+    """Why what was read next ends the log."""
+    if isinstance(item, BatchFault):
+        if item.kind == "unreadable":
+            raise LogCorruptError(item.file, item.position, item.reason)
+        return item.reason
+    header = item.header
+    if header.magic != 2:
+        return f"magic {header.magic} is not of this log"
+    if header.last_offset_delta < 0:
+        return f"batch at offset {header.base_offset} ends before it begins"
+    return order_fault(segment.end_offset, last_epoch, (header.base_offset, header.leader_epoch))
+
+
+def _is_of_lower_epoch(item: RecordBatch | BatchFault, segment: LogSegment, last_epoch: int) -> bool:
+    """Whether that is all that is wrong with it."""
+    return isinstance(item, RecordBatch) and item.header.base_offset == segment.end_offset and item.header.leader_epoch < last_epoch
+
+
+def start_over_at(run: Run | None, snapshots: Sequence[OffsetAndEpoch]) -> OffsetAndEpoch | None:
+    """The newest snapshot, where the log has to begin anew at it: the log ends before it, or contradicts it.
+
+    Either is how a follower's crash between the end of a download and the truncation looks. A snapshot is committed, so what
+    contradicts it is not. Kafka compares (epoch, offset) with the log's end only, and keeps a log of a higher epoch that ends before it.
+    """
+    if not snapshots:
+        return None
+    newest = snapshots[-1]
+    if run is None:
+        return newest if newest.offset else None
+    if newest.offset < run.base_offset or (newest.offset <= run.end_offset and run.agrees_with(newest)):
+        return None
+    return newest
+
+
+def start_offset_of(directory: str, run: Run, snapshots: Sequence[OffsetAndEpoch]) -> int:
+    """Where the log starts: at its first segment if that is 0, else at the end of the earliest snapshot that is not before it.
+
+    Errors: LogCorruptError where a log that lacks its beginning has no such snapshot: nothing can stand for what is missing.
+    """
+    base = run.base_offset
+    if base == 0:
+        return 0
+    starts = [id.offset for id in snapshots if id.offset >= base]
+    if not starts:
+        raise LogCorruptError(directory, base, f"the log starts at {base}, and there is no snapshot at or after that offset")
+    return min(starts)
+
+
+def segment_files(directory: str, base_offset: int) -> list[str]:
+    """The paths that one segment may have, the log first; by that name Kafka also keeps a state of producers."""
+    stem = f"{base_offset:020d}"
+    names = [
+        segment_name(base_offset),
+        index_name(base_offset),
+        time_index_name(base_offset),
+        *(stem + suffix for suffix in _PRODUCER_SUFFIXES),
+    ]
+    return [os.path.join(directory, name) for name in names]
+
+
+_VERSION: Final = 1
+_WAY_OUT: Final = "how much this log lost is not known: let the node join anew with an empty directory, or accept the loss (--accept-loss)"
+_SECTOR: Final = 512
+_LOOK: Final = 1 << 20
+_PIECE: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """Where the good batches of a segment end before its file does.
+
+    `may_be_torn` where a write that was cut off would look so. `whole_end` is the end offset of the last whole batch behind it, None
+    without one; `claimed_end` that of what is damaged behind it, too, as it says. `is_read_to_end` where nothing else was there.
+    """
+
+    file: str
+    position: int
+    reason: str
+    may_be_torn: bool
+    whole_end: int | None
+    claimed_end: int
+    is_read_to_end: bool
+
+
+def flaw_at(file: OpenFile, name: str, position: int, item: RecordBatch | BatchFault, reason: str, expected_offset: int) -> Flaw:
+    """The flaw at byte `position`, where `item` cannot follow the batch that ends at `expected_offset`.
+
+    Errors: LogCorruptError where the disk gives an error instead of bytes.
+    """
+    whole_end, claimed_end, is_read_to_end = _look_behind(file, position, item, expected_offset)
+    return Flaw(name, position, reason, _may_be_torn(file, position, item), whole_end, claimed_end, is_read_to_end)
+
+
+def _look_behind(file: OpenFile, position: int, item: RecordBatch | BatchFault, expected_offset: int) -> tuple[int | None, int, bool]:
+    whole_end: int | None = None
+    claimed_end: int | None = expected_offset
+    if isinstance(item, RecordBatch):
+        # Whole, and out of order: no CRC covers its base offset, which may be what is wrong.
+        whole_end = claimed_end = expected_offset + max(item.header.last_offset_delta + 1, 1)
+        position += len(item.data)
+    elif item.kind != "zero-tail":
+        # The length of what is damaged may be wrong, too: the next whole batch may begin inside of what it claims.
+        behind = item.behind if isinstance(item, Tail) else whole_batch_behind(file, position)
+        position = behind or position
+    while True:
+        stop: Tail | None = None
+        for found in read_batches(file, start=position):
+            if isinstance(found, RecordBatch):
+                whole_end = claimed_end = max(whole_end or 0, found.header.last_offset + 1)
+            elif isinstance(found, Tail):
+                stop = found
+            else:
+                claimed_end = _claim(found, claimed_end)
+        if stop is None:
+            return whole_end, claimed_end or expected_offset, claimed_end is not None
+        if stop.kind == "unreadable":
+            raise LogCorruptError(stop.file, stop.position, stop.reason)
+        if stop.behind is None:
+            return whole_end, claimed_end or expected_offset, claimed_end is not None and stop.may_be_tail
+        position = stop.behind
+
+
+def _claim(fault: BadBatch, offset: int | None) -> int | None:
+    """Where a batch that is bad in itself ends, None where that cannot be believed: it follows `offset`, and its two counts agree."""
+    if offset is None or fault.batch.header.base_offset != offset:
+        return None
+    header = fault.batch.header
+    return offset + header.count if header.count == header.last_offset_delta + 1 >= 1 else None
+
+
+def _may_be_torn(file: OpenFile, position: int, item: RecordBatch | BatchFault) -> bool:
+    """Whether a part of a sector, or all that should follow, is missing or zero."""
+    first = _SECTOR - position % _SECTOR
+    if isinstance(item, RecordBatch):
+        # No CRC covers a batch's base offset, nor the zeros that its length begins with: they may be the end of a sector that is missing.
+        return not any(item.data[:first])
+    if isinstance(item, Tail) and item.looks_cut_off:
+        return True
+    data = file.read_at(position, min(item.size, _LOOK))
+    starts = [0, *range(first, len(data), _SECTOR)]
+    return any(not any(data[start:end]) for start, end in zip(starts, [*starts[1:], len(data)], strict=True))
+
+
+# The note
+
+
+def read_damage_note(directory: str) -> Recovering | None:
+    """The note of a log, None without one. Errors: LogCorruptError for one that cannot be read; OSError."""
+    path = os.path.join(directory, DAMAGED)
+    try:
+        data = read_text_file(path)
+    except FileNotFoundError:
+        return None
+    try:
+        fields = json_object(data)
+    except ValueError as error:
+        raise LogCorruptError(path, 0, f"is no note of damage: {error}; {_WAY_OUT}") from error
+    version, until, epoch, reason = (fields.get(name) for name in ("version", "untilOffset", "epoch", "reason"))
+    if (
+        version != _VERSION
+        or "untilOffset" not in fields
+        or not isinstance(until, int | None)
+        or not isinstance(epoch, int)
+        or not isinstance(reason, str)
+    ):
+        raise LogCorruptError(path, 0, f"is no note of damage of version {_VERSION}; {_WAY_OUT}")
+    return Recovering(until, epoch, reason)
+
+
+def write_damage_note(disk: Disk, directory: str, note: Recovering) -> None:
+    """Replace the note; durable on return."""
+    fields = {"version": _VERSION, "untilOffset": note.until_offset, "epoch": note.epoch, "reason": note.reason}
+    replace_file(disk, os.path.join(directory, DAMAGED), json.dumps(fields, separators=(",", ":")).encode() + b"\n")
+
+
+def remove_damage_note(disk: Disk, directory: str) -> None:
+    """The log is whole again; durable on return."""
+    disk.remove_file(os.path.join(directory, DAMAGED))
+    disk.sync_directory(directory)
+
+
+def join_damage_notes(older: Recovering | None, newer: Recovering) -> Recovering:
+    """One note for what was found before and what was found now, which may be what an interrupted recovery left of the same damage.
+
+    Until a log reaches the older note's offset nothing behind that is acknowledged, so that offset bounds what is lost now, too.
+    """
+    if older is None:
+        return newer
+    until = None if older.until_offset is None else max(older.until_offset, newer.until_offset or 0)
+    return Recovering(until, max(older.epoch, newer.epoch), older.reason)
+
+
+# What is kept aside
+
+
+def aside_path(path: str) -> str:
+    """A free name beside a file for what is damaged of it; neither Kafka nor we take it for a part of the log."""
+    number = 1
+    while os.path.lexists(f"{path}{DAMAGED_SUFFIX}{number}"):
+        number += 1
+    return f"{path}{DAMAGED_SUFFIX}{number}"
+
+
+def copy_aside(disk: Disk, path: str, fd: int) -> str:
+    """Keep a whole file as it is now, under a free name: whole, or not there, after a crash. The name is not synced."""
+    target = aside_path(path)
+    part = target + ".tmp"
+    copy = disk.create_file(part, FILE_MODE)
+    try:
+        position = 0
+        while data := disk.read_at(fd, _PIECE, position):
+            disk.append(copy, data)
+            position += len(data)
+        disk.sync_file(copy)
+    finally:
+        disk.close_file(copy)
+    disk.rename(part, target)
+    return target

@@ -1,0 +1,417 @@
+"""The timeline of one group from the records of its log, and the parts of it that classic groups and commits give.
+
+Each record of a classic group is a whole generation, written when its members have their assignments. Records tell what was decided and
+never why: a member that left and one whose session ended leave the same records. Texts say so instead of guessing, and show what follows
+from several records, such as a member that was removed after its time to revoke was over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from metashell.codec.consumer_protocol import Partition, read_assignment, read_subscription
+from metashell.common.errors import DecodeError
+from metashell.common.forms import counted
+from metashell.common.values import duration_text
+from metashell.groups.decision import Record
+from metashell.groups.log import COMMIT_TYPES, GROUP_METADATA, Decoder, UnknownTypeError
+from metashell.groups.log.fold import RawRecord
+from metashell.groups.log.timeline_events import Cause, Moment, Rebalance, Timeline, TimelineEvent, listed
+from metashell.groups.log.timeline_modern import ROLES, ModernTimelineBuilder
+from metashell.groups.topics import Topics
+from metashell.groups.view import parts_of, parts_text
+
+
+def build_timeline(group_id: str, raw_records: Iterable[RawRecord], topics: Topics, decoder: Decoder) -> Timeline:
+    """The events and rebalances of a group. What does not decode is an event too. Shape: the records are in the order of the log."""
+    story = Timeline(group_id)
+    teller = _TimelineBuilder(story, topics)
+    for _, batch in groupby(raw_records, key=lambda raw: raw.batch):
+        decoded: list[tuple[Record, RawRecord]] = []
+        for raw in batch:
+            story.ended = Moment(raw.offset, raw.timestamp_ms)
+            try:
+                decoded.append((decoder.record(raw.key, raw.value), raw))
+            except UnknownTypeError as error:
+                story.events.append(TimelineEvent(moment=story.ended, kind="unknown", text=str(error)))
+            except DecodeError as error:
+                story.events.append(TimelineEvent(moment=story.ended, kind="unreadable", text=str(error)))
+        teller.tell(decoded)
+    teller.end()
+    return story
+
+
+class _TimelineBuilder:
+    def __init__(self, story: Timeline, topics: Topics) -> None:
+        self.story = story
+        self.classic = ClassicTimelineBuilder(story)
+        self.modern = ModernTimelineBuilder(story, topics)
+        self.commits = CommitTimelineBuilder(story)
+
+    def tell(self, batch: list[tuple[Record, RawRecord]]) -> None:
+        values = [record.value for record, _ in batch if record.type == GROUP_METADATA and record.value is not None]
+        kinds = {ROLES[record.type][0] for record, _ in batch if record.type in ROLES and record.value is not None}
+        is_ended = any(record.type in ROLES and ROLES[record.type][1] == "group" and record.value is None for record, _ in batch)
+        kept = {member.member_id for value in values for member in value.members}
+        self.modern.becomes_classic = is_ended and bool(values)
+        self.modern.carried = self.classic.member_ids if kinds else frozenset(kept) if is_ended else frozenset()
+        removed: list[tuple[Record, RawRecord]] = []
+        if any(raw.after_gap for _, raw in batch):
+            self.classic.has_gap = self.modern.has_gap = True
+        for record, raw in batch:
+            moment = Moment(raw.offset, raw.timestamp_ms)
+            if record.type in COMMIT_TYPES:
+                if record.value is None:
+                    removed.append((record, raw))
+                else:
+                    self.commits.tell(record, moment, is_held_back=raw.producer_id >= 0)
+            elif record.type == GROUP_METADATA and record.value is None:
+                if kinds:
+                    kind = sorted(kinds)[0]
+                    self.classic.end(moment, kind="upgraded", text=f"the group became a {kind} group")
+                else:
+                    self.classic.end(moment)
+            elif record.type == GROUP_METADATA:
+                self.classic.tell(record.value, moment, self.modern.causes_of_downgrade(moment) if is_ended and kept else ())
+            elif record.type in ROLES:
+                self.modern.tell(record, moment)
+        if removed:
+            first = Moment(removed[0][1].offset, removed[0][1].timestamp_ms)
+            self.commits.removed([(record.key.topic, record.key.partition) for record, _ in removed], first)
+
+    def end(self) -> None:
+        self.modern.end()
+        self.commits.end()
+
+
+_CONSUMER = "consumer"
+_COOPERATIVE = "cooperative"
+
+
+class _Member(NamedTuple):
+    """`topics` and `assigned` are None where their blob does not decode, or is of a protocol that we do not read."""
+
+    instance_id: str | None
+    client: str
+    subscription: bytes
+    topics: frozenset[str] | None
+    assigned: frozenset[Partition] | None
+
+
+class _Generation(NamedTuple):
+    number: int
+    protocol: str | None
+    leader: str | None
+    members: dict[str, _Member]
+
+
+class ClassicTimelineBuilder:
+    """Takes the values of type 2 in order, and adds what they say to a story."""
+
+    def __init__(self, story: Timeline) -> None:
+        self._story = story
+        self._before: _Generation | None = None
+        self._freed: frozenset[Partition] | None = None
+        """What cooperative members gave up in the last generation, for nobody to have in it; None where that is not known."""
+        self._owners: dict[Partition, str] = {}
+        """Who had each partition last, while the group was not empty."""
+        self.has_gap = False
+        """Whether the log has lost records since the generation before."""
+
+    def end(
+        self,
+        moment: Moment,
+        *,
+        kind: str = "deleted",
+        text: str = "the group was deleted: by DeleteGroups, or since it was empty and its offsets expired",
+    ) -> None:
+        """The group's tombstone, or what follows from what else lies in its batch."""
+        if self._before is not None:
+            self._story.events.append(TimelineEvent(moment=moment, kind=kind, text=text, epoch=self._before.number))
+        self._before = None
+        self._freed = None
+        self._owners.clear()
+
+    @property
+    def member_ids(self) -> frozenset[str]:
+        """The members of the generation that was told last."""
+        return frozenset(()) if self._before is None else frozenset(self._before.members)
+
+    def tell(self, value: Any, moment: Moment, causes: tuple[Cause, ...] = ()) -> None:
+        """Add what a value says, compared with the one before; `causes` are known for a group that was one of another kind."""
+        now = _generation(value)
+        before, self._before = self._before, now
+        if before is None:
+            self._begin(now, value, moment, causes)
+        elif now.number == before.number:
+            self._same_generation(before, now, moment)
+        elif not now.members:
+            self._event(moment, "empty", f"generation {now.number}: the last members left or timed out: {_names(before)}", now)
+            self._freed = None
+            self._owners.clear()
+        else:
+            self._rebalance(before, now, value, moment)
+        self.has_gap = False
+
+    def _begin(self, now: _Generation, value: Any, moment: Moment, causes: tuple[Cause, ...]) -> None:
+        self._take_owners(now)
+        if causes:
+            self._add(now, value, moment, causes, moved=0)
+        elif now.members:
+            text = f"generation {now.number} is the first that the log still has" if now.number > 1 else "the group formed"
+            cause = Cause("first" if now.number > 1 else "formed", f"{text}: {_names(now)}", moment)
+            self._add(now, value, moment, (cause,), moved=0)
+        elif now.number == 0:
+            self._event(moment, "created", "the group was created: a first member asked to join, or its offsets were committed", now)
+        else:
+            self._event(moment, "empty", f"generation {now.number} is empty, and the first that the log still has", now)
+
+    def _same_generation(self, before: _Generation, now: _Generation, moment: Moment) -> None:
+        replaced = _replaced(before, now)
+        for old, new in replaced.items():
+            instance = now.members[new].instance_id
+            self._rename(old, new)
+            text = f"static member {instance} came back as {new} (it was {old}); its assignment stays and nobody rebalances"
+            self._event(moment, "static-return", text, now, new)
+        if not replaced and now != before:
+            self._event(moment, "rewritten", "the generation was written again", now)
+
+    def _rebalance(self, before: _Generation, now: _Generation, value: Any, moment: Moment) -> None:
+        causes = tuple(self._causes(before, now, moment))
+        for old, new in _replaced(before, now).items():
+            self._rename(old, new)
+        missing = max(now.number - before.number - 1, 0)
+        self._add(now, value, moment, causes, moved=self._take_owners(now), missing=missing)
+        is_cooperative = (now.protocol or "").startswith(_COOPERATIVE)
+        had, has = _held(before), _held(now)
+        self._freed = frozenset() if not is_cooperative else None if had is None or has is None else had - has
+
+    def _rename(self, old: str, new: str) -> None:
+        for partition, id in self._owners.items():
+            if id == old:
+                self._owners[partition] = new
+
+    def _take_owners(self, now: _Generation) -> int:
+        """How many partitions went from one member to another, in one round or, in a cooperative rebalance, in two."""
+        moved = 0
+        for id, member in now.members.items():
+            for partition in member.assigned or ():
+                moved += self._owners.get(partition, id) != id
+                self._owners[partition] = id
+        return moved
+
+    def _causes(self, before: _Generation, now: _Generation, moment: Moment) -> list[Cause]:
+        causes = []
+        replaced = _replaced(before, now)
+        joined = [id for id in now.members if id not in before.members and id not in replaced.values()]
+        left = [id for id in before.members if id not in now.members and id not in replaced]
+        for id in joined:
+            causes.append(Cause("joined", f"{_named(id, now.members[id])} joined", moment, id))
+        for id in left:
+            causes.append(Cause("left", f"{_named(id, before.members[id])} left or timed out (records do not tell which)", moment, id))
+        for old, new in replaced.items():
+            text = f"static member {now.members[new].instance_id} came back as {new} (it was {old})"
+            causes.append(Cause("static-return", text, moment, new))
+        if before.protocol is not None and now.protocol != before.protocol:
+            causes.append(Cause("protocol", f"the assignor is {now.protocol}, and was {before.protocol}", moment))
+        causes += _resubscribed(before, now, moment)
+        if not causes:
+            causes.append(self._quiet_cause(before, now, moment))
+        return causes
+
+    def _quiet_cause(self, before: _Generation, now: _Generation, moment: Moment) -> Cause:
+        """Why a generation began in which the same members subscribe to the same: what its assignments let one suppose."""
+        had, has = _held(before), _held(now)
+        if had is None or has is None:
+            text = "no member came, went or subscribed to other topics; assignments do not decode, so there is no telling what moved"
+            return Cause("asked", text, moment)
+        is_cooperative = (now.protocol or "").startswith(_COOPERATIVE)
+        freed, new, gone = self._freed, has - had, had - has
+        if given := new & (freed or frozenset()):
+            text = f"second round of the cooperative rebalance: {parts_text(parts_of(given))} had been given up and now have owners"
+            return Cause("follow-up", text, moment)
+        if new and is_cooperative and freed is None:
+            text = (
+                f"{parts_text(parts_of(new))} had no owner before: this may be the second round of a cooperative rebalance "
+                "whose first round the log does not have, or a topic was created or grew"
+            )
+            return Cause("follow-up", text, moment)
+        if new:
+            text = f"{parts_text(parts_of(new))} had no owner before: the leader may have seen that a topic was created or grew"
+            return Cause("topics", text, moment)
+        if gone and not is_cooperative:
+            text = f"{parts_text(parts_of(gone))} have no owner any more: the leader may have seen that a topic was deleted"
+            return Cause("topics", text, moment)
+        text = "no member came, went or subscribed to other topics: one of them asked for it, such as its leader, which watches topics"
+        return Cause("asked", text, moment)
+
+    def _add(self, now: _Generation, value: Any, moment: Moment, causes: tuple[Cause, ...], *, moved: int, missing: int = 0) -> None:
+        since = value.current_state_timestamp
+        sync_ms = moment.ms - since if 0 < since <= moment.ms else None
+        assigned = sum(len(member.assigned or ()) for member in now.members.values())
+        self._story.rebalances.append(
+            Rebalance(
+                kind="classic",
+                epoch=now.number,
+                began=moment,
+                causes=causes,
+                settled=moment,
+                members=len(now.members),
+                moved=moved,
+                assigned=assigned,
+                missing=missing,
+                sync_ms=sync_ms,
+                has_gap=self.has_gap,
+            )
+        )
+        gap = (
+            f" ({missing} generations before it left no record: they never got their assignments, or were compacted away)"
+            if missing
+            else ""
+        )
+        size = f"{counted(len(now.members), 'member')} with {counted(assigned, 'partition')}"
+        text = f"generation {now.number} of {size} by {now.protocol}{gap}: "
+        details = {
+            "protocol": now.protocol,
+            "leader": now.leader,
+            "assignments": {
+                id: None if member.assigned is None else {topic: list(numbers) for topic, numbers in parts_of(member.assigned)}
+                for id, member in now.members.items()
+            },
+        }
+        self._event(moment, "generation", text + listed([cause.text for cause in causes], 3), now, None, details)
+        unreadable = [id for id, member in now.members.items() if member.assigned is None]
+        if unreadable and value.protocol_type == _CONSUMER:
+            self._event(moment, "unreadable", f"the assignments of {listed(unreadable)} do not decode", now)
+
+    def _event(
+        self, moment: Moment, kind: str, text: str, now: _Generation, member_id: str | None = None, details: dict[str, Any] | None = None
+    ) -> None:
+        self._story.events.append(
+            TimelineEvent(moment=moment, kind=kind, text=text, epoch=now.number, member_id=member_id, details=details or {})
+        )
+
+
+def _held(generation: _Generation) -> frozenset[Partition] | None:
+    """What members have together; None where the assignment of one does not decode."""
+    if any(member.assigned is None for member in generation.members.values()):
+        return None
+    return frozenset(partition for member in generation.members.values() for partition in member.assigned or ())
+
+
+def _generation(value: Any) -> _Generation:
+    return _Generation(
+        value.generation,
+        value.protocol,
+        value.leader,
+        {member.member_id: _member(value.protocol_type, member) for member in value.members},
+    )
+
+
+def _member(protocol_type: str, member: Any) -> _Member:
+    topics: frozenset[str] | None = None
+    assigned: frozenset[Partition] | None = None
+    if protocol_type == _CONSUMER:
+        try:
+            topics = frozenset(read_subscription(member.subscription).topics)
+        except DecodeError:
+            topics = None
+        try:
+            assigned = frozenset(read_assignment(member.assignment).partitions)
+        except DecodeError:
+            assigned = None
+    return _Member(member.group_instance_id, f"{member.client_id}@{member.client_host}", member.subscription, topics, assigned)
+
+
+def _replaced(before: _Generation, now: _Generation) -> dict[str, str]:
+    """Static members that have another id now: old id -> new."""
+    by_instance = {member.instance_id: id for id, member in now.members.items() if member.instance_id is not None}
+    return {
+        id: by_instance[member.instance_id]
+        for id, member in before.members.items()
+        if member.instance_id in by_instance and by_instance[member.instance_id] != id
+    }
+
+
+def _resubscribed(before: _Generation, now: _Generation, moment: Moment) -> list[Cause]:
+    causes = []
+    for id, member in now.members.items():
+        old = before.members.get(id)
+        if old is None or old.topics is None or member.topics is None or old.topics == member.topics:
+            continue
+        changes = [
+            *(f"+{topic}" for topic in sorted(member.topics - old.topics)),
+            *(f"-{topic}" for topic in sorted(old.topics - member.topics)),
+        ]
+        causes.append(Cause("subscription", f"{_named(id, member)} subscribes to other topics: {listed(changes)}", moment, id))
+    return causes
+
+
+def _named(id: str, member: _Member) -> str:
+    return f"{id} (static member {member.instance_id})" if member.instance_id is not None else id
+
+
+def _names(generation: _Generation) -> str:
+    return listed([_named(id, member) for id, member in generation.members.items()])
+
+
+class CommitTimelineBuilder:
+    """Takes commits in order. Those between two events of another kind are one event."""
+
+    def __init__(self, story: Timeline) -> None:
+        self._story = story
+        self._newest: dict[Partition, tuple[int, Moment]] = {}
+        self._count = 0
+        self._partitions: set[Partition] = set()
+        self._first = self._last = Moment(-1, -1)
+        self._event_count = 0
+
+    def tell(self, record: Record, moment: Moment, *, is_held_back: bool) -> None:
+        """Count a commit. One below the newest of its partition is an event by itself; not one in a transaction, which may be aborted."""
+        if len(self._story.events) != self._event_count:
+            self._flush()
+        partition = (record.key.topic, record.key.partition)
+        if not self._count:
+            self._first = moment
+        self._count += 1
+        self._last = moment
+        self._partitions.add(partition)
+        if is_held_back:
+            return
+        known = self._newest.get(partition)
+        self._newest[partition] = (record.value.offset, moment)
+        if known is not None and record.value.offset < known[0]:
+            self._flush()
+            text = f"{partition[0]}:{partition[1]} was set back from {known[0]} to {record.value.offset}"
+            self._add(TimelineEvent(moment=moment, kind="set-back", text=text))
+
+    def removed(self, partitions: list[Partition], moment: Moment) -> None:
+        """Offsets of these partitions were deleted in one batch."""
+        self._flush()
+        ages = [moment.ms - self._newest.pop(partition)[1].ms for partition in partitions if partition in self._newest]
+        age = f", committed {duration_text(min(ages))} before" if ages else ""
+        text = (
+            f"offsets of {parts_text(parts_of(partitions))} were removed{age}: expired, deleted by somebody, or with their topic or group"
+        )
+        details = {"partitions": len(partitions), "age_ms": min(ages, default=None)}
+        self._add(TimelineEvent(moment=moment, kind="offsets-removed", text=text, details=details))
+
+    def end(self) -> None:
+        """The log is over."""
+        self._flush()
+
+    def _flush(self) -> None:
+        if self._count:
+            within = f" within {duration_text(self._last.ms - self._first.ms)}" if self._count > 1 else ""
+            text = f"{counted(self._count, 'commit')} of {parts_text(parts_of(self._partitions))}{within}"
+            details = {"commits": self._count, "last_offset": self._last.offset, "last_timestamp": self._last.ms}
+            # They lie before the event that ends them.
+            self._story.events.insert(self._event_count, TimelineEvent(moment=self._first, kind="commits", text=text, details=details))
+        self._count = 0
+        self._partitions = set()
+        self._event_count = len(self._story.events)
+
+    def _add(self, event: TimelineEvent) -> None:
+        self._story.events.append(event)
+        self._event_count = len(self._story.events)

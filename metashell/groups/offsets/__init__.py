@@ -1,1 +1,0 @@
-"""Offsets: commits, fetches, what a transaction holds back, expiry and deletion."""

@@ -1,0 +1,133 @@
+"""A broker without data, for tests: it serves groups, and topics without records. This module has its settings.
+
+Promises:
+- It answers what consumers send from start to end as Kafka 4.4.0 does: versions, metadata, coordinator, joins, heartbeats, commits, fetches
+  of offsets, positions in logs. `metashell.groups` decides, on one loop, one request at a time.
+- Each API is answered in every version that ApiVersions offers. A client that means another node or cluster is told so (ApiVersions v5).
+- Streams groups are those of a broker without a plug-in for topology descriptions: it requests none and does not serve their API (93).
+  Rack tags are ignored, as Kafka's assignor ignores them.
+- Groups and offsets are in memory, and are lost with the process. The offsets topic holds the decided records, and can be fetched.
+- Topics are those of the metadata image. No partition has a record, and none can be produced to: a log ends at the largest offset that a
+  group has committed for it, so that a consumer continues there.
+- The active controller creates and changes topics; such requests are forwarded unchanged.
+- It does not authorize, and it listens on loopback unless its listener says otherwise. Frames, connections and waiting requests are bounded
+  (`metashell.net`); a waiting request ends with its connection. Groups are not bounded, nor is the log of the offsets topic, which is never
+  compacted: some 450 bytes for each commit, and once more as bytes when somebody fetches it.
+
+Modules: `server` has `GroupServer` (`await open()` binds, `look()` takes the newest image, `await close()` ends it) and imports asyncio, so
+it is imported inside functions; `topic_requests` has the answers that need no coordinator.
+Source: org.apache.kafka.coordinator.group.GroupCoordinatorConfig; `group.coordinator` and its listener are ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
+
+from metashell.common.errors import UsageError
+from metashell.groups.state import KindSettings, Settings
+from metashell.net.addresses import Address, parse_address
+
+COORDINATOR: Final = "group.coordinator"
+EMBEDDED: Final = "embedded"
+LISTENER: Final = "group.coordinator.listener"
+BROKER_ID: Final = "group.coordinator.broker.id"
+NODE_ID: Final = 100
+"""Far from the ids of controllers, and before those of fake brokers."""
+PORT: Final = 9092
+
+
+class Values(Protocol):
+    """The checked values of a server's configuration."""
+
+    @property
+    def originals(self) -> Mapping[str, str]: ...
+    def number(self, name: str) -> int: ...
+    def words(self, name: str) -> tuple[str, ...]: ...
+    def text(self, name: str) -> str | None: ...
+    def value(self, name: str) -> object: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupServerConfig:
+    """What a group server is started with; where it listens, and the id of the broker as which it registers, are among the settings."""
+
+    settings: Settings = field(default_factory=Settings)
+    allow_plaintext: bool = False
+    """Whether it may listen where other machines reach it: nobody has to say who they are."""
+    creates_topics: bool = True
+    """auto.create.topics.enable."""
+    partitions: int = 1
+    """num.partitions: what a topic has that is made because a client asked about it."""
+
+    @property
+    def node_id(self) -> int:
+        return self.settings.node_id
+
+    @property
+    def address(self) -> Address:
+        return Address(self.settings.host, self.settings.port)
+
+
+def is_wanted(properties: Mapping[str, str]) -> bool:
+    """Whether a server's properties ask for a coordinator. Errors: UsageError for a kind that there is not."""
+    kind = properties.get(COORDINATOR)
+    if kind not in (None, EMBEDDED):
+        raise UsageError(f"{COORDINATOR}={kind}: must be {EMBEDDED}", COORDINATOR)
+    return kind == EMBEDDED
+
+
+def read_config(values: Values, port: int = PORT) -> GroupServerConfig:
+    """What the values say; `port` is where to listen unless they do. Errors: UsageError."""
+    text = values.originals.get(LISTENER)
+    try:
+        address = Address("localhost", port) if text is None else parse_address(text)
+    except UsageError as error:
+        raise UsageError(f"{LISTENER}: {error}", LISTENER) from None
+    if address.host in ("0.0.0.0", "::"):
+        raise UsageError(f"{LISTENER}={text}: must name a host that clients can connect to", LISTENER)
+    id = values.originals.get(BROKER_ID, str(NODE_ID))
+    if not id.isdecimal() or int(id) >= 1 << 31:
+        raise UsageError(f"{BROKER_ID}={id}: must be a number from 0 to {(1 << 31) - 1}", BROKER_ID)
+    return GroupServerConfig(
+        settings=replace(read_settings(values), node_id=int(id), host=address.host, port=address.port, has_transactions=True),
+        creates_topics=bool(values.value("auto.create.topics.enable")),
+        partitions=values.number("num.partitions"),
+    )
+
+
+def read_settings(values: Values) -> Settings:
+    """The coordinator's settings."""
+    number = values.number
+    return Settings(
+        min_session_timeout_ms=number("group.min.session.timeout.ms"),
+        max_session_timeout_ms=number("group.max.session.timeout.ms"),
+        initial_rebalance_delay_ms=number("group.initial.rebalance.delay.ms"),
+        max_size=number("group.max.size"),
+        migration_policy=(values.text("group.consumer.migration.policy") or "").lower(),
+        consumer=_kind(values, "consumer", values.words("group.consumer.assignors")),
+        share=_kind(values, "share", values.words("group.share.assignors")),
+        streams=_kind(values, "streams", ("sticky",)),
+        regex_refresh_max_ms=number("group.consumer.regex.refresh.interval.ms"),
+        offset_metadata_max_bytes=number("offset.metadata.max.bytes"),
+        offsets_retention_ms=number("offsets.retention.minutes") * 60_000,
+        offsets_retention_check_interval_ms=number("offsets.retention.check.interval.ms"),
+        partitions=1,
+    )
+
+
+def _kind(values: Values, kind: str, assignors: tuple[str, ...]) -> KindSettings:
+    prefix = f"group.{kind}."
+    is_streams = kind == "streams"
+    return KindSettings(
+        session_timeout_ms=values.number(prefix + "session.timeout.ms"),
+        heartbeat_interval_ms=values.number(prefix + "heartbeat.interval.ms"),
+        max_size=values.number(prefix + "max.size"),
+        assignment_interval_ms=values.number(prefix + "assignment.interval.ms"),
+        is_assignor_offloaded=values.originals.get(prefix + "assignor.offload.enable", "true").lower() == "true",
+        assignors=assignors,
+        initial_rebalance_delay_ms=values.number(prefix + "initial.rebalance.delay.ms") if is_streams else 0,
+        standby_replicas=values.number(prefix + "num.standby.replicas") if is_streams else 0,
+        task_offset_interval_ms=values.number(prefix + "task.offset.interval.ms") if is_streams else 0,
+        acceptable_recovery_lag=values.number(prefix + "acceptable.recovery.lag") if is_streams else 0,
+    )

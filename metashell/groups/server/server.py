@@ -1,0 +1,409 @@
+"""The listener of a group server, and the loop that drives its coordinator: requests, timers, answers, effects.
+
+This module imports asyncio, so it is itself imported inside functions.
+Source: kafka.server.KafkaApis."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from itertools import count
+from typing import Any, Final
+
+from metashell.codec import messages
+from metashell.codec.codes import DESCRIBE_CLUSTER, FETCH, GROUP_RESOURCE, INIT_PRODUCER_ID, LIST_OFFSETS, METADATA, OFFSET_FOR_LEADER_EPOCH
+from metashell.codec.dispatch import REQUESTS
+from metashell.codec.error_codes import UNSUPPORTED_VERSION
+from metashell.common.errors import EncodeError, MetashellError
+from metashell.common.terminal import terminal_line
+from metashell.groups.coordinator.coordinator import HANDLERS, GroupCoordinator, Shard
+from metashell.groups.decision import Answer, CreateTopics, Effect, Request
+from metashell.groups.error_answers import error_body
+from metashell.groups.server import GroupServerConfig
+from metashell.groups.server.topic_requests import (
+    Cluster,
+    ImageTopics,
+    PartitionReads,
+    answer_metadata,
+    changed_topics,
+    describe_cluster,
+    unknown_names,
+)
+from metashell.groups.state import Chance, Settings
+from metashell.groups.topics import Topics
+from metashell.metadata.image import MetadataImage
+from metashell.net.accepted_connection import ServerRequest
+from metashell.net.addresses import Address
+from metashell.net.api_versions import ALL_RANGES, NodeFeatures, NodeIdentity
+from metashell.net.listener import Listener, serve
+from metashell.net.listener_options import ConnectionLimits, ListenerOptions
+
+FORWARDED: Final = (19, 20, 32, 37, 44)
+"""CreateTopics, DeleteTopics, DescribeConfigs, CreatePartitions and IncrementalAlterConfigs: the active controller answers them."""
+FEATURE_OF: Final = {
+    **dict.fromkeys((68, 69), "group.version"),
+    **dict.fromkeys((76, 77), "share.version"),
+    **dict.fromkeys((88, 89), "streams.version"),
+}
+"""The feature without which heartbeats and descriptions of a kind of group are refused."""
+NARROWER: Final = {INIT_PRODUCER_ID: (0, 5)}
+"""Where Kafka serves fewer versions than there are."""
+FORWARD_S: Final = 30.0
+FETCH_WAIT_MAX_S: Final = 60.0
+"""How long a fetch may wait, whatever it asks for; one that waits for less than it wants to is answered with nothing, as at its end."""
+STOP_S: Final = 0.1
+UNFIT_MAX: Final = 100
+"""Lines about answers that do not fit."""
+
+Ask = Callable[[Any, int | None], Awaitable[Any]]
+"""`(request, version) -> what the active controller answers`; version None for the newest that both have."""
+Image = Callable[[], MetadataImage]
+
+
+class GroupServer:
+    """See the package. `features` is what ApiVersions says of features; `on_event` gets a line for what an operator wants to see.
+
+    `clock` (Unix ms) and `chance` are the system's, unless they are given.
+    """
+
+    def __init__(
+        self,
+        config: GroupServerConfig,
+        cluster_id: str,
+        image: Image,
+        ask: Ask,
+        features: Callable[[], NodeFeatures],
+        on_event: Callable[[str], None] = lambda line: None,
+        *,
+        clock: ClockMs | None = None,
+        chance: Chance | None = None,
+    ) -> None:
+        self.config = config
+        self.is_serving = False
+        """Whether clients are answered: until it is known as a broker, and while another one is, they are sent away."""
+        self._image = image
+        self._ask = ask
+        self._features = features
+        self._on_event = on_event
+        self._cluster = Cluster(cluster_id, config.node_id, config.address, image())
+        self._topics = ImageTopics(self._cluster.image, 0)
+        self._begun_ms = int(time.time() * 1000)
+        self._begun_s = asyncio.get_running_loop().time()
+        clock, chance = clock or self._now_ms, chance or SystemChance()
+        self.machine = GroupMachine(config.settings, self._topics, clock, chance, self._send, self._perform)
+        self._take_group_configs()
+        self._logs = PartitionReads(self._cluster, self.machine.shard)
+        self._listener: Listener | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._pauses: dict[int, asyncio.TimerHandle] = {}
+        """Fetches that wait, by connection: each has one at most."""
+        self._unfit: set[str] = set()
+        self._made: set[str] = set()
+        """Topics that were asked for and that no image has so far."""
+        self._answers: Mapping[int, Callable[[ServerRequest], None]] = {
+            FETCH: self._fetch,
+            LIST_OFFSETS: lambda request: self._send(request, self._logs.list_offsets(request.message, request.header.api_version)),
+            METADATA: self._metadata,
+            OFFSET_FOR_LEADER_EPOCH: lambda request: self._send(request, self._logs.end_offsets_of_epochs(request.message)),
+            DESCRIBE_CLUSTER: self._plain(describe_cluster),
+            **dict.fromkeys(FORWARDED, self._forward),
+        }
+
+    @property
+    def address(self) -> Address:
+        """Where clients find it."""
+        return self._cluster.address
+
+    @property
+    def port(self) -> int:
+        """Where it listens, 0 before it does."""
+        return 0 if self._listener is None else self._listener.port
+
+    async def open(self) -> Address:
+        """Listen; where clients find it. Errors: MetashellError where the address cannot be had; UsageError."""
+        host, port = self.config.address
+        keys = self._answers.keys() | HANDLERS.keys()
+        options = ListenerOptions(
+            ranges={key: NARROWER.get(key, ALL_RANGES[key]) for key in sorted(keys)},
+            host=host,
+            port=port,
+            features=self._features,
+            identity=NodeIdentity(self._cluster.id, self._cluster.node_id),
+            # One request of a connection at a time, as Kafka does: what comes behind a join waits for it.
+            limits=ConnectionLimits(requests_max=1, frame_limits={}, notices_end=True),
+            allow_plaintext=self.config.allow_plaintext,
+        )
+        try:
+            self._listener = await serve(self._take, options, on_closed=self._closed)
+        except OSError as error:
+            raise MetashellError(f"{self.config.address}: {os.strerror(error.errno) if error.errno else error}") from None
+        return self.address
+
+    async def close(self) -> None:
+        """Listen no more, and forget everything."""
+        self.machine.close()
+        for pause in self._pauses.values():
+            pause.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._listener is not None:
+            await self._listener.stop(STOP_S)
+
+    def look(self) -> None:
+        """The image may be another one."""
+        before, after = self._cluster.image, self._image()
+        if after is before:
+            return
+        self._cluster.image = after
+        if before.configs is not after.configs:
+            self._take_group_configs()
+        changed, deleted = changed_topics(before, after)
+        if changed or deleted:
+            self._made -= changed
+            self._topics = ImageTopics(after, self._topics.version + 1, self._topics)
+            self.machine.topics_changed(self._topics, changed, deleted)
+
+    def _take_group_configs(self) -> None:
+        configs = self._cluster.image.configs
+        self.machine.shard.coordinator.state.group_configs = {
+            name: dict(values) for (kind, name), values in configs.items() if kind == GROUP_RESOURCE
+        }
+
+    def _now_ms(self) -> int:
+        """Unix ms that never go back."""
+        return self._begun_ms + int((asyncio.get_running_loop().time() - self._begun_s) * 1000)
+
+    # ---- requests
+
+    def _take(self, request: ServerRequest) -> None:
+        if not self.is_serving:
+            request.close_connection("the group server is not registered as a broker")
+            return
+        self.look()
+        key = request.header.api_key
+        if (answer := self._answers.get(key)) is not None:
+            answer(request)
+        elif (feature := FEATURE_OF.get(key)) is not None and not self._cluster.image.features.levels.get(feature):
+            self._send(request, error_body(coordinator_request(request, 0), UNSUPPORTED_VERSION))
+        else:
+            self.machine.take(request)
+
+    def _closed(self, connection_id: int, reason: str) -> None:
+        """A connection is over, and with it what was asked on it."""
+        self.machine.forget(connection_id)
+        pause = self._pauses.pop(connection_id, None)
+        if pause is not None:
+            pause.cancel()
+
+    def _send(self, request: ServerRequest, message: Any) -> None:
+        if request.cancelled:
+            return
+        try:
+            request.respond(message)
+        except EncodeError as error:
+            self._tell_unfit(request, error)
+            request.close_connection(f"the answer does not fit: {error}")
+
+    def _tell_unfit(self, request: ServerRequest, error: EncodeError) -> None:
+        """Once for each client, API and cause: a client asks again and again."""
+        header = request.header
+        asked = f"{REQUESTS[header.api_key].removesuffix('Request')} version {header.api_version}"
+        line = f"groups: client {terminal_line(request.client_id)!r}: an answer to {asked} does not fit: {error}"
+        if line not in self._unfit and len(self._unfit) < UNFIT_MAX:
+            self._unfit.add(line)
+            self._on_event(line)
+
+    def _plain(self, make: Callable[[Cluster, Any, int], Any]) -> Callable[[ServerRequest], None]:
+        return lambda request: self._send(request, make(self._cluster, request.message, request.header.api_version))
+
+    def _metadata(self, request: ServerRequest) -> None:
+        message, version = request.message, request.header.api_version
+        if self.config.creates_topics and message.allow_auto_topic_creation:
+            self._create(dict.fromkeys(unknown_names(self._cluster, message, version), (self.config.partitions, -1, ())))
+        self._send(request, answer_metadata(self._cluster, message, version))
+
+    def _fetch(self, request: ServerRequest) -> None:
+        message, version = request.message, request.header.api_version
+        answer, is_said = self._logs.fetch(message, version)
+        if is_said or message.max_wait_ms <= 0:
+            return self._send(request, answer)
+
+        def wake() -> None:
+            del self._pauses[request.connection_id]
+            self._send(request, self._logs.fetch(message, version)[0])
+
+        wait_s = min(message.max_wait_ms / 1000, FETCH_WAIT_MAX_S)
+        self._pauses[request.connection_id] = asyncio.get_running_loop().call_later(wait_s, wake)
+
+    # ---- what the active controller does
+
+    def _forward(self, request: ServerRequest) -> None:
+        self._begin(self._forwarded(request))
+
+    async def _forwarded(self, request: ServerRequest) -> None:
+        try:
+            async with asyncio.timeout(FORWARD_S):
+                answer = await self._ask(request.message, request.header.api_version)
+        except (TimeoutError, EncodeError) as error:
+            request.close_connection(f"no answer of an active controller: {error}")
+        else:
+            self.look()
+            self._send(request, answer)
+
+    def _perform(self, effect: Effect) -> None:
+        if isinstance(effect, CreateTopics):
+            self._create(effect.topics)
+
+    def _create(self, topics: Mapping[str, tuple[int, int, tuple[tuple[str, str], ...]]]) -> None:
+        """Have topics made that are not being made; nobody waits for the answer."""
+        wanted = {name: how for name, how in topics.items() if name not in self._made}
+        if wanted:
+            self._made |= wanted.keys()
+            self._begin(self._created(wanted))
+
+    async def _created(self, topics: Mapping[str, tuple[int, int, tuple[tuple[str, str], ...]]]) -> None:
+        made = messages.CreateTopicsRequest
+        request = made(
+            topics=tuple(
+                made.CreatableTopic(
+                    name=name,
+                    num_partitions=partitions,
+                    replication_factor=1 if factor < 1 else factor,
+                    configs=tuple(made.CreatableTopicConfig(name=key, value=value) for key, value in configs),
+                )
+                for name, (partitions, factor, configs) in topics.items()
+            ),
+            timeout_ms=int(FORWARD_S * 1000),
+        )
+        try:
+            async with asyncio.timeout(FORWARD_S):
+                answer = await self._ask(request, None)
+        except (TimeoutError, EncodeError):
+            self._made -= topics.keys()
+            return
+        for topic in answer.topics:
+            if topic.error_code:
+                self._made.discard(topic.name)
+                self._on_event(f"groups: topic {topic.name} was not made: {topic.error_message or topic.error_code}")
+
+    def _begin(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+ClockMs = Callable[[], int]
+"""Unix ms."""
+SendAnswer = Callable[[ServerRequest, Any], None]
+
+
+class SystemChance:
+    """Ids from the system's source of chance; those of producers are counted."""
+
+    def __init__(self) -> None:
+        self._producer_ids = count()
+
+    def uuid(self) -> bytes:
+        return os.urandom(16)
+
+    def producer_id(self) -> int:
+        return next(self._producer_ids)
+
+
+def coordinator_request(request: ServerRequest, ticket: int) -> Request:
+    """A request of a listener as the coordinator wants it."""
+    header = request.header
+    return Request(ticket, header.api_key, header.api_version, request.message, request.client_id, f"/{request.host}")
+
+
+class GroupMachine:
+    """One shard, which has every group. `perform` gets what the coordinator wants others to do."""
+
+    def __init__(
+        self, settings: Settings, topics: Topics, clock: ClockMs, chance: Chance, send: SendAnswer, perform: Callable[[Effect], None]
+    ) -> None:
+        self.shard = Shard(GroupCoordinator(settings, chance, topics), now_ms=clock())
+        self._clock = clock
+        self._send = send
+        self._perform = perform
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[int, ServerRequest] = {}
+        self._of_connections: dict[int, int] = {}
+        """The ticket of the one request that waits, by connection."""
+        self._tickets = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due_ms = 0
+        self._is_closed = False
+        self._wind()
+
+    @property
+    def waiting(self) -> int:
+        """Requests that are not answered so far."""
+        return len(self._waiting)
+
+    def take(self, request: ServerRequest) -> None:
+        """Have the coordinator decide a request."""
+        self._tickets += 1
+        self._waiting[self._tickets] = request
+        self._of_connections[request.connection_id] = self._tickets
+        self._done(self.shard.submit(coordinator_request(request, self._tickets), self._clock()))
+
+    def forget(self, connection_id: int) -> None:
+        """A connection is over: nobody waits for an answer to what was asked on it. What its member is in its group does not change."""
+        ticket = self._of_connections.get(connection_id)
+        if ticket is not None:
+            self._take_out(ticket)
+
+    def topics_changed(self, topics: Topics, changed: Collection[str], deleted: Collection[str]) -> None:
+        """Tell the coordinator of another view of the topics."""
+        self._done(self.shard.topics_changed(topics, changed, deleted, self._clock()))
+
+    def close(self) -> None:
+        """Run no more timers; who waits is told to look for the coordinator elsewhere."""
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._done(self.shard.coordinator.unloaded(self._clock()))
+        self._waiting.clear()
+        self._of_connections.clear()
+
+    def _done(self, answers: list[Answer]) -> None:
+        for answer in answers:
+            request = self._take_out(answer.ticket)
+            if request is not None:
+                self._send(request, answer.body)
+        # Their connections stay silent, as with Kafka, until the clients give up.
+        dropped, self.shard.dropped = self.shard.dropped, []
+        for ticket in dropped:
+            self._take_out(ticket)
+        effects, self.shard.effects = self.shard.effects, []
+        for effect in effects:
+            self._perform(effect)
+        self._wind()
+
+    def _take_out(self, ticket: int) -> ServerRequest | None:
+        request = self._waiting.pop(ticket, None)
+        if request is not None:
+            del self._of_connections[request.connection_id]
+        return request
+
+    def _wind(self) -> None:
+        """Have the loop come back when the next timer is due. A bell that rings too early is left: it winds itself anew."""
+        due_ms = self.shard.coordinator.next_due_ms()
+        if due_ms is None or self._is_closed or (self._timer is not None and self._timer_due_ms <= due_ms):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_due_ms = due_ms
+        self._timer = self._loop.call_later(max(0, due_ms - self._clock()) / 1000, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        self.run_due(self._clock())
+
+    def run_due(self, now_ms: int) -> None:
+        """Run what is due by then."""
+        self._done(self.shard.run_due(now_ms))

@@ -1,0 +1,365 @@
+"""Metadata, DescribeCluster, ListOffsets, Fetch and OffsetForLeaderEpoch, from the metadata image and the coordinator's log.
+
+The log of a partition ends at the largest offset that a group has committed for it, as if retention had deleted all before. The partitions
+of `__consumer_offsets` hold the batches that the coordinator has written.
+Source: kafka.server.KafkaApis: handleTopicMetadataRequest, handleDescribeCluster, handleFetchRequest, handleListOffsetRequest,
+handleOffsetForLeaderEpochRequest; org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde; KIP-98 for transaction markers."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from metashell.codec import messages
+from metashell.codec.batch_writer import ABORT, COMMIT, write_batch, write_control_record
+from metashell.codec.batches import Record as BatchRecord
+from metashell.codec.error_codes import (
+    FETCH_SESSION_ID_NOT_FOUND,
+    INVALID_TOPIC_EXCEPTION,
+    MISMATCHED_ENDPOINT_TYPE,
+    NONE,
+    OFFSET_OUT_OF_RANGE,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    UNSUPPORTED_ENDPOINT_TYPE,
+)
+from metashell.codec.validation import topic_name_fault
+from metashell.common.values import ZERO_UUID
+from metashell.groups.coordinator.coordinator import Shard, Written
+from metashell.groups.log import key_bytes, value_bytes
+from metashell.groups.topics import Topic
+from metashell.metadata.image import MetadataImage
+from metashell.metadata.image.topics import TopicImage
+from metashell.net.addresses import Address
+
+_BROKERS: Final = 1
+_NULL_NAME_SINCE: Final = 12
+_ALL_OF_CLUSTER: Final = 0b1_1111_1010_0000
+"""What may be done to a cluster, a bit for each operation. Source: AclEntry.supportedOperations."""
+_Topic = messages.MetadataResponse.MetadataResponseTopic
+
+
+def answer_metadata(cluster: Cluster, request: Any, version: int) -> messages.MetadataResponse:
+    """The broker, and the topics that are asked for."""
+    made = messages.MetadataResponse
+    broker = made.MetadataResponseBroker(node_id=cluster.node_id, host=cluster.address.host, port=cluster.address.port)
+    return made(
+        brokers=(broker,),
+        cluster_id=cluster.id,
+        controller_id=cluster.node_id,
+        topics=tuple(_topics(cluster, request, version)),
+    )
+
+
+def requested_topics(request: Any, version: int) -> tuple[Any, ...] | None:
+    """The topics that a Metadata request names, None for all."""
+    topics: tuple[Any, ...] | None = request.topics
+    return None if not topics and version == 0 else topics
+
+
+def unknown_names(cluster: Cluster, request: Any, version: int) -> list[str]:
+    """The legal names in a Metadata request that no topic has."""
+    names = [topic.name for topic in requested_topics(request, version) or () if topic.name]
+    return [name for name in names if name != TOPIC and cluster.topic(name) is None and topic_name_fault(name) is None]
+
+
+def _topics(cluster: Cluster, request: Any, version: int) -> Iterator[_Topic]:
+    asked = requested_topics(request, version)
+    if asked is None:
+        yield from (_topic(cluster, name) for name in [*sorted(cluster.image.topics.by_name), TOPIC])
+        return
+    for topic in asked:
+        if topic.topic_id != ZERO_UUID:
+            name = cluster.name_of(topic.topic_id)
+            nobody = None if version >= _NULL_NAME_SINCE else ""
+            yield _topic(cluster, name) if name is not None else _Topic(error_code=UNKNOWN_TOPIC_ID, name=nobody, topic_id=topic.topic_id)
+        else:
+            yield _topic(cluster, topic.name or "")
+
+
+def _topic(cluster: Cluster, name: str) -> _Topic:
+    if name == TOPIC:
+        partitions = (_partition(cluster, 0, 0),)
+        return _Topic(name=name, topic_id=cluster.offsets_topic_id, is_internal=True, partitions=partitions)
+    topic = cluster.topic(name)
+    if topic is None:
+        code = INVALID_TOPIC_EXCEPTION if topic_name_fault(name) else UNKNOWN_TOPIC_OR_PARTITION
+        return _Topic(error_code=code, name=name)
+    partitions = tuple(_partition(cluster, id, state.leader_epoch) for id, state in sorted(topic.partitions.items()))
+    return _Topic(name=name, topic_id=topic.id, partitions=partitions)
+
+
+def _partition(cluster: Cluster, id: int, leader_epoch: int) -> Any:
+    here = (cluster.node_id,)
+    return messages.MetadataResponse.MetadataResponsePartition(
+        partition_index=id, leader_id=cluster.node_id, leader_epoch=leader_epoch, replica_nodes=here, isr_nodes=here
+    )
+
+
+def describe_cluster(cluster: Cluster, request: Any, version: int) -> messages.DescribeClusterResponse:
+    """The broker again."""
+    made = messages.DescribeClusterResponse
+    if request.endpoint_type != _BROKERS:
+        known = request.endpoint_type == 1 + _BROKERS
+        text = (
+            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+            if known
+            else f"Unsupported endpoint type {request.endpoint_type}"
+        )
+        return made(error_code=MISMATCHED_ENDPOINT_TYPE if known else UNSUPPORTED_ENDPOINT_TYPE, error_message=text)
+    broker = made.DescribeClusterBroker(broker_id=cluster.node_id, host=cluster.address.host, port=cluster.address.port)
+    allowed = _ALL_OF_CLUSTER if request.include_cluster_authorized_operations else -(1 << 31)
+    return made(cluster_id=cluster.id, controller_id=cluster.node_id, brokers=(broker,), cluster_authorized_operations=allowed)
+
+
+TOPIC_IDS_SINCE: Final = 13
+_LEADER_EPOCHS_SINCE: Final = 4
+_LATEST: Final = -1
+_EARLIEST: Final = -2
+_EARLIEST_LOCAL: Final = -4
+_NO_TIMESTAMP: Final = -1
+_MAX_BYTES: Final = 50 * 1024 * 1024
+
+
+class PartitionReads:
+    """What can be read of the partitions of a cluster."""
+
+    def __init__(self, cluster: Cluster, shard: Shard) -> None:
+        self._cluster = cluster
+        self._shard = shard
+        self._offsets = OffsetsLog(shard.written)
+
+    def bounds(self, name: str, partition: int) -> tuple[int, int] | None:
+        """Where a partition's log begins and ends, None where there is no such partition."""
+        if name == TOPIC:
+            return (0, self._shard.end_offset) if partition == 0 else None
+        if self._cluster.leader_epoch(name, partition) is None:
+            return None
+        key = (name, partition)
+        groups = self._shard.coordinator.state.offsets.values()
+        return 0, max(0, max((found.offset for offsets in groups if (found := offsets.get(key)) is not None), default=0))
+
+    def list_offsets(self, request: Any, version: int) -> messages.ListOffsetsResponse:
+        """The beginning or the end of each partition; no record has a timestamp."""
+        made = messages.ListOffsetsResponse.ListOffsetsTopicResponse
+        return messages.ListOffsetsResponse(
+            topics=tuple(
+                made(name=topic.name, partitions=tuple(self._list_offset(topic.name, partition, version) for partition in topic.partitions))
+                for topic in request.topics
+            )
+        )
+
+    def _list_offset(self, name: str, partition: Any, version: int) -> Any:
+        made = messages.ListOffsetsResponse.ListOffsetsPartitionResponse
+        index = partition.partition_index
+        bounds = self.bounds(name, index)
+        epoch = self._cluster.leader_epoch(name, index)
+        if bounds is None or epoch is None:
+            return made(partition_index=index, error_code=UNKNOWN_TOPIC_OR_PARTITION)
+        start, end = bounds
+        offset = {_LATEST: end, _EARLIEST: start, _EARLIEST_LOCAL: start}.get(partition.timestamp, -1)
+        tells_epoch = offset >= 0 and version >= _LEADER_EPOCHS_SINCE
+        return made(partition_index=index, timestamp=_NO_TIMESTAMP, offset=offset, leader_epoch=epoch if tells_epoch else -1)
+
+    def end_offsets_of_epochs(self, request: Any) -> messages.OffsetForLeaderEpochResponse:
+        """Every epoch that is asked for ends where the log ends."""
+        made = messages.OffsetForLeaderEpochResponse
+        return made(
+            topics=tuple(
+                made.OffsetForLeaderTopicResult(
+                    topic=topic.topic, partitions=tuple(self._epoch_end(topic.topic, partition) for partition in topic.partitions)
+                )
+                for topic in request.topics
+            )
+        )
+
+    def _epoch_end(self, name: str, partition: Any) -> Any:
+        made = messages.OffsetForLeaderEpochResponse.EpochEndOffset
+        bounds = self.bounds(name, partition.partition)
+        if bounds is None:
+            return made(partition=partition.partition, error_code=UNKNOWN_TOPIC_OR_PARTITION)
+        return made(partition=partition.partition, leader_epoch=partition.leader_epoch, end_offset=bounds[1])
+
+    def fetch(self, request: Any, version: int) -> tuple[messages.FetchResponse, bool]:
+        """The answer as it is now, and whether it says anything: one without data or errors may wait for `max_wait_ms`."""
+        made = messages.FetchResponse
+        if request.session_id:
+            return made(error_code=FETCH_SESSION_ID_NOT_FOUND), True
+        found = []
+        left = min(request.max_bytes, _MAX_BYTES)
+        is_said = request.min_bytes <= 0
+        for topic in request.topics:
+            name = topic.topic if version < TOPIC_IDS_SINCE else self._cluster.name_of(topic.topic_id)
+            partitions = []
+            for partition in topic.partitions:
+                data = self._fetch(name, partition, left)
+                left -= len(data.records)
+                is_said = is_said or bool(data.records) or data.error_code != NONE
+                partitions.append(data)
+            found.append(made.FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=tuple(partitions)))
+        return made(responses=tuple(found)), is_said
+
+    def _fetch(self, name: str | None, partition: Any, size_max: int) -> Any:
+        made = messages.FetchResponse.PartitionData
+        index, offset = partition.partition, partition.fetch_offset
+        bounds = None if name is None else self.bounds(name, index)
+        if bounds is None:
+            code = UNKNOWN_TOPIC_ID if name is None else UNKNOWN_TOPIC_OR_PARTITION
+            return made(partition_index=index, error_code=code, high_watermark=-1, records=b"")
+        start, end = bounds
+        if not start <= offset <= end:
+            return made(partition_index=index, error_code=OFFSET_OUT_OF_RANGE, high_watermark=-1, records=b"")
+        data = b""
+        if name == TOPIC and offset < end and size_max > 0:
+            data = self._offsets.read(offset, min(size_max, partition.partition_max_bytes))
+        return made(
+            partition_index=index,
+            high_watermark=end,
+            last_stable_offset=end,
+            log_start_offset=start,
+            aborted_transactions=None,
+            records=data,
+        )
+
+
+TOPIC: Final = "__consumer_offsets"
+
+
+def topic_id(cluster_id: str) -> bytes:
+    """The id that the topic has here, the same for a cluster: no record of the metadata says one."""
+    return hashlib.sha256(f"{cluster_id} {TOPIC}".encode()).digest()[:16]
+
+
+class OffsetsLog:
+    """The batches of a shard, encoded when they are first fetched."""
+
+    def __init__(self, written: Sequence[Written]) -> None:
+        self._written = written
+        self._bases: list[int] = []
+        self._batches: list[bytes] = []
+
+    def read(self, offset: int, size_max: int) -> bytes:
+        """Whole batches from the one that holds `offset`, at least one where there is any, up to `size_max` bytes."""
+        for batch in self._written[len(self._batches) :]:
+            data = batch_bytes(batch)
+            self._bases.append(batch.base_offset)
+            self._batches.append(data)
+        first = max(0, bisect_right(self._bases, offset) - 1)
+        found: list[bytes] = []
+        size = 0
+        for data in self._batches[first:]:
+            if found and size + len(data) > size_max:
+                break
+            found.append(data)
+            size += len(data)
+        return b"".join(found)
+
+
+def batch_bytes(batch: Written) -> bytes:
+    """A batch as it stands in the log, where no producer numbers its batches."""
+    producer = batch.producer
+    if batch.marker is not None:
+        assert producer is not None, "a transaction is somebody's"
+        key, value = write_control_record(COMMIT if batch.marker else ABORT, messages.EndTxnMarker(coordinator_epoch=0))
+        records = [BatchRecord(batch.base_offset, batch.timestamp_ms, key, value)]
+    else:
+        pairs = [(key_bytes(record), value_bytes(record)) for record in batch.records]
+        records = [BatchRecord(offset, batch.timestamp_ms, key, value) for offset, (key, value) in enumerate(pairs, batch.base_offset)]
+    return write_batch(
+        batch.base_offset,
+        records,
+        leader_epoch=0,
+        producer_id=-1 if producer is None else producer.id,
+        producer_epoch=-1 if producer is None else producer.epoch,
+        is_control=batch.marker is not None,
+        is_transactional=producer is not None,
+    )
+
+
+@dataclass(slots=True)
+class Cluster:
+    """The cluster as its one reachable broker shows it: every partition is led by it.
+
+    `image` is replaced by a newer one. `offsets_topic_id` is that of `__consumer_offsets`, which no image has: one partition.
+    """
+
+    id: str
+    node_id: int
+    address: Address
+    image: MetadataImage
+
+    @property
+    def offsets_topic_id(self) -> bytes:
+        return topic_id(self.id)
+
+    def topic(self, name: str) -> TopicImage | None:
+        return self.image.topics.by_name.get(name)
+
+    def name_of(self, id: bytes) -> str | None:
+        """The name of a topic, None for an id that no topic has."""
+        if id == self.offsets_topic_id:
+            return TOPIC
+        found = self.image.topics.by_id.get(id)
+        return None if found is None else found.name
+
+    def leader_epoch(self, name: str, partition: int) -> int | None:
+        """The leader's epoch of a partition, None where there is no such partition."""
+        if name == TOPIC:
+            return 0 if partition == 0 else None
+        topic = self.topic(name)
+        if topic is None or not topic.has_partition(partition):
+            return None
+        return topic.partitions[partition].leader_epoch
+
+
+class ImageTopics:
+    """A `Topics` over one image. What is asked for is made once; a view of the next image takes over what did not change."""
+
+    def __init__(self, image: MetadataImage, version: int, before: ImageTopics | None = None) -> None:
+        self.image = image
+        self._version = version
+        self._racks = {id: broker.rack for id, broker in image.cluster.brokers.items()}
+        self._known: dict[bytes, tuple[TopicImage, Topic]] = {}
+        if before is not None and before._racks == self._racks:
+            self._known = before._known
+
+    @property
+    def version(self) -> int:
+        return self._version
+
+    def named(self, name: str) -> Topic | None:
+        return self._topic(self.image.topics.by_name.get(name))
+
+    def with_id(self, id: bytes) -> Topic | None:
+        return self._topic(self.image.topics.by_id.get(id))
+
+    def names(self) -> Iterator[str]:
+        return iter(self.image.topics.by_name)
+
+    def _topic(self, topic: TopicImage | None) -> Topic | None:
+        if topic is None:
+            return None
+        known = self._known.get(topic.id)
+        if known is None or known[0] is not topic:
+            known = self._known[topic.id] = topic, Topic(topic.id, topic.name, self._racks_of(topic))
+        return known[1]
+
+    def _racks_of(self, topic: TopicImage) -> tuple[tuple[str, ...], ...]:
+        found = []
+        for _, partition in sorted(topic.partitions.items()):
+            racks = (self._racks.get(id) for id in partition.replicas)
+            found.append(tuple(sorted(rack for rack in racks if rack is not None)))
+        return tuple(found)
+
+
+def changed_topics(before: MetadataImage, after: MetadataImage) -> tuple[set[str], set[str]]:
+    """Names of topics that are new or not as they were, and of those that are gone. One that was made anew is in both."""
+    if before.topics is after.topics:
+        return set(), set()
+    old, new = before.topics.by_name, after.topics.by_name
+    changed = {name for name, topic in new.items() if old.get(name) is not topic}
+    deleted = {name for name, topic in old.items() if name not in new or new[name].id != topic.id}
+    return changed, deleted

@@ -1,0 +1,276 @@
+"""Groups on a virtual clock: members, coordinator, assignors and network in one process, with checkers. This module has plan and outcome.
+
+Promises:
+- The code that decides is the real one: `groups.members` are the clients, `groups.coordinator` the broker's side. Only time, the network,
+  the log in memory and the applications (which poll, run callbacks and process records) are modelled.
+- Chance comes from a seed: the same `Plan` and scenario give the same outcome, event by event.
+- The checkers (`RULES`) never stop a run: violations are in `Outcome`. They see callbacks, batches and commits as they happen, and never
+  walk the whole group at each event.
+
+Flow: `simulate(plan, scenario)` makes a `World`, which lets the group settle, plays the steps of one of `SCENARIOS`, and ends when the
+group has settled again and nothing changes any more. The checkers get every callback of a client, and every batch and answer of the node;
+`Ledger` knows who owns what since when, `GroupRecords` what the log says.
+
+A member that the coordinator has removed, by a timeout or because it was replaced, may still believe that it owns partitions which another
+member got. The protocol allows that, and it is counted as a zombie; a commit of a zombie that is accepted is a violation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
+
+from metashell.common.errors import UsageError
+from metashell.common.options import one_of, whole_number
+from metashell.common.values import duration_ms
+
+STRATEGY_SUMMARIES = {
+    "eager": "everything is revoked before each rebalance; assignor range",
+    "eager-roundrobin": "everything is revoked before each rebalance; assignor roundrobin",
+    "eager-sticky": "everything is revoked before each rebalance; assignor sticky",
+    "cooperative": "only what moves is revoked (KIP-429); assignor cooperative-sticky",
+    "consumer": "the coordinator assigns (KIP-848); assignor uniform",
+    "consumer-range": "the coordinator assigns (KIP-848); assignor range",
+    "streams": "Kafka Streams 4.3: cooperative, metadata of version 11",
+    "streams-2.0": "Kafka Streams 2.0: eager, metadata of version 3",
+}
+"""How members share partitions, by name."""
+SCENARIO_SUMMARIES = {
+    "cold-start": "all members start, one after the other",
+    "late-join": "all members start, the last one after the first rebalance",
+    "join": "one member joins",
+    "leave": "one member leaves",
+    "scale-out": "half as many members again join",
+    "scale-in": "every other member leaves",
+    "crash": "one member dies",
+    "leader-crash": "the leader dies while the others wait for its assignment",
+    "bounce": "a rolling restart: one member after the other",
+    "static-bounce": "a rolling restart of static members: one after the other",
+    "restart-all": "all members stop, and start again",
+    "storm": "a member joins every 2 s, 20 times",
+    "slow-member": "a member joins while another one needs 30 s to let go",
+    "stuck-member": "a member joins while another one needs longer than the rebalance timeout to let go",
+    "no-poll": "one member does not poll for longer than it may",
+    "pause": "a process stops for longer than its session, and goes on",
+    "twin": "two processes have the same instance id",
+    "more-partitions": "a topic gets twice as many partitions",
+    "topic-deleted": "a topic is deleted",
+    "failover": "the coordinator moves, at rest and within a rebalance",
+    "coordinator-crash": "the broker of the coordinator dies, at rest and within a rebalance",
+    "bad-network": "connections break for two minutes",
+    "to-cooperative": "from eager to cooperative in two bounces (KIP-429)",
+    "to-cooperative-at-once": "from eager to cooperative in one bounce, which fails",
+    "to-consumer": "from classic to consumer protocol in one bounce (KIP-848)",
+    "to-classic": "from consumer to classic protocol in one bounce",
+    "streams-upgrade": "Kafka Streams 2.0 to 3.9 in two bounces: versions 3 to 11 (KIP-268)",
+}
+"""What happens to a group, by name."""
+ASSUMPTIONS = {
+    "session-timeout": "45s: a member that is silent for so long is expelled",
+    "heartbeat-interval": "3s: classic members send heartbeats this often",
+    "max-poll-interval": "5m: also the rebalance timeout",
+    "auto-commit-interval": "5s: offsets are committed this often",
+    "callback": "20ms: the application needs this long in each callback",
+    "away": "5s: a member that restarts is off for so long",
+    "join-gap": "200ms: between two members that start together",
+    "commit": "3ms: the broker needs this long to commit a record",
+    "latency": "4ms: a message takes from 1 ms up to this",
+    "metadata": "2s: clients see a new topic within this time",
+    "rate": "10: records a second of each partition",
+    "patience": "15m: a group that is not at rest by then is reported",
+}
+"""What is assumed, by name: the default and what it is."""
+
+
+class StrategyConfig(NamedTuple):
+    """How the members of a group share partitions. Shape: `assignors` are those of the client, in the order of its configuration; for the
+    consumer protocol the one that it asks the coordinator for; for Kafka Streams `stream:RELEASE`, or `stream:RELEASE:UPGRADE_FROM`."""
+
+    name: str
+    protocol: str
+    """`classic` or `consumer`."""
+    assignors: tuple[str, ...]
+
+    @property
+    def summary(self) -> str:
+        return STRATEGY_SUMMARIES[self.name]
+
+    @property
+    def is_consumer(self) -> bool:
+        return self.protocol == "consumer"
+
+
+STRATEGIES: Final = {
+    one.name: one
+    for one in (
+        StrategyConfig("eager", "classic", ("range",)),
+        StrategyConfig("eager-roundrobin", "classic", ("roundrobin",)),
+        StrategyConfig("eager-sticky", "classic", ("sticky",)),
+        StrategyConfig("cooperative", "classic", ("cooperative-sticky",)),
+        StrategyConfig("consumer", "consumer", ("uniform",)),
+        StrategyConfig("consumer-range", "consumer", ("range",)),
+        StrategyConfig("streams", "classic", ("stream:4.3",)),
+        StrategyConfig("streams-2.0", "classic", ("stream:2.0",)),
+    )
+}
+assert list(STRATEGIES) == list(STRATEGY_SUMMARIES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Shape: partitions are spread over the topics as evenly as they go. Units: ms; `rate` in records a second and partition."""
+
+    strategy: StrategyConfig
+    members: int = 10
+    partitions: int = 60
+    topics: int = 4
+    seed: int = 0
+    is_static: bool = False
+    latency_ms: tuple[int, int] = (1, 4)
+    commit_ms: int = 3
+    callback_ms: int = 20
+    away_ms: int = 5_000
+    """How long a member that is restarted is off."""
+    join_gap_ms: int = 200
+    metadata_ms: int = 2_000
+    """Clients see another topic or partition within this time."""
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 3_000
+    consumer_heartbeat_interval_ms: int = 5_000
+    max_poll_interval_ms: int = 300_000
+    auto_commit_interval_ms: int = 5_000
+    rate: int = 10
+    patience_ms: int = 900_000
+    """So long after the last change a group may take to settle."""
+    quiet_ms: int = 20_000
+    """So long nothing may change before a group counts as settled."""
+
+    def topic_sizes(self) -> dict[str, int]:
+        """Partitions of each topic, by name."""
+        count = max(1, min(self.topics, self.partitions))
+        each, more = divmod(self.partitions, count)
+        return {f"topic-{number + 1}": each + (number < more) for number in range(count)}
+
+
+_ZERO_IS_FINE = frozenset({"callback", "join-gap", "commit", "metadata", "rate"})
+
+
+def apply_assumptions(plan: Plan, named: Mapping[str, str]) -> Plan:
+    """The plan with other assumptions. Errors: UsageError for an unknown name, or a value that cannot be meant."""
+    for name, text in named.items():
+        try:
+            plan = replace(plan, **_assumed_field(one_of(name, tuple(ASSUMPTIONS)), text))
+        except UsageError as error:
+            raise UsageError(f"option --assume: {error}", error.argument) from None
+    return plan
+
+
+def _assumed_field(name: str, text: str) -> dict[str, Any]:
+    value = whole_number(text) if name == "rate" else duration_ms(text)
+    if not value and name not in _ZERO_IS_FINE:
+        raise UsageError(f"{text!r}: {name} cannot be nothing", text)
+    if name == "rate":
+        return {"rate": value}
+    if name == "latency":
+        return {"latency_ms": (1, value)}
+    return {f"{name.replace('-', '_')}_ms": value}
+
+
+class Violation(NamedTuple):
+    """A rule that did not hold. `rule` is one of `RULES`."""
+
+    rule: str
+    at_ms: int
+    text: str
+
+
+RULES = {
+    "owners": "a partition has at most one owner at any time",
+    "subscribed": "what is assigned is a partition of a topic that is subscribed to",
+    "settles": "a group settles once changes stop",
+    "rounds": "a group does not go on to rebalance without a cause",
+    "keeps": "a cooperative member never revokes what it keeps",
+    "commits": "a commit is accepted from the owner only",
+    "offsets": "committed offsets never go back",
+    "records": "the records of a group give each partition to one member",
+    "failover": "a new coordinator knows what the one before it knew",
+    "members": "no member fails",
+}
+"""What is checked, by name."""
+
+
+class Round(NamedTuple):
+    """An assignment that the group came to: a generation, or a target of the coordinator. `moved` counts partitions that changed hands
+    by it, in the assignment."""
+
+    at_ms: int
+    epoch: int
+    member_count: int
+    moved: int
+
+
+class Span(NamedTuple):
+    """What a member was from one time to another. States: `working`, `callback`, `idle`."""
+
+    state: str
+    from_ms: int
+    to_ms: int
+
+
+class Mark(NamedTuple):
+    """A step of the scenario, or something else worth a line."""
+
+    at_ms: int
+    text: str
+
+
+@dataclass(slots=True)
+class Figures:
+    """What is counted from the scenario's first step on. Units: ms."""
+
+    moved: int = 0
+    """Partitions that another member got than the one that had it before."""
+    given_back: int = 0
+    """Partitions that were taken from a member and given to the same one again."""
+    revoked: int = 0
+    lost: int = 0
+    rounds: int = 0
+    idle_member_ms: int = 0
+    """Member-time without work: members that run and own nothing."""
+    unowned_partition_ms: int = 0
+    """Partition-time without an owner."""
+    gap_max_ms: int = 0
+    """The longest time that one partition had no owner."""
+    unowned_ms: int = 0
+    """Time in which some partition had no owner."""
+    zombies: int = 0
+    """Partitions that somebody still believed to own when another got them: he had been given up as dead."""
+    read_twice: int = 0
+    """Records that were processed, and read again by the next owner."""
+    refused_commits: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The answer about one strategy. Shape: `settled_ms` is the time from the last change to the last thing that came of it, None where
+    the group was still busy at the end; times are from the first step on, before which the group had settled."""
+
+    strategy: str
+    scenario: str
+    seed: int
+    figures: Figures
+    took_ms: int
+    settled_ms: int | None
+    events: int
+    violations: tuple[Violation, ...]
+    rounds: tuple[Round, ...]
+    marks: tuple[Mark, ...]
+    lanes: dict[str, tuple[Span, ...]] = field(default_factory=dict)
+    unowned: tuple[tuple[int, int], ...] = ()
+    """Partitions without an owner, whenever that changed: `(at_ms, count)`."""
+    moves: tuple[tuple[int, int], ...] = ()
+    """Partitions that have moved so far, whenever that changed."""
+    failures: tuple[str, ...] = ()
+    """Members that failed, and why."""
+    final: tuple[tuple[str, int], ...] = ()
+    """Members at the end, and how many partitions each owns."""

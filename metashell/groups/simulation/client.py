@@ -1,0 +1,317 @@
+"""A process with one member: its machine, its application that polls and handles callbacks, and its connection.
+
+The application is healthy unless a scenario wants it otherwise: it polls when the machine asks for it, spends a moment in each callback,
+and consumes at a constant rate. `stalled_until_ms` keeps it from polling (the heartbeat thread goes on), `paused_until_ms` stops all of it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from metashell.groups.members import Callback, Closed, Failed, Send
+from metashell.groups.simulation.node import Connection, Network
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from metashell.groups.members import Output
+    from metashell.groups.members.member import MemberMachine
+    from metashell.groups.simulation.node import Clock, CoordinatorNode
+    from metashell.groups.topics import Topics
+
+PartitionKey = tuple[str, int]
+NEVER: Final = 1 << 62
+_LATE_MS: Final = 100
+"""A heartbeat thread looks at its clock so often, as Java's does."""
+_URGENT_MS: Final = 1_000
+_POLL_MS: Final = 10
+"""So long a poll waits that came to nothing, unless something comes in meanwhile."""
+
+
+class Watcher(Protocol):
+    """Who hears what happens in the applications."""
+
+    def called(self, client: Client, callback: Callback) -> None:
+        """A callback begins: what is assigned belongs to the client from now on."""
+        ...
+
+    def returned(self, client: Client, callback: Callback) -> None:
+        """A callback is over: what was revoked or lost is let go."""
+        ...
+
+    def failed(self, client: Client, code: int, message: str) -> None: ...
+
+    def closed(self, client: Client) -> None: ...
+
+    def started_at(self, client: Client, partition: PartitionKey, offset: int) -> None:
+        """The client reads a partition from this offset on."""
+        ...
+
+
+class Client:
+    """See the module. Shape: `slot` is the name that its former lives had too; `revoke_ms` and `assign_ms` are how long callbacks take."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        network: Network,
+        node: CoordinatorNode,
+        watcher: Watcher,
+        *,
+        slot: str,
+        member: MemberMachine,
+        rate: int,
+        instance_id: str | None,
+    ) -> None:
+        self._clock = clock
+        self._network = network
+        self._arrive = node.arrive
+        self._watcher = watcher
+        self._rate = rate
+        self._random = network.random
+        self._wake_ms = NEVER
+        self._read_ms = 0
+        self._next_poll_ms = 0
+        self._beats_from_ms = 0
+        self._due_seen_ms = -1
+        self._hold_until_ms = 0
+        self._positions = member.positions
+        self._seen: dict[PartitionKey, None] = {}
+        self._running: Callback | None = None
+        self._connection = Connection(self)
+        self.slot = slot
+        self.client_id = slot
+        self.member = member
+        self.instance_id = instance_id
+        self.subscribed: frozenset[str] = frozenset()
+        self.pattern: re.Pattern[str] | None = None
+        self.is_incremental = False
+        """Whether it gives up only what it has to."""
+        self.is_modern = False
+        """Whether it is a member of the consumer protocol."""
+        self.is_alive = True
+        self.is_leaving = False
+        self.revoke_ms = 0
+        self.assign_ms = 0
+        self.slow: list[int] = []
+        """How long the next revocation takes instead; several members may have one list, and then only one of them is slow."""
+        self.stalled_until_ms = 0
+        self.paused_until_ms = 0
+        self.held: dict[PartitionKey, None] = {}
+        """What it owns, from the begin of `assigned` to the end of `revoked`; without what others got because it was given up as dead."""
+
+    # ---- what a scenario does with it
+
+    def subscribe(self, topics: Iterable[str]) -> None:
+        names = tuple(sorted(topics))
+        self.subscribed = frozenset(names)
+        self._take(self.member.subscribe(names, self._clock.now_ms))
+
+    def subscribe_pattern(self, pattern: str) -> None:
+        self.pattern = re.compile(pattern)
+        self._take(self.member.subscribe_pattern(pattern, self._clock.now_ms))
+
+    def wants(self, topic: str) -> bool:
+        """Whether it is subscribed to a topic."""
+        return topic in self.subscribed or (self.pattern is not None and self.pattern.fullmatch(topic) is not None)
+
+    def see(self, topics: Topics) -> None:
+        """The metadata reached this client."""
+        if self.is_alive:
+            self.member.topics = topics
+            self._plan()
+
+    def enforce_rebalance(self, reason: str) -> None:
+        """The application asks for a rebalance."""
+        self._take(self.member.enforce_rebalance(reason, self._clock.now_ms))
+
+    def leave(self) -> None:
+        """Close the consumer; the process ends when that is done."""
+        if self.is_alive and not self.is_leaving:
+            self.is_leaving = True
+            self._take(self.member.close(self._clock.now_ms))
+
+    def kill(self) -> None:
+        """The process is gone at once."""
+        self.is_alive = False
+        self._connection.is_open = False
+
+    def lose_connection(self) -> None:
+        """Its connection breaks now."""
+        self._network.drop(self._connection)
+
+    def pause(self, until_ms: int) -> None:
+        """The whole process stops until then, as in a long garbage collection."""
+        self.paused_until_ms = until_ms
+        self._clock.at(until_ms, self._resume)
+
+    def stall(self, until_ms: int) -> None:
+        """The application does not poll until then."""
+        self.stalled_until_ms = until_ms
+        self._clock.at(until_ms, self._resume)
+
+    def delay_heartbeats(self, until_ms: int) -> None:
+        """The heartbeat thread is late once: after a rebalance all members beat at the same time, and drift apart only by the hour."""
+        self._hold_until_ms = until_ms
+
+    def _resume(self, nothing: None) -> None:
+        self._plan()
+
+    # ---- the network
+
+    def answered(self, ticket: int, body: Any) -> None:
+        if not self.is_alive:
+            return
+        now_ms = self._clock.now_ms
+        if self.paused_until_ms > now_ms:
+            self._clock.at(self.paused_until_ms, self._late, (ticket, body))
+        else:
+            self._take(self.member.answered(ticket, body, now_ms))
+
+    def _late(self, answer: tuple[int, Any]) -> None:
+        self.answered(*answer)
+
+    def unanswered(self, ticket: int) -> None:
+        if not self.is_alive:
+            return
+        if not self._connection.is_open:
+            self._connection = Connection(self)
+        self._take(self.member.unanswered(ticket, self._clock.now_ms))
+
+    # ---- the machine
+
+    def _take(self, outputs: list[Output]) -> None:
+        """Do what came out of the machine, and see when it has something to do next."""
+        self._perform(outputs)
+        self._plan()
+
+    def _perform(self, outputs: list[Output]) -> None:
+        self._next_poll_ms = 0
+        for output in outputs:
+            if isinstance(output, Send):
+                self._network.send(self._connection, output, self._arrive)
+            elif isinstance(output, Callback):
+                self._begin(output)
+            elif isinstance(output, Failed):
+                self.kill()
+                self._watcher.failed(self, output.code, output.message)
+                return
+            elif isinstance(output, Closed):
+                self.kill()
+                self._watcher.closed(self)
+                return
+        self._note_starts()
+
+    def _begin(self, callback: Callback) -> None:
+        """The application runs a callback; the machine waits for it, the heartbeat thread does not."""
+        self._running = callback
+        self._watcher.called(self, callback)
+        took_ms = self.assign_ms if callback.event == "assigned" else self.revoke_ms
+        if self.slow and callback.event == "revoked" and callback.partitions:
+            took_ms = self.slow.pop()
+        self._clock.after(took_ms, self._end, callback)
+
+    def _end(self, callback: Callback) -> None:
+        if not self.is_alive or self._running is not callback:
+            return
+        if self.paused_until_ms > self._clock.now_ms:
+            self._clock.at(self.paused_until_ms, self._end, callback)
+            return
+        self._running = None
+        self._watcher.returned(self, callback)
+        self._take(self.member.called_back(self._clock.now_ms))
+
+    @property
+    def reached(self) -> dict[PartitionKey, int]:
+        """How far it has processed what it owns."""
+        return self.member.positions
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a callback is running."""
+        return self._running is not None
+
+    def _plan(self) -> None:
+        """Wake up when the machine has something to do next; what is due now is done at once."""
+        while self.is_alive:
+            now_ms = self._clock.now_ms
+            due_ms = self._due_ms()
+            if self._running is None and (poll_ms := self.member.next_poll_ms()) is not None:
+                if poll_ms < self._next_poll_ms:
+                    poll_ms = self._next_poll_ms
+                if poll_ms < self.stalled_until_ms:
+                    poll_ms = self.stalled_until_ms
+                if poll_ms < due_ms:
+                    due_ms = poll_ms
+            if due_ms < self.paused_until_ms:
+                due_ms = self.paused_until_ms
+            if due_ms > now_ms:
+                if due_ms < self._wake_ms:
+                    self._wake_ms = due_ms
+                    self._clock.at(due_ms, self._wake, due_ms)
+                return
+            self._clock.events += 1
+            self._run(now_ms)
+
+    def _may_poll(self) -> bool:
+        return self.is_alive and self._running is None
+
+    def _due_ms(self) -> int:
+        """When the heartbeat thread runs next: a moment after something is due, unless that is urgent."""
+        due_ms = self.member.next_due_ms()
+        if due_ms is None:
+            return NEVER
+        if due_ms != self._due_seen_ms:
+            self._due_seen_ms = due_ms
+            is_urgent = due_ms < self._clock.now_ms + _URGENT_MS
+            self._beats_from_ms = due_ms if is_urgent else due_ms + int(self._random() * _LATE_MS)
+        return max(self._beats_from_ms, self._hold_until_ms)
+
+    def _wake(self, planned_ms: int) -> None:
+        self._clock.events -= 1
+        if planned_ms == self._wake_ms:
+            self._wake_ms = NEVER
+            self._plan()
+
+    def _run(self, now_ms: int) -> None:
+        """Let the heartbeat thread and the application do what is due."""
+        if self._due_ms() <= now_ms:
+            outputs = self.member.run_due(now_ms)
+            self._perform(outputs)
+            if not outputs and self._due_ms() <= now_ms:
+                self._hold_until_ms = now_ms + _POLL_MS
+        if self.stalled_until_ms <= now_ms and self._may_poll():
+            poll_ms = self.member.next_poll_ms()
+            if poll_ms is not None and max(poll_ms, self._next_poll_ms) <= now_ms:
+                self._read(now_ms)
+                outputs = self.member.poll(now_ms)
+                if outputs:
+                    self._perform(outputs)
+                else:
+                    self._next_poll_ms = now_ms + _POLL_MS
+
+    # ---- the application reads
+
+    def _read(self, now_ms: int) -> None:
+        """Everything that came since the last poll is processed."""
+        records = (now_ms - self._read_ms) * self._rate // 1000
+        if records <= 0:
+            return
+        self._read_ms += records * 1000 // self._rate
+        positions, given_up = self.member.positions, self.member.giving_up
+        for partition in positions:
+            if partition not in given_up:
+                positions[partition] += records
+
+    def _note_starts(self) -> None:
+        """The machine has learnt where some partitions begin, or let go of others: it makes a new dict for that."""
+        positions, seen = self.member.positions, self._seen
+        if positions is not self._positions:
+            self._positions = positions
+            self._seen = seen = {partition: None for partition in seen if partition in positions}
+        if len(positions) != len(seen):
+            for partition, offset in positions.items():
+                if partition not in seen:
+                    seen[partition] = None
+                    self._watcher.started_at(self, partition, offset)

@@ -1,0 +1,247 @@
+"""Writes batches again: the same records at the same offsets, without what is secret, unknown, or a name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from metashell.codec.batch_writer import control_type, read_control_record, write_batch, write_control_record
+from metashell.codec.batches import LOG_APPEND_TIME, Record
+from metashell.codec.metadata_records import (
+    FRAME_VERSION,
+    FrameError,
+    metadata_message,
+    read_frame,
+    record_type_name,
+    write_metadata_record,
+)
+from metashell.codec.redaction import REDACTED, holds_secrets, redact
+from metashell.codec.registry import message_type
+from metashell.common.errors import DecodeError, EncodeError
+from metashell.inspect.bundle_names import prefixed_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from metashell.codec.batches import BatchHeader, RecordBatch
+    from metashell.codec.registry import MessageType
+    from metashell.codec.schema import StructSchema
+    from metashell.inspect.bundle_names import Names
+
+_ACL: Final = "AccessControlEntryRecord"
+_CONTROL_KEY: Final = Struct(">hh")
+_TEXTS: Final = ("string", "bytes", "records")
+_NO_OP: Final = write_metadata_record(message_type("metadata", "NoOpRecord").cls())
+_FILLED_MAX: Final = 1 << 20
+"""A batch that does not decode is believed to have had so many records at the most."""
+
+
+class Left(NamedTuple):
+    """What is not in the copy: the file, the offset, and why, in words that hold nothing of it."""
+
+    file: str
+    offset: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {f'offset {self.offset}: ' if self.offset >= 0 else ''}{self.what}"
+
+
+class Rewriter:
+    """Writes batches again. `names` replaces the names in them, None keeps them; `left` takes what was left out.
+
+    `counts` has how many `records` were written, and how much was taken out or replaced: `secrets`, `texts_replaced`, `unknown_tags`
+    (tagged fields), `record_keys` (records that had a key or headers).
+    """
+
+    def __init__(self, names: Names | None, left: Callable[[Left], object], max_decompressed: int) -> None:
+        self._names = names
+        self._left = left
+        self._max_decompressed = max_decompressed
+        self.counts: Counter[str] = Counter()
+
+    def batch(self, batch: RecordBatch, file: str) -> bytes:
+        """The bytes of a batch; of what cannot be read of it, NoOpRecords."""
+        header = batch.header
+        write = self._control if header.is_control else self._data
+        records: list[Record] = []
+        trouble = ""
+        try:
+            for record in batch.records(self._max_decompressed):
+                if record.offset != header.base_offset + len(records):
+                    trouble = "a record is not at the offset that follows"
+                    break
+                records.append(write(record, file))
+        except DecodeError:
+            trouble = "the records do not decode"
+        expected = header.last_offset_delta + 1
+        if len(records) > expected or (len(records) < expected and not 0 < expected <= _FILLED_MAX):
+            self._left(Left(file, header.base_offset, "a batch whose numbers do not fit each other"))
+            return b""
+        if len(records) < expected:
+            if header.is_control:
+                # What stands in its place is no control record, so none of it is.
+                records = []
+            records = self._fill(header, records, file, trouble or "fewer records than the batch says")
+        return _written(header, records, is_control=header.is_control and bool(records) and records[0].key is not None)
+
+    def bad_batch(self, batch: RecordBatch, file: str, expected: int | None, reason: str) -> bytes:
+        """NoOpRecords at the offsets of a batch that fails its checks; nothing where its header cannot be believed."""
+        header = batch.header
+        count = header.last_offset_delta + 1
+        is_credible = header.count == count and 0 < count <= min(header.size_bytes, _FILLED_MAX) and expected in (None, header.base_offset)
+        if not is_credible:
+            self._left(Left(file, header.base_offset if expected is None else expected, f"{reason}: the batch and its offsets"))
+            return b""
+        return _written(header, self._fill(header, [], file, reason), is_control=False)
+
+    def _fill(self, header: BatchHeader, records: list[Record], file: str, reason: str) -> list[Record]:
+        """The records and NoOpRecords after them up to the end of the batch."""
+        count = header.last_offset_delta + 1
+        first = header.base_offset + len(records)
+        more = count - len(records)
+        self._left(Left(file, first, f"{reason}: {more} record{'s' if more > 1 else ''}"))
+        return [*records, *(Record(offset, header.base_timestamp, None, _NO_OP) for offset in range(first, header.base_offset + count))]
+
+    # ---- records
+
+    def _control(self, record: Record, file: str) -> Record:
+        control = read_control_record(record.key, record.value)
+        message = control.message
+        if message is None:
+            self._left(Left(file, record.offset, f"the value of a control record of unknown type {control.type}"))
+            return Record(record.offset, record.timestamp, _CONTROL_KEY.pack(0, control_type(record.key)), b"")
+        low, high = message.versions
+        version = min(max(control.version, low), high)
+        self._clean(message, version, control.body)
+        key, value = write_control_record(control.type, control.body, version)
+        self.counts["records"] += 1
+        return Record(record.offset, record.timestamp, key, value)
+
+    def _data(self, record: Record, file: str) -> Record:
+        if record.key is not None or record.headers:
+            self.counts["record_keys"] += 1
+        try:
+            value = self._value(record.value)
+        except (FrameError, DecodeError, EncodeError) as error:
+            reason = str(error) if isinstance(error, _RefusedError) else "a record that does not decode"
+            self._left(Left(file, record.offset, reason))
+            value = _NO_OP
+        else:
+            self.counts["records"] += 1
+        return Record(record.offset, record.timestamp, None, value)
+
+    def _value(self, value: bytes | None) -> bytes:
+        if value is None:
+            raise _RefusedError("a record without a value")
+        frame = read_frame(value, 0, len(value))
+        message = metadata_message(frame.type_id)
+        if frame.frame_version != FRAME_VERSION or message is None:
+            raise _RefusedError(f"a record of unknown type {frame.type_id}")
+        low, high = message.versions
+        if not low <= frame.version <= high:
+            raise _RefusedError(f"a {record_type_name(frame.type_id)} of unknown version {frame.version}")
+        body = message.reader(frame.version)(value, frame.body_start, len(value))
+        if not body.unknown_tags and _is_plain(message):
+            return value
+        self._clean(message, frame.version, body)
+        return write_metadata_record(body, frame.version)
+
+    # ---- fields
+
+    def _clean(self, message: MessageType, version: int, body: Any) -> None:
+        """Take out of an object what is secret, unknown, or a name."""
+        shown: dict[str, Any] = {}
+        if holds_secrets(message):
+            shown = redact(message.name, message.to_json_value(body, version))
+        self._clean_struct(message, message.schema, version, body, shown)
+
+    def _clean_struct(self, message: MessageType, struct: StructSchema, version: int, owner: Any, shown: dict[str, Any]) -> None:
+        if owner.unknown_tags:
+            self.counts["unknown_tags"] += len(owner.unknown_tags)
+            owner.unknown_tags = ()
+        changed: dict[str, Any] = {}
+        for field in struct.at(version):
+            value = getattr(owner, field.attribute)
+            if value is None:
+                continue
+            beside = shown.get(field.json_name)
+            if field.is_struct:
+                items = value if field.is_array else (value,)
+                besides = beside if isinstance(beside, list) else [beside or {}] * len(items)
+                for item, item_shown in zip(items, besides, strict=True):
+                    self._clean_struct(message, message.schema.structs[field.type], version, item, item_shown)
+            elif field.type in _TEXTS:
+                place = (message.name, struct.name, field.name)
+                if field.is_array:
+                    changed[field.attribute] = [self._text(place, owner, item, beside == REDACTED) for item in value]
+                else:
+                    changed[field.attribute] = self._text(place, owner, value, beside == REDACTED)
+        # Only now: what a field means may follow from those beside it, as they were.
+        for attribute, value in changed.items():
+            setattr(owner, attribute, value)
+
+    def _text(self, place: tuple[str, str, str], owner: Any, value: str | bytes, is_secret: bool) -> str | bytes:
+        if is_secret:
+            self.counts["secrets"] += 1
+            return b"" if isinstance(value, bytes) else REDACTED
+        if self._names is None:
+            return value
+        # No name is bytes.
+        other = b"" if isinstance(value, bytes) else self._names.text(*place, owner, value)
+        self.counts["texts_replaced"] += other != value
+        return other
+
+
+class _RefusedError(DecodeError):
+    """Why a record is left out, in words of ours."""
+
+
+def _written(header: BatchHeader, records: list[Record], *, is_control: bool) -> bytes:
+    return write_batch(
+        header.base_offset,
+        records,
+        leader_epoch=header.leader_epoch,
+        base_timestamp=header.base_timestamp,
+        max_timestamp=header.max_timestamp,
+        last_offset_delta=header.last_offset_delta,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        is_control=is_control,
+        is_transactional=header.is_transactional,
+        is_log_append_time=bool(header.attributes & LOG_APPEND_TIME),
+    )
+
+
+_known_plain: dict[str, bool] = {}
+
+
+def _is_plain(message: MessageType) -> bool:
+    """Whether records of this type hold numbers and ids only, and no struct in which an unknown field could lie."""
+    found = _known_plain.get(message.name)
+    if found is None:
+        fields = message.schema.fields
+        found = _known_plain[message.name] = not any(field.is_struct or field.type in _TEXTS for field in fields)
+    return found
+
+
+def prefixed_patterns(batch: RecordBatch, max_decompressed: int) -> Iterator[tuple[str, str]]:
+    """The kinds and texts of all prefixed patterns of access control in a batch, as far as it can be read."""
+    if batch.header.is_control:
+        return
+    try:
+        for record in batch.records(max_decompressed):
+            if record.value is None:
+                continue
+            frame = read_frame(record.value, 0, len(record.value))
+            message = metadata_message(frame.type_id)
+            if frame.frame_version != FRAME_VERSION or message is None or message.name != _ACL:
+                continue
+            body = message.reader(frame.version)(record.value, frame.body_start, len(record.value))
+            found = prefixed_pattern(body.resource_type, body.pattern_type, body.resource_name)
+            if found is not None:
+                yield found
+    except DecodeError:
+        return  # the copy has nothing of it either

@@ -1,0 +1,258 @@
+"""The members of a record's line after its place: one decoder for each kind of log, and the texts for the tight loops.
+
+A decoder gives `Members` for a key and a value, and never raises for what they hold. `codec/record_text` and `codec/coordinator_text` make
+the text of Kafka's own records. What no decoder reads is shown as text or base64, unless it could hold a secret."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from metashell.codec.coordinator import PREFIX_SIZE, int16_at
+from metashell.codec.java import bytes_text, string_text
+from metashell.codec.metadata_records import FRAME_VERSION
+from metashell.codec.record_text import FramedTexts, RecordText, control_text
+from metashell.codec.redaction import REDACTED, shown_bytes
+from metashell.common.errors import DecodeError, UsageError
+from metashell.disk.files import OpenFile
+from metashell.inspect.dump.options import DumpOptions
+from metashell.inspect.dump.writer import KeyTexts, Made, ValueText, ValueTexts, Versions
+
+if TYPE_CHECKING:
+    from metashell.codec.coordinator import CoordinatorTexts
+
+
+Headers = tuple[tuple[str, bytes | None], ...]
+WantsType = Callable[[int], bool]
+_ONE_BYTE_MAX = 127
+
+
+class Members(NamedTuple):
+    """`text` are the members; `key` and `value` are the texts that patterns are matched with, None for what is missing.
+
+    `type_id` is None where there is no type, or none that could be read.
+    """
+
+    text: str
+    type_id: int | None
+    key: str | None
+    value: str | None
+    fault: str | None = None
+
+
+class Decoder(Protocol):
+    """What forms the members for one kind of log. `shows_headers` says whether it asks for the headers of records."""
+
+    shows_headers: bool
+
+    def members(self, key: bytes | None, value: bytes | None, headers: Headers) -> Members: ...
+
+
+class FramedDecoder:
+    """Records in frames: the metadata log's, and those of the remote log's metadata."""
+
+    shows_headers = False
+
+    def __init__(self, texts: FramedTexts) -> None:
+        self.texts = texts
+
+    def members(self, key: bytes | None, value: bytes | None, headers: Headers) -> Members:
+        shown = self.texts.text(value)
+        text = _framed_members(shown)
+        if key is None:
+            return Members(text, shown.type_id, None, shown.data, shown.fault)
+        is_shown = _is_shown(key, self.texts.show_secrets)
+        text = f"{text},{bytes_member('key', key, is_shown=is_shown)}"
+        return Members(text, shown.type_id, _text(key, is_shown), shown.data, shown.fault)
+
+
+def control_members(key: bytes | None, value: bytes | None, *, show_secrets: bool) -> Members:
+    """The members of a control record."""
+    shown = control_text(key, value, show_secrets=show_secrets)
+    return Members(_framed_members(shown), shown.type_id, None, shown.data, shown.fault)
+
+
+def _framed_members(shown: RecordText) -> str:
+    frame = "" if shown.frame_version == FRAME_VERSION else f',"frame_version":{shown.frame_version}'
+    name, version = name_text(shown.type_name), number_text(shown.version)
+    return f'"type":{name},"version":{version},"data":{shown.data}{shown.derived}{frame}{fault_text(shown.fault)}'
+
+
+class ClassDecoder:
+    """Records of a log for which no decoder is named: keys and values as Kafka's decoder classes read them, or their sizes.
+
+    `is_user_data` is None until there is a record to show.
+    """
+
+    shows_headers = True
+
+    def __init__(self, options: DumpOptions, label: str, file: OpenFile) -> None:
+        self.show_secrets = options.show_secrets
+        self.label = label
+        self.file = file
+        self.is_user_data: bool | None = None
+        self.prints_contents = options.prints_contents
+        if self.prints_contents:
+            from metashell.inspect.dump.inputs import begins_as_metadata
+
+            self.is_user_data = False if begins_as_metadata(file) else None
+        self._shown = [class_member("key", options.key_decoder_class), class_member("value", options.value_decoder_class)]
+
+    def members(self, key: bytes | None, value: bytes | None, headers: Headers) -> Members:
+        if self.is_user_data is None:
+            from metashell.inspect.dump.inputs import holds_user_data
+
+            self.is_user_data = holds_user_data(self.file, self.label, key, value)
+        text, fault = f'"key_size":{_size(key)},"value_size":{_size(value)}', None
+        if self.prints_contents:
+            shown = [
+                member(raw) if self._is_shown(raw) else (f'"{name}":"{REDACTED}"', None)
+                for member, name, raw in zip(self._shown, ("key", "value"), (key, value), strict=True)
+            ]
+            text = ",".join(member for member, _ in shown)
+            fault = "; ".join(odd for _, odd in shown if odd is not None) or None
+        if headers:
+            items = [f'{{"name":{string_text(name)},{bytes_member("value", raw, is_shown=self._is_shown(raw))}}}' for name, raw in headers]
+            text = f'{text}{fault_text(fault)},"headers":[{",".join(items)}]'
+        else:
+            text += fault_text(fault)
+        key_text, value_text = (_text(raw, self._is_shown(raw)) for raw in (key, value))
+        return Members(text, None, key_text, value_text, fault)
+
+    def _is_shown(self, raw: bytes | None) -> bool:
+        return _is_shown(raw, self.show_secrets, bool(self.is_user_data))
+
+
+def name_text(name: str | None) -> str:
+    return "null" if name is None else f'"{name}"'
+
+
+def number_text(number: int | None) -> str:
+    return "null" if number is None else str(number)
+
+
+def fault_text(fault: str | None) -> str:
+    return "" if fault is None else f',"fault":{string_text(fault)}'
+
+
+def _size(raw: bytes | None) -> int:
+    return -1 if raw is None else len(raw)
+
+
+# ---- bytes of unknown meaning ----------------------------------------------------------------------------------------
+
+
+def _is_shown(raw: bytes | None, show_secrets: bool, is_user_data: bool = False) -> bool:
+    """Whether bytes that no decoder reads may be shown."""
+    return raw is None or shown_bytes(raw, show_secrets=show_secrets, is_user_data=is_user_data) is not None
+
+
+def _text(raw: bytes | None, is_shown: bool) -> str | None:
+    """What patterns see of such bytes."""
+    if raw is None:
+        return None
+    return raw.decode("utf-8", "replace") if is_shown else REDACTED
+
+
+def bytes_member(name: str, raw: bytes | None, *, is_shown: bool = True) -> str:
+    """A JSON member for bytes of unknown meaning: text where they are UTF-8, else base64 under `NAME_base64`."""
+    if raw is None:
+        return f'"{name}":null'
+    if not is_shown:
+        return f'"{name}":"{REDACTED}"'
+    try:
+        return f'"{name}":{string_text(raw.decode())}'
+    except UnicodeDecodeError:
+        return f'"{name}_base64":{bytes_text(raw)}'
+
+
+Member = Callable[[bytes | None], tuple[str, str | None]]
+"""From bytes to their JSON member, and what is odd about them."""
+_NUMBER_SIZES = {"Integer": 4, "Long": 8}
+
+
+def class_member(name: str, class_name: str | None) -> Member:
+    """What shows a key or a value as one of Kafka's decoder classes would read it; text where no class is named.
+
+    Errors: UsageError for another class.
+    """
+    kind = (class_name or "String").removeprefix("org.apache.kafka.tools.api.").removesuffix("Decoder")
+    if kind == "String":
+        return lambda raw: (bytes_member(name, raw), None)
+    if kind == "Default":
+        return lambda raw: (f'"{name}":null' if raw is None else f'"{name}_base64":{bytes_text(raw)}', None)
+    size = _NUMBER_SIZES.get(kind)
+    if size is None:
+        raise UsageError(f"{class_name}: is no decoder of Kafka's own: String, Integer, Long, Default", class_name or "")
+
+    def number(raw: bytes | None) -> tuple[str, str | None]:
+        if raw is None or len(raw) == size:
+            return f'"{name}":{"null" if raw is None else int.from_bytes(raw, "big", signed=True)}', None
+        return bytes_member(name, raw), f"the {name} of {len(raw)} byte(s) is no {kind}"
+
+    return number
+
+
+# ---- the tight loop --------------------------------------------------------------------------------------------------
+
+
+def metadata_loop_texts(texts: FramedTexts, wants_type: WantsType) -> ValueTexts:
+    """What the tight loop needs to write a metadata record, by frame version, type and version in a byte each.
+
+    Records of types that are not wanted are left out without being decoded.
+    """
+
+    def make(start: bytes) -> tuple[ValueText | None, str]:
+        if len(start) < 3 or start[0] != FRAME_VERSION or start[1] > _ONE_BYTE_MAX or start[2] > _ONE_BYTE_MAX:
+            raise DecodeError("not a usual metadata record")
+        type_id, version = start[1], start[2]
+        if not wants_type(type_id):
+            return None, ""
+        name, fault, write = texts.usual(type_id, version)
+        if fault is not None:
+            raise DecodeError(fault)
+        return write, f'"type":"{name}","version":{version},"data":'
+
+    return Made(make)
+
+
+class KeyedDecoder:
+    """Records of a coordinator's log."""
+
+    shows_headers = False
+
+    def __init__(self, texts: CoordinatorTexts) -> None:
+        self.texts = texts
+
+    def members(self, key: bytes | None, value: bytes | None, headers: Headers) -> Members:
+        shown = self.texts.text(key, value)
+        text = (
+            f'"type":{name_text(shown.type_name)},"type_id":{number_text(shown.type_id)},"key":{shown.key},'
+            f'"version":{number_text(shown.version)},"data":{shown.data}{shown.derived}'
+        )
+        if value is None and shown.fault is None:
+            return Members(f'{text},"tombstone":true', shown.type_id, shown.key, None)
+        return Members(f"{text}{fault_text(shown.fault)}", shown.type_id, shown.key, f"{shown.data}{shown.derived}", shown.fault)
+
+
+def keyed_loop_texts(texts: CoordinatorTexts, wants_type: WantsType) -> KeyTexts:
+    """What the tight loop needs of a coordinator's log: the text of a key, and the writers of its values; None for unwanted types."""
+
+    def versions(type_id: bytes) -> Versions | None:
+        number = int16_at(type_id, 0)
+        return Made(lambda version: _keyed_value(texts, number, version)) if wants_type(number) else None
+
+    values = Made(versions)
+
+    def make(key: bytes) -> tuple[str, Versions | None]:
+        name, key_text = texts.usual_key(key)
+        return f'"type":"{name}","type_id":{int16_at(key, 0)},"key":{key_text},"version":', values[key[:PREFIX_SIZE]]
+
+    return KeyTexts(make)
+
+
+def _keyed_value(texts: CoordinatorTexts, type_id: int, raw_version: bytes) -> tuple[ValueText | None, str]:
+    if len(raw_version) < PREFIX_SIZE:
+        raise DecodeError("no usual value")
+    version = int16_at(raw_version, 0)
+    return texts.usual_value(type_id, version), f'{version},"data":'

@@ -1,0 +1,373 @@
+"""Turns batches into an image: the only way from bytes to metadata, for files, directories and live quorums.
+
+It also keeps the loader's position in the log, from which `Provenance` is made."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from typing import Any
+
+from metashell.codec.batch_writer import KRAFT_VERSION_RECORD, KRAFT_VOTERS, LEADER_CHANGE, SNAPSHOT_HEADER, read_control_record
+from metashell.codec.batches import BatchHeader, RecordFields, walk_records
+from metashell.codec.metadata_records import (
+    NO_VALUE,
+    FrameError,
+    MetadataRecord,
+    UnknownFrameVersionError,
+    UnknownRecord,
+    read_metadata_record,
+)
+from metashell.codec.primitives import MAX_DECOMPRESSED
+from metashell.common.errors import DecodeError
+from metashell.common.values import OffsetAndEpoch
+from metashell.metadata.image.image import EMPTY_IMAGE, MetadataDelta, MetadataImage
+from metashell.metadata.image.provenance import Fault, Leader, Provenance, ReplayError, voter_set
+from metashell.metadata.image.scanner import BatchScanner, BrokenBatchError
+from metashell.metadata.image.source import Batch, Source, SourceTrouble, batches_before
+from metashell.metadata.image.topics_delta import TopicsDelta
+
+
+def load_image(
+    source: Source, *, certain_only: bool = False, end_offset: int | None = None, max_decompressed: int = MAX_DECOMPRESSED
+) -> MetadataImage:
+    """The image that a source gives, with everything it holds before and after what is wrong in it.
+
+    Shape: with `certain_only` nothing from `certain_to` on is read, with `end_offset` nothing of the log from that offset on;
+    a batch that would be larger than `max_decompressed` is a fault. The garbage collector rests meanwhile, and what was
+    made is out of its sight afterwards: there are millions of objects and no cycles.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return _load(source, certain_only, end_offset, max_decompressed)
+    finally:
+        gc.freeze()
+        if was_enabled:
+            gc.enable()
+
+
+def _load(source: Source, certain_only: bool, end_offset: int | None, max_decompressed: int) -> MetadataImage:
+    loader = ImageLoader(snapshot_id=source.snapshot_id, max_decompressed=max_decompressed)
+    for batch in source.snapshot_batches():
+        loader.load_snapshot_batch(batch)
+    limit = (source.certain_to or 0) if certain_only else end_offset
+    start = 0 if source.snapshot_id is None else source.snapshot_id.offset
+    if limit is None or limit > start:
+        batches = source.log_batches(start)
+        for batch in batches if limit is None else batches_before(batches, limit):
+            loader.load_batch(batch, start)
+    # A transaction that is open where reading stops on purpose has its end behind it.
+    return placed(loader.finish() if limit is None else loader.image(), source, is_cut=limit is not None)
+
+
+def placed(image: MetadataImage, source: Source, *, is_cut: bool) -> MetadataImage:
+    """The image with where it is from, and what its source could not read; `is_cut` says that the log was not read to its end."""
+    torn_tails = tuple(fault_of(trouble) for trouble in source.faults if trouble.is_tail)
+    troubles = [fault_of(trouble) for trouble in source.faults if not trouble.is_tail]
+    log_end = None if is_cut else source.end_offset
+    provenance = image.provenance._replace(
+        source_kind=source.kind,
+        source=source.path,
+        certain_to=source.certain_to,
+        end_offset=image.provenance.end_offset if log_end is None else log_end,
+    )
+    return image._replace(provenance=provenance, faults=(*troubles, *image.faults), torn_tails=torn_tails)
+
+
+def fault_of(trouble: SourceTrouble) -> Fault:
+    """The fault of an image that stands for what its source could not read."""
+    return Fault(trouble.file, trouble.offset, trouble.position, "", trouble.reason)
+
+
+class ImageLoader:
+    """Replays batches, first those of a snapshot, then those of the log after it, and gives the image at any point.
+
+    A metadata transaction shows in images once it has ended; an aborted one never does.
+    """
+
+    def __init__(
+        self,
+        image: MetadataImage = EMPTY_IMAGE,
+        *,
+        snapshot_id: OffsetAndEpoch | None = None,
+        max_decompressed: int = MAX_DECOMPRESSED,
+    ) -> None:
+        self._max_decompressed = max_decompressed
+        self._delta = MetadataDelta(image)
+        self._base = image
+        self._before_transaction: MetadataImage | None = None
+        self._faults: list[Fault] = []
+        self._unread = {_kind(fault): fault for fault in image.unread}
+        self._voters = image.voters
+        self._leader = image.leader
+        self._kraft_version = image.features.kraft_version
+        self._position = PositionTracker(image.provenance, snapshot_id)
+        self._scanner = BatchScanner()
+        self._batch: Batch | None = None
+        self._in_snapshot = False
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        """What was wrong with what this loader was given so far, in order: all of it is not in its images, or there with a doubt."""
+        return self._faults
+
+    @property
+    def unread(self) -> tuple[Fault, ...]:
+        """See MetadataImage: what is newer in the records that were applied."""
+        return tuple(self._unread.values())
+
+    # ---- batches
+
+    def load_snapshot_batch(self, batch: Batch) -> None:
+        """Replay one batch of a snapshot, whose offsets are the file's own."""
+        self._in_snapshot = True
+        self._load(batch, 0)
+        self._in_snapshot = False
+
+    def load_batch(self, batch: Batch, from_offset: int = 0) -> None:
+        """Replay one batch of the log; what lies before `from_offset` is in the snapshot already."""
+        self._load(batch, from_offset)
+
+    def _load(self, batch: Batch, from_offset: int) -> None:
+        self._batch = batch
+        header = batch.header
+        try:
+            if header.magic != 2:
+                raise DecodeError(f"batch of magic {header.magic} holds no metadata")
+            fault = batch.crc_fault()
+            if fault is not None:
+                raise DecodeError(fault)
+            if header.is_control:
+                self._load_control(batch)
+            else:
+                self._load_data(batch, from_offset)
+        except BrokenBatchError as error:
+            self._add_fault(header.base_offset + error.index, "", str(error))
+        except DecodeError as error:
+            self._add_fault(header.base_offset, "", str(error))
+        self._position.pass_batch(header, self._in_snapshot)
+
+    def _load_data(self, batch: Batch, from_offset: int) -> None:
+        count = batch.header.count
+        if count < 0:
+            raise DecodeError(f"record count {count} is negative")
+        buf, start, end = batch.records_area(self._max_decompressed)
+        if batch.header.base_offset < from_offset:
+            for fields in walk_records(buf, start, end, count):
+                if batch.header.base_offset + fields[0] >= from_offset:
+                    self.replay_value(buf, fields)
+            return
+        self._scanner.replay_records(buf if end == len(buf) else buf[:end], start, count, self)
+
+    # ---- records, as the scanner's sink
+
+    @property
+    def topics(self) -> TopicsDelta:
+        return self._delta.topics
+
+    def replay_value(self, buf: bytes, fields: RecordFields) -> None:
+        """Decode one record and replay it; what is wrong with it becomes a fault."""
+        assert self._batch is not None
+        offset = self._batch.header.base_offset + fields[0]
+        start, size = fields[4], fields[5]
+        if size <= 0:
+            self._add_fault(offset, "", NO_VALUE)
+            return
+        try:
+            record = read_metadata_record(buf, start, start + size)
+        except FrameError as error:
+            self._add_fault(offset, "", str(error), error.newer if isinstance(error, UnknownFrameVersionError) else "")
+            return
+        if record.family != "metadata":
+            self._add_fault(offset, record.type_name, "frame version 0 is that of KIP-631's text, which no image is made of")
+            return
+        newer = record.newer
+        if isinstance(record.body, UnknownRecord):
+            self._add_fault(offset, record.type_name, record.fault or "", newer)
+            return
+        if newer:
+            # Kafka applies it too: what it knows of the record is where it always was.
+            self._note_newer(offset, record)
+        elif record.fault is not None:
+            self._add_fault(offset, record.type_name, record.fault)
+        try:
+            self._replay(record.body, offset)
+        except ReplayError as error:
+            self._add_fault(offset, record.type_name, str(error))
+
+    def note_topic_fault(self, index: int, error: ReplayError) -> None:
+        """List what is odd about the topic that the batch's record `index` adds."""
+        assert self._batch is not None
+        self._add_fault(self._batch.header.base_offset + index, "TOPIC_RECORD", str(error))
+
+    def _replay(self, record: Any, offset: int) -> None:
+        match type(record).__name__:
+            case "BeginTransactionRecord":
+                self._begin(offset)
+            case "EndTransactionRecord":
+                self._require_transaction()
+                self._before_transaction = None
+            case "AbortTransactionRecord":
+                self._delta = MetadataDelta(self._require_transaction())
+                self._before_transaction = None
+            case _:
+                self._delta.replay(record)
+
+    def _begin(self, offset: int) -> None:
+        assert self._batch is not None
+        if self._in_snapshot:
+            raise ReplayError("a snapshot has no transactions")
+        if self._before_transaction is not None:
+            raise ReplayError("a transaction is open already")
+        self._before_transaction = self._delta.apply()
+        self._delta = MetadataDelta(self._before_transaction)
+        self._position.begin_transaction(offset, self._batch.header)
+
+    def _require_transaction(self) -> MetadataImage:
+        if self._before_transaction is None:
+            raise ReplayError("no transaction is open")
+        return self._before_transaction
+
+    # ---- control records
+
+    def _load_control(self, batch: Batch) -> None:
+        for record in batch.records():
+            try:
+                control = read_control_record(record.key, record.value)
+            except DecodeError as error:
+                self._add_fault(record.offset, "", f"control record: {error}")
+                continue
+            if isinstance(control.body, bytes):
+                self._add_fault(record.offset, control.type_name, control.fault or "", f"control record type {control.type}")
+            else:
+                self._apply_control(control.type, control.body, record.offset, batch.header)
+
+    def _apply_control(self, type: int, body: Any, offset: int, header: BatchHeader) -> None:
+        """Take what a control record says. Those of a snapshot's end and of producers' transactions say nothing of the quorum."""
+        if type == SNAPSHOT_HEADER:
+            self._position.header_timestamp_ms = body.last_contained_log_timestamp
+        elif type == KRAFT_VERSION_RECORD:
+            self._kraft_version = body.k_raft_version
+        elif type == KRAFT_VOTERS:
+            self._voters = voter_set(body, self._position.log_offset(offset, self._in_snapshot))
+        elif type == LEADER_CHANGE:
+            voter_ids = tuple(sorted(voter.voter_id for voter in body.voters))
+            self._leader = Leader(body.leader_id, header.leader_epoch, voter_ids)
+
+    # ---- images
+
+    def image(self) -> MetadataImage:
+        """The image of what has been replayed; a transaction that is open does not show."""
+        if self._before_transaction is not None:
+            applied = self._before_transaction
+            provenance = self._position.provenance_before_transaction()
+        else:
+            applied = self._delta.apply()
+            self._delta = MetadataDelta(applied)
+            provenance = self._position.provenance()
+        return applied._replace(
+            features=applied.features._replace(kraft_version=self._kraft_version),
+            voters=self._voters,
+            leader=self._leader,
+            provenance=provenance,
+            faults=(*self._base.faults, *self._faults),
+            unread=self.unread,
+        )
+
+    def finish(self) -> MetadataImage:
+        """The image at the end of the input; a transaction that is still open is a fault."""
+        if self._before_transaction is not None:
+            reason = "the transaction that begins here has no end: what it holds is not shown"
+            self._add_fault(self._position.transaction_start, "BEGIN_TRANSACTION_RECORD", reason)
+        return self.image()
+
+    def _note_newer(self, offset: int, record: MetadataRecord) -> None:
+        """Count a record with its kind: a release may write millions that are alike."""
+        reason = record.fault or f"{record.newer} is not known"
+        fault = self._fault(offset, record.type_name, reason, record.newer)._replace(is_whole=not record.unknown_tags)
+        first = self._unread.setdefault(_kind(fault), fault)
+        if first is not fault:
+            self._unread[_kind(fault)] = first._replace(record_count=first.record_count + 1)
+
+    def _add_fault(self, offset: int, record_type: str, reason: str, newer: str = "") -> None:
+        self._faults.append(self._fault(offset, record_type, reason, newer))
+
+    def _fault(self, offset: int, record_type: str, reason: str, newer: str) -> Fault:
+        batch = self._batch
+        assert batch is not None
+        return Fault(batch.file, offset, batch.position, record_type, reason, newer)
+
+
+def _kind(fault: Fault) -> tuple[str, str, bool]:
+    return fault.record_type, fault.newer, fault.is_whole
+
+
+class PositionTracker:
+    """Follows the batches that a loader replays."""
+
+    __slots__ = ("_before_transaction", "_data", "_log", "_snapshot", "_snapshot_id", "_start", "header_timestamp_ms", "transaction_start")
+
+    def __init__(self, start: Provenance, snapshot_id: OffsetAndEpoch | None) -> None:
+        self._start = start
+        self._snapshot_id = snapshot_id
+        self._data: BatchHeader | None = None
+        self._log: BatchHeader | None = None
+        self._snapshot: BatchHeader | None = None
+        self._before_transaction = start
+        self.header_timestamp_ms = -1
+        """The largest timestamp of the log that a snapshot stands for, from its header; -1 before one was read."""
+        self.transaction_start = -1
+
+    def pass_batch(self, header: BatchHeader, in_snapshot: bool) -> None:
+        """Take note that a batch has been replayed; nothing is worked out before it is asked for."""
+        if in_snapshot:
+            self._snapshot = header
+        else:
+            if self._log is None and self._snapshot is None and self._snapshot_id is None and self._start.end_offset == 0:
+                self._start = self._start._replace(begins_at=header.base_offset)
+            self._log = header
+        if header.count > 0 and not header.is_control:
+            self._data = header
+
+    def begin_transaction(self, offset: int, header: BatchHeader) -> None:
+        """Take note of where a transaction begins, in the middle of a batch perhaps."""
+        self.transaction_start = offset
+        self._before_transaction = self.provenance()
+        if offset > header.base_offset:
+            self._before_transaction = self._before_transaction._replace(
+                offset=offset - 1, epoch=header.leader_epoch, timestamp_ms=header.max_timestamp
+            )
+
+    def log_offset(self, offset: int, in_snapshot: bool) -> int:
+        """The log offset at which a control record counts: one in a snapshot, at its last contained offset."""
+        if not in_snapshot:
+            return offset
+        return -1 if self._snapshot_id is None else self._snapshot_id.offset - 1
+
+    def provenance(self) -> Provenance:
+        """The position after all that was replayed."""
+        provenance = self._start
+        if self._data is not None:
+            provenance = provenance._replace(
+                file_offset=self._data.last_offset,
+                file_epoch=self._data.leader_epoch,
+                file_timestamp_ms=self._data.max_timestamp,
+            )
+        if self._log is not None:
+            end = self._log.last_offset + 1
+            return _at(provenance, end, self._log.leader_epoch, self._log.max_timestamp)
+        if self._snapshot is None:
+            return provenance
+        # A checkpoint's name says where in the log it stands; under another name all there is are the file's own numbers.
+        if self._snapshot_id is not None:
+            return _at(provenance, self._snapshot_id.offset, self._snapshot_id.epoch, self.header_timestamp_ms)
+        return _at(provenance, self._snapshot.last_offset + 1, self._snapshot.leader_epoch, self.header_timestamp_ms)
+
+    def provenance_before_transaction(self) -> Provenance:
+        """The position of an image that shows no open transaction, although reading has gone on."""
+        return self._before_transaction._replace(end_offset=self.provenance().end_offset)
+
+
+def _at(provenance: Provenance, end: int, epoch: int, timestamp_ms: int) -> Provenance:
+    return provenance._replace(offset=end - 1, epoch=epoch, timestamp_ms=timestamp_ms, end_offset=end)

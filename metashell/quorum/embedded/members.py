@@ -1,0 +1,287 @@
+"""The members of a quorum on the running loop: controllers that are started, killed and restarted one by one, and a group server.
+
+The group server is registered as a broker; it has the quorum's image, and the active controller to hand requests to.
+This module imports asyncio, so it is itself imported inside functions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from metashell.codec.error_codes import DUPLICATE_BROKER_REGISTRATION, NONE, NOT_CONTROLLER, error_message
+from metashell.disk.config import config_of
+from metashell.groups.server import LISTENER, GroupServerConfig, is_wanted, read_config
+from metashell.groups.server.server import GroupServer
+from metashell.metadata.image import EMPTY_IMAGE, MetadataImage
+from metashell.net.addresses import Address
+from metashell.net.api_versions import NodeFeatures
+from metashell.net.client import AsyncClient
+from metashell.net.security import security_config
+from metashell.quorum.controller.cluster import published_features
+from metashell.quorum.controller.decision import SUPPORTED_FEATURES
+from metashell.quorum.embedded.fake_brokers import ActiveController, FakeBroker, request_active_controller
+from metashell.quorum.embedded.layout import QuorumError, reserve
+from metashell.quorum.server.config import controller_config
+from metashell.quorum.server.controller_server import ControllerServer, leader_endpoint
+
+if TYPE_CHECKING:
+    from metashell.quorum.embedded.layout import Layout, Place
+
+
+class Members:
+    """The controllers by id; what is not running is not in `running`. `on_change` is called after whatever may have changed something.
+
+    `failures` are the errors of controllers that ended by themselves, by id, until they are started again.
+    """
+
+    def __init__(self, layout: Layout, on_change: Callable[[], None], on_event: Callable[[int, str], None]) -> None:
+        self.running: dict[int, ControllerServer] = {}
+        self.failures: dict[int, BaseException] = {}
+        self._places = {place.id: place for place in layout.places}
+        self._on_change = on_change
+        self._on_event = on_event
+        self._last: tuple[int, MetadataImage] = (-1, EMPTY_IMAGE)
+        self._ends: dict[int, Callable[[], None]] = {}
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """All of them, running or not."""
+        return tuple(self._places)
+
+    @property
+    def leader_id(self) -> int | None:
+        """The controller that takes writes; of two that think so, the one of the higher epoch."""
+        found = [(server.epoch, id) for id, server in tuple(self.running.items()) if server.is_active and id not in self.failures]
+        return max(found, default=(0, None))[1]
+
+    @property
+    def image(self) -> MetadataImage:
+        """The newest committed state that a controller has, or had when it ended."""
+        return self._newest[1]
+
+    @property
+    def _newest(self) -> tuple[int, MetadataImage]:
+        """The offset and the image up to it; images of one offset are equal."""
+        controllers = [server.machine.controller for server in tuple(self.running.values())]
+        found = [(controller.stable_offset, controller.image) for controller in controllers]
+        return max([self._last, *found], key=lambda pair: pair[0])
+
+    async def start_all(self) -> None:
+        """Start all of them. The one whose log reaches furthest stands at once: the others are there, so none waits for a timeout.
+
+        Errors: MetashellError, OSError; then none of them runs.
+        """
+        try:
+            # Most of an opening is waiting for the disk.
+            opened = await asyncio.gather(*map(self._open, self._places.values()), return_exceptions=True)
+            for error in opened:
+                if error is not None:
+                    raise error
+            for id in self._places:
+                await self._begin(id)
+        except BaseException:
+            await self.kill_all()
+            raise
+        max(self.running.values(), key=lambda server: server.log_end).stand()
+
+    async def start(self, id: int) -> None:
+        """Start one that does not run. Errors: MetashellError, OSError."""
+        try:
+            await self._open(self._places[id])
+            await self._begin(id)
+        except BaseException:
+            await self.kill(id)
+            raise
+
+    async def _open(self, place: Place) -> None:
+        server = ControllerServer(controller_config(place.properties, place.path), lambda line: self._on_event(place.id, line))
+        await server.open()
+        self.failures.pop(place.id, None)
+        self.running[place.id] = server
+
+    async def _begin(self, id: int) -> None:
+        server = self.running[id]
+        await server.start()
+        self._ends[id] = server.watch(self._on_change)
+        server.failure.add_done_callback(lambda done: self._noted(id, server, done))
+
+    def _noted(self, id: int, server: ControllerServer, done: asyncio.Future[BaseException | None]) -> None:
+        error = None if done.cancelled() else done.result()
+        if error is not None and self.running.get(id) is server:
+            self.failures[id] = error
+        self._on_change()
+
+    async def stop(self, id: int) -> None:
+        """Let one leave gracefully; nothing where it does not run."""
+        await self._end(id, is_graceful=True)
+
+    async def kill(self, id: int) -> None:
+        """End one as a crash would; nothing where it does not run."""
+        await self._end(id, is_graceful=False)
+
+    async def _end(self, id: int, *, is_graceful: bool) -> None:
+        server = self._forget(id)
+        if server is None:
+            return
+        await (server.stop() if is_graceful else server.kill())
+        # It may have been about to end by itself.
+        if server.failure.done() and (error := server.failure.result()) is not None:
+            self.failures.setdefault(id, error)
+        self._on_change()
+
+    def _forget(self, id: int) -> ControllerServer | None:
+        if id not in self._places:
+            raise QuorumError(f"controller {id}: there is none (there are {', '.join(map(str, self._places))})")
+        if (end := self._ends.pop(id, None)) is not None:
+            end()
+        self._last = self._newest
+        return self.running.pop(id, None)
+
+    async def kill_all(self) -> None:
+        """End all of them as a crash would, which costs nothing that was acknowledged. Errors: the first, when all have ended."""
+        ended = await asyncio.gather(*(self.kill(id) for id in tuple(self.running)), return_exceptions=True)
+        for error in ended:
+            if error is not None:
+                raise error
+
+
+QUICK: Final = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.min.heartbeat.interval.ms": "200",
+    "group.consumer.heartbeat.interval.ms": "200",
+    "group.consumer.assignment.interval.ms": "0",
+    "group.consumer.assignor.offload.enable": "false",
+}
+"""Where groups on one machine differ from Kafka's defaults: they settle at once."""
+WARNING: Final = "groups and offsets are in memory and are lost with this process, partitions have no data: for tests only"
+
+
+class Groups:
+    """The server, and the broker as which it is known. `on_event` gets the broker's id and a line for each event."""
+
+    def __init__(
+        self,
+        config: GroupServerConfig,
+        cluster_id: str,
+        image: Callable[[], MetadataImage],
+        active: ActiveController,
+        client: AsyncClient,
+        on_change: Callable[[], None] = lambda: None,
+        on_event: Callable[[int, str], None] = lambda id, line: None,
+        origin: str = "",
+    ) -> None:
+        self._on_change = on_change
+        self._on_event = on_event
+        self._told = NONE
+        self._task: asyncio.Task[None] | None = None
+        self._release: Callable[[], None] = lambda: None
+
+        async def ask(request: Any, version: int | None) -> Any:
+            return await request_active_controller(client, active, request, version)
+
+        def features() -> NodeFeatures:
+            return NodeFeatures(SUPPORTED_FEATURES, published_features(image()), 0)
+
+        self.server = GroupServer(config, cluster_id, image, ask, features, lambda line: on_event(config.node_id, line))
+        self._broker = FakeBroker(config.node_id, cluster_id, active, client, self._moved, address=config.address, origin=origin)
+
+    @classmethod
+    def of_quorum(
+        cls,
+        properties: Mapping[str, str],
+        cluster_id: str,
+        image: Callable[[], MetadataImage],
+        active: ActiveController,
+        client: AsyncClient,
+        on_change: Callable[[], None],
+        on_event: Callable[[int, str], None],
+    ) -> Groups:
+        """As the properties of a controller say, on a port that the system picks unless they name one. Errors: MetashellError."""
+        values = config_of(properties).values
+        if LISTENER in properties:
+            return cls(read_config(values), cluster_id, image, active, client, on_change, on_event)
+        reserved = reserve(1)
+        try:
+            made = cls(read_config(values, reserved.numbers[0]), cluster_id, image, active, client, on_change, on_event)
+        except BaseException:
+            reserved.close()
+            raise
+        made._release = reserved.close
+        return made
+
+    @property
+    def address(self) -> Address:
+        """Where clients find it."""
+        return self.server.address
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether it is registered, and answers clients."""
+        return self.server.is_serving
+
+    async def open(self) -> None:
+        """Listen and register. Errors: MetashellError."""
+        address = await self.server.open()
+        self._on_event(self._broker.id, f"groups: broker {self._broker.id} on {address}; {WARNING}")
+        self._task = asyncio.get_running_loop().create_task(self._broker.run())
+
+    def look(self) -> None:
+        """The image may be another one."""
+        self.server.look()
+
+    async def close(self) -> None:
+        """End it; the broker's session ends by itself."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self.server.close()
+        self._release()
+
+    def _moved(self) -> None:
+        """The broker was answered."""
+        broker = self._broker
+        if broker.is_unfenced:
+            self.server.is_serving = True
+        elif broker.refusal == DUPLICATE_BROKER_REGISTRATION:
+            self.server.is_serving = False
+        # Who is not the active controller, or not yet, says so; the broker asks the next one.
+        if broker.refusal not in (self._told, NOT_CONTROLLER):
+            self._told = broker.refusal
+            if broker.refusal != NONE:
+                self._on_event(broker.id, f"groups: broker {broker.id} is not registered: {error_message(broker.refusal)}")
+        self._on_change()
+
+
+@asynccontextmanager
+async def groups_beside(server: ControllerServer, on_event: Callable[[str], None]) -> AsyncIterator[Groups | None]:
+    """Serve groups beside a controller that runs, as long as this is entered, where its configuration wants that.
+
+    Of several controllers that do, the first to register serves them. Errors: MetashellError, UsageError.
+    """
+    config = server.config
+    if not is_wanted(config.properties):
+        yield None
+        return
+
+    def active() -> Address | None:
+        found = leader_endpoint(server.node)
+        return None if found is None else Address(*found)
+
+    security = security_config(config.properties, config.node.controller_listener)
+    client = AsyncClient((), client_id=f"groups-{config.node.node_id}", attempts_max=1, security=security)
+    wanted = replace(read_config(config.node.values), allow_plaintext=config.allow_plaintext)
+    cluster_id = server.machine.controller.state.settings.cluster_id
+    groups = Groups(
+        wanted, cluster_id, lambda: server.image, active, client, on_event=lambda id, line: on_event(line), origin=f" {config.node.node_id}"
+    )
+    end = server.watch(groups.look)
+    try:
+        await groups.open()
+        yield groups
+    finally:
+        end()
+        await groups.close()
+        await client.close()

@@ -1,0 +1,354 @@
+"""Messages between replicas as flat values: one class a message, whatever its version on the wire. Also the replica's settings and errors.
+
+`wire` turns messages into codec's of a negotiated version and back. A field that a version lacks has its default here, so the
+core never asks for a version. What was malformed beyond the fields of a flat value arrives with `shape_ok` False and is answered
+by the core in the order of the checks that Kafka makes.
+
+`RaftConfig` has the units and defaults of Kafka 4.3. The errors are those of calls by the own application; nothing that a peer sends
+raises.
+
+Units: epochs and node ids are int32, offsets and times (ms) int64; -1 stands for "none" as on the wire; a directory id of zeros is none.
+Source: KIP-595, KIP-630, KIP-853, KIP-996, KIP-1166, KIP-1186; VoteRequest.json and its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from metashell.common.errors import MetashellError
+from metashell.common.values import NO_LEADER, ZERO_UUID, OffsetAndEpoch, ReplicaKey
+
+Endpoint: TypeAlias = tuple[str, int]
+"""Host as text, port."""
+Endpoints: TypeAlias = Mapping[str, Endpoint]
+"""By listener name, upper-cased; the order is the sender's."""
+
+UNKNOWN_HIGH_WATERMARK: Final = -1
+HIGH_WATERMARK_NOT_SENT: Final = (1 << 63) - 1
+"""What a Fetch below version 18 says of its high watermark: it is released by any answer of the leader's."""
+
+
+@dataclass(slots=True)
+class PartitionResponse:
+    """What every answer about the metadata partition says. `top_error` stands alone: where it is not 0 the rest was not sent."""
+
+    top_error: int = 0
+    error: int = 0
+    leader_id: int = NO_LEADER
+    epoch: int = -1
+    leader_endpoint: Endpoint | None = None
+    shape_ok: bool = field(default=True, kw_only=True)
+
+
+@dataclass(slots=True)
+class VoteRequest:
+    """A candidate's or prospective's question; `last_offset` is its log end offset, exclusive."""
+
+    cluster_id: str | None
+    voter_id: int
+    voter_directory_id: bytes
+    epoch: int
+    candidate_id: int
+    candidate_directory_id: bytes
+    last_epoch: int
+    last_offset: int
+    pre_vote: bool = False
+    shape_ok: bool = True
+
+    @property
+    def claimed_end(self) -> tuple[int, int]:
+        """(offset, epoch) of the end that the sender says its log has."""
+        return self.last_offset, self.last_epoch
+
+
+@dataclass(slots=True)
+class VoteResponse(PartitionResponse):
+    granted: bool = False
+
+
+@dataclass(slots=True)
+class BeginQuorumEpochRequest:
+    """A leader announces itself to a voter."""
+
+    cluster_id: str | None
+    voter_id: int
+    voter_directory_id: bytes
+    leader_id: int
+    epoch: int
+    endpoints: Endpoints = field(default_factory=dict)
+    shape_ok: bool = True
+
+
+class BeginQuorumEpochResponse(PartitionResponse):
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class EndQuorumEpochRequest:
+    """A leader gives up its epoch; `candidates` are in the order in which they should stand."""
+
+    cluster_id: str | None
+    leader_id: int
+    epoch: int
+    candidates: tuple[ReplicaKey, ...] = ()
+    endpoints: Endpoints = field(default_factory=dict)
+    shape_ok: bool = True
+
+
+class EndQuorumEpochResponse(PartitionResponse):
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class FetchRequest:
+    """A replica asks for what follows `fetch_offset`; `last_epoch` is its last fetched epoch, never -1."""
+
+    cluster_id: str | None
+    replica_id: int
+    directory_id: bytes
+    epoch: int
+    fetch_offset: int
+    last_epoch: int
+    max_wait_ms: int
+    max_size: int
+    high_watermark: int = HIGH_WATERMARK_NOT_SENT
+    shape_ok: bool = True
+
+    @property
+    def claimed_end(self) -> tuple[int, int]:
+        """As VoteRequest."""
+        return self.fetch_offset, self.last_epoch
+
+
+@dataclass(slots=True)
+class FetchResponse(PartitionResponse):
+    """`diverging` is where the leader's log ends for the asked epoch; `records` are whole batches, empty for none."""
+
+    high_watermark: int = UNKNOWN_HIGH_WATERMARK
+    log_start_offset: int = -1
+    diverging: OffsetAndEpoch | None = None
+    snapshot_id: OffsetAndEpoch | None = None
+    records: bytes = b""
+
+
+@dataclass(slots=True)
+class FetchSnapshotRequest:
+    """A replica asks for the bytes of a snapshot from `position` on."""
+
+    cluster_id: str | None
+    replica_id: int
+    directory_id: bytes
+    epoch: int
+    snapshot_id: OffsetAndEpoch
+    position: int
+    max_size: int
+    is_known_partition: bool = True
+    shape_ok: bool = True
+
+
+@dataclass(slots=True)
+class FetchSnapshotResponse(PartitionResponse):
+    """`size` is the snapshot's whole size in bytes; `records` need not end at a batch."""
+
+    snapshot_id: OffsetAndEpoch = field(default_factory=lambda: OffsetAndEpoch(-1, -1))
+    size: int = 0
+    position: int = 0
+    records: bytes = b""
+
+
+@dataclass(slots=True)
+class AddRaftVoterRequest:
+    """KIP-853; `timeout_ms` has no effect, as in Kafka."""
+
+    cluster_id: str | None
+    voter_id: int
+    directory_id: bytes
+    endpoints: Endpoints
+    timeout_ms: int
+    ack_when_committed: bool = True
+
+
+@dataclass(slots=True)
+class RemoveRaftVoterRequest:
+    """KIP-853."""
+
+    cluster_id: str | None
+    voter_id: int
+    directory_id: bytes
+
+
+@dataclass(slots=True)
+class UpdateRaftVoterRequest:
+    """A voter's endpoints, and the kraft.version levels it supports, for the leader."""
+
+    cluster_id: str | None
+    epoch: int
+    voter_id: int
+    directory_id: bytes
+    endpoints: Endpoints
+    min_version: int
+    max_version: int
+
+
+@dataclass(slots=True)
+class ChangeVoterResponse:
+    """The answer to Add and RemoveRaftVoter."""
+
+    error: int = 0
+    message: str | None = None
+
+
+class AddRaftVoterResponse(ChangeVoterResponse):
+    __slots__ = ()
+
+
+class RemoveRaftVoterResponse(ChangeVoterResponse):
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class UpdateRaftVoterResponse:
+    error: int = 0
+    leader_id: int = NO_LEADER
+    epoch: int = -1
+    leader_endpoint: Endpoint | None = None
+
+
+@dataclass(slots=True)
+class DescribeQuorumRequest:
+    """`partitions` are the asked topic partitions, for the answer that names what is not known."""
+
+    partitions: tuple[tuple[str, int], ...] = (("__cluster_metadata", 0),)
+
+
+@dataclass(slots=True)
+class ReplicaState:
+    """One replica as the leader knows it; -1 where it does not."""
+
+    id: int
+    directory_id: bytes = ZERO_UUID
+    log_end_offset: int = -1
+    last_fetch_timestamp: int = -1
+    last_caught_up_timestamp: int = -1
+
+
+@dataclass(slots=True)
+class DescribeQuorumResponse:
+    """`unknown` repeats the asked partitions where they are not the metadata partition alone."""
+
+    top_error: int = 0
+    error: int = 0
+    leader_id: int = NO_LEADER
+    epoch: int = -1
+    high_watermark: int = UNKNOWN_HIGH_WATERMARK
+    voters: tuple[ReplicaState, ...] = ()
+    observers: tuple[ReplicaState, ...] = ()
+    nodes: tuple[tuple[int, Endpoints], ...] = ()
+    unknown: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(slots=True)
+class ApiVersionsRequest:
+    """A leader asks a would-be voter which levels of kraft.version it supports."""
+
+
+@dataclass(slots=True)
+class ApiVersionsResponse:
+    """`kraft_versions` is (min, max), None where the peer did not name the feature."""
+
+    top_error: int = 0
+    kraft_versions: tuple[int, int] | None = None
+
+
+AboutPartition: TypeAlias = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | FetchRequest | FetchSnapshotRequest
+"""The requests that name the metadata partition, and may be of another shape."""
+LogClaim: TypeAlias = VoteRequest | FetchRequest
+"""The requests in which a replica says how far its log reaches, and by which votes are won and batches are committed."""
+PlainRequest: TypeAlias = (
+    BeginQuorumEpochRequest
+    | EndQuorumEpochRequest
+    | FetchSnapshotRequest
+    | AddRaftVoterRequest
+    | RemoveRaftVoterRequest
+    | UpdateRaftVoterRequest
+    | DescribeQuorumRequest
+    | ApiVersionsRequest
+)
+Request: TypeAlias = LogClaim | PlainRequest
+Response: TypeAlias = (
+    VoteResponse
+    | BeginQuorumEpochResponse
+    | EndQuorumEpochResponse
+    | FetchResponse
+    | FetchSnapshotResponse
+    | AddRaftVoterResponse
+    | RemoveRaftVoterResponse
+    | UpdateRaftVoterResponse
+    | DescribeQuorumResponse
+    | ApiVersionsResponse
+)
+
+
+BATCH_SIZE_MAX = 8 * 1024 * 1024
+"""Bytes of one batch, which is also the most that one atomic append may take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaftConfig:
+    """Who this replica is, whom it knows at first, and its timing.
+
+    `local` is None for an anonymous observer (replica id -1). `listeners` are all own controller listeners as advertised, the default one
+    first. `static_voters` is controller.quorum.voters by id; `bootstrap_servers` controller.quorum.bootstrap.servers.
+    `may_stand` False never leaves Unattached, Follower or Resigned: it votes and replicates but asks for no vote and no pre-vote.
+    Units: ms, bytes. Source: QuorumConfig, KRaftConfigs.
+    """
+
+    cluster_id: str
+    local: ReplicaKey | None
+    listeners: Endpoints = field(default_factory=dict)
+    default_listener: str = "CONTROLLER"
+    static_voters: Mapping[int, Endpoint] = field(default_factory=dict)
+    bootstrap_servers: tuple[Endpoint, ...] = ()
+    is_controller: bool = True
+    may_stand: bool = True
+    auto_join: bool = False
+    election_timeout_ms: int = 1_000
+    fetch_timeout_ms: int = 2_000
+    election_backoff_max_ms: int = 1_000
+    append_linger_ms: int = 25
+    request_timeout_ms: int = 2_000
+    retry_backoff_ms: int = 20
+    fetch_max_wait_ms: int = 500
+    fetch_max_size: int = 1024 * 1024
+    fetch_snapshot_max_size: int = 1024 * 1024
+    retention_size: int = 100 * 1024 * 1024
+    retention_ms: int = 7 * 24 * 3_600_000
+    clean_interval_ms: int = 60_000
+    min_kraft_version: int = 0
+    max_kraft_version: int = 1
+
+    def __post_init__(self) -> None:
+        """Listener names are compared upper-cased, so they are upper-cased here once."""
+        object.__setattr__(self, "default_listener", self.default_listener.upper())
+        object.__setattr__(self, "listeners", {name.upper(): endpoint for name, endpoint in self.listeners.items()})
+
+
+class RaftError(MetashellError):
+    """What every error of a call into a replica is."""
+
+
+class NotLeaderError(RaftError):
+    """The replica does not lead, or not in the epoch that the caller named."""
+
+
+class RecordBatchTooLargeError(RaftError):
+    """The values of one atomic append do not fit in a batch; nothing was appended."""
+
+
+class BufferAllocationError(RaftError):
+    """Too much was prepared and not yet written; nothing was appended. Try again after the next step."""
+
+
+class InvalidUpdateVersionError(RaftError):
+    """A level of kraft.version that cannot be finalized; nothing was appended."""

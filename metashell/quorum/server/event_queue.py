@@ -1,0 +1,427 @@
+"""The queue of a controller: everything that reads or changes it, one event at a time, long ones in slices.
+
+Order: what the log says (commits, loads, leaders), then periodic tasks that are due, then requests, round robin over the connections that
+have any. An event is a function that gives None, or a generator that is run in slices; between two slices no other event runs.
+Answers leave between events, and in slices too, because one commit may complete hundreds of them.
+
+Beside it: `CommitWaits`, who waits for an offset to be committed in the epoch in which it was appended; `LoopHold`, the longest time in
+which one piece of work let nothing else have its turn; `TimeWindow`, times of the last minutes as the quantiles that Kafka's histograms
+show; `ServerEvent`, a line for operators with a kind and fields for programs.
+
+This module imports asyncio, so it is itself imported inside functions.
+Source: org.apache.kafka.queue.KafkaEventQueue, org.apache.kafka.controller.QuorumController."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import Future
+from collections import OrderedDict, deque
+from collections.abc import Callable, Coroutine, Generator, Hashable, Iterator, Mapping, Sequence
+from enum import Enum
+from functools import partial
+from heapq import heappop, heappush
+from math import log2
+from time import perf_counter
+from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
+
+from metashell.common.values import Epoch, Offset
+from metashell.quorum.raft.messages import NotLeaderError
+
+SLICE_S: Final = 0.01
+STEPS_AT_ONCE: Final = 1000
+"""Steps of a slice, at most: what the clock of a simulation does not end, this does."""
+PAUSE_S: Final = 0.001
+_END: Final = object()
+
+
+class Pace(Enum):
+    """What a generator yields that wants more than its turn to be over when the slice is."""
+
+    REST = "let others go on until what this one needs is there"
+
+
+Steps = Generator[Pace | None, None, None]
+Event = Callable[[], Steps | None]
+"""What is done when its turn comes; a generator gives up the loop wherever it yields, if its slice is over."""
+Sending = Callable[[], Iterator[object] | None]
+"""Sends an answer, a large one while it is iterated."""
+
+
+class Kind(Enum):
+    """What an event is; the value is what metrics call it."""
+
+    CONTROL = "control"
+    TASK = "task"
+    REQUEST = "request"
+
+
+class _Waiting(NamedTuple):
+    kind: Kind
+    event: Event
+    since_s: float
+    dropped: Callable[[], None] | None = None
+
+
+class EventQueue:
+    """See the module. `fail` hears what an event raised, and has to end everything.
+
+    `started` counts events; `longest_wait_s` and `longest_event_s` are the longest times in line and in work.
+    """
+
+    def __init__(self, fail: Callable[[BaseException], None], held: LoopHold) -> None:
+        self.started = 0
+        self.longest_wait_s = 0.0
+        self.longest_event_s = 0.0
+        self.on_done: Callable[[Kind, float, float], None] | None = None
+        """Told of every event how long it waited in line, and how long it took, in seconds; for metrics."""
+        self.background: Callable[[], Iterator[object] | None] = lambda: None
+        """Gives work that may be left after any step, for when there is nothing else to do; asked again, it goes on where it was."""
+        self._fail = fail
+        self._held = held
+        self._loop = asyncio.get_running_loop()
+        self._control: deque[_Waiting] = deque()
+        self._tasks: deque[_Waiting] = deque()
+        self._lines: OrderedDict[Hashable, deque[_Waiting]] = OrderedDict()
+        self._answers: deque[Sending] = deque()
+        self._sending: Iterator[object] | None = None
+        self._steps: Steps | None = None
+        self._begun: _Waiting | None = None
+        self._worked_s = 0.0
+        self._waited_s = 0.0
+        self._kind = Kind.CONTROL
+        self._handle: asyncio.Handle | None = None
+        self._is_closed = False
+        self._is_running = False
+        self._is_resting = False
+
+    def __len__(self) -> int:
+        """Events that have not begun."""
+        return len(self._control) + len(self._tasks) + sum(map(len, self._lines.values()))
+
+    # ---- what comes in
+
+    def control(self, event: Event) -> None:
+        """An event of the log or of leadership: in their own order, before all others."""
+        self._put(self._control, _Waiting(Kind.CONTROL, event, self._loop.time()))
+
+    def task(self, event: Event) -> None:
+        """A periodic task that is due."""
+        self._put(self._tasks, _Waiting(Kind.TASK, event, self._loop.time()))
+
+    def request(self, connection: Hashable, event: Event, dropped: Callable[[], None]) -> None:
+        """A request of a connection; where `close` comes before its end, `dropped` is called. A deadline is the event's own matter."""
+        line = self._lines.get(connection)
+        if line is None:
+            line = self._lines[connection] = deque()
+        self._put(line, _Waiting(Kind.REQUEST, event, self._loop.time(), dropped))
+
+    def answer(self, send: Sending) -> None:
+        """An answer that may leave. The large one of a generator leaves in slices."""
+        if self._is_closed:
+            deque(send() or (), 0)
+        else:
+            self._answers.append(send)
+            self._wake()
+
+    def forget(self, connection: Hashable) -> None:
+        """A connection is closed: its requests that did not begin are dropped."""
+        self._lines.pop(connection, None)
+
+    def close(self) -> None:
+        """Nothing is done from now on; what is half done stays so."""
+        self._is_closed = True
+        if self._handle is not None:
+            self._handle.cancel()
+        left = [waiting for line in self._lines.values() for waiting in line]
+        if self._steps is not None and not self._is_running:
+            self._steps.close()
+            if self._begun is not None:
+                left.insert(0, self._begun)
+        self._steps = self._begun = None
+        self._control.clear()
+        self._tasks.clear()
+        self._lines.clear()
+        # What is stable may be said.
+        sending, self._sending = self._sending, None
+        while sending is not None or self._answers:
+            deque(sending or (), 0)
+            sending = self._answers.popleft()() if self._answers else None
+        for waiting in left:
+            if waiting.dropped is not None:
+                waiting.dropped()
+
+    def _put(self, line: deque[_Waiting], waiting: _Waiting) -> None:
+        if not self._is_closed:
+            line.append(waiting)
+            self._wake()
+        elif waiting.dropped is not None:
+            waiting.dropped()
+
+    # ---- what goes on
+
+    def _wake(self, pause_s: float = 0.0) -> None:
+        if self._is_running:
+            return
+        if self._is_resting and self._handle is not None and self._steps is None:
+            # Background work rests; an event does not wait for that.
+            self._handle.cancel()
+            self._handle = None
+        if self._handle is None:
+            self._is_resting = pause_s > 0
+            self._handle = self._loop.call_later(pause_s, self._run) if pause_s else self._loop.call_soon(self._run)
+
+    def _run(self) -> None:
+        self._handle = None
+        self._is_running = True
+        started = perf_counter()
+        pause_s: float | None = 0.0
+        try:
+            pause_s = self._slice()
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._is_running = False
+            self._held.note(perf_counter() - started)
+        if not self._is_closed and pause_s is not None:
+            self._wake(pause_s)
+
+    def _slice(self) -> float | None:
+        """Work until the slice is over or nothing is left to do; how long to rest, None where nothing is left."""
+        clock = self._loop.time
+        ends_at = clock() + SLICE_S
+        for _ in range(STEPS_AT_ONCE):
+            if self._sending is not None:
+                if next(self._sending, _END) is _END:
+                    self._sending = None
+            elif self._answers:
+                self._sending = self._answers.popleft()()
+            elif self._steps is not None:
+                if self._step(self._steps) is Pace.REST:
+                    return PAUSE_S
+            elif (waiting := self._next()) is not None:
+                self._begin(waiting)
+            else:
+                return self._work_in_background(ends_at)
+            if self._is_closed or clock() >= ends_at:
+                break
+        return 0.0
+
+    def _work_in_background(self, ends_at: float) -> float | None:
+        """Use the rest of a slice for what nobody waits for; how long to rest before there is more of it, None for no more."""
+        work = self.background()
+        if work is None:
+            return None
+        for _ in range(STEPS_AT_ONCE):
+            if next(work, _END) is _END:
+                return None
+            if self._loop.time() >= ends_at:
+                break
+        return PAUSE_S
+
+    def _next(self) -> _Waiting | None:
+        for line in (self._control, self._tasks):
+            if line:
+                return line.popleft()
+        if not self._lines:
+            return None
+        connection, line = next(iter(self._lines.items()))
+        found = line.popleft()
+        if line:
+            self._lines.move_to_end(connection)
+        else:
+            del self._lines[connection]
+        return found
+
+    def _begin(self, waiting: _Waiting) -> None:
+        self._begun = waiting
+        self._kind = waiting.kind
+        self._waited_s = self._loop.time() - waiting.since_s
+        self.longest_wait_s = max(self.longest_wait_s, self._waited_s)
+        self.started += 1
+        self._worked_s = 0.0
+        began = perf_counter()
+        self._steps = waiting.event()
+        self._worked_s = perf_counter() - began
+        if self._steps is None:
+            self._ended()
+
+    def _step(self, steps: Steps) -> Pace | None:
+        began = perf_counter()
+        try:
+            pace = next(steps)
+        except StopIteration:
+            self._steps = None
+        except BaseException:
+            self._steps = None
+            raise
+        else:
+            self._worked_s += perf_counter() - began
+            return pace
+        self._worked_s += perf_counter() - began
+        self._ended()
+        return None
+
+    def _ended(self) -> None:
+        self.longest_event_s = max(self.longest_event_s, self._worked_s)
+        if self.on_done is not None:
+            self.on_done(self._kind, self._waited_s, self._worked_s)
+
+
+class CommitWaits:
+    """Futures by offset, of one epoch: those of an older one have failed when the first of a newer one comes."""
+
+    __slots__ = ("_count", "_epoch", "_waits")
+
+    def __init__(self) -> None:
+        self._waits: list[tuple[Offset, int, Future[None]]] = []
+        self._epoch = Epoch(-1)
+        self._count = 0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether anybody waits."""
+        return bool(self._waits)
+
+    def add(self, offset: Offset, epoch: Epoch, committed: Future[None]) -> None:
+        """`committed` is done when `offset` is committed, and fails when leadership of `epoch`, which lasts, ends before that is known."""
+        if epoch != self._epoch:
+            self._fail()
+            self._epoch = epoch
+        self._count += 1
+        heappush(self._waits, (offset, self._count, committed))
+
+    def settle(self, led_epoch: Epoch | None, high_watermark: int | None) -> None:
+        """The replica leads `led_epoch`, None for none, and knows that all before `high_watermark` is committed."""
+        waits = self._waits
+        if led_epoch != self._epoch:
+            self._fail()
+            return
+        while waits and high_watermark is not None and waits[0][0] < high_watermark:
+            committed = heappop(waits)[2]
+            if not committed.done():
+                committed.set_result(None)
+
+    def _fail(self) -> None:
+        for offset, _, committed in sorted(self._waits):
+            if not committed.done():
+                fail_commit(committed, offset, self._epoch)
+        self._waits.clear()
+
+
+def fail_commit(committed: Future[None], offset: Offset, epoch: Epoch) -> None:
+    """Leadership of an epoch is over: whether the offset will be committed is not known."""
+    committed.set_exception(NotLeaderError(f"leadership of epoch {epoch} ended before offset {offset} was committed"))
+    # Looked at here, so that asyncio does not log it where the caller has lost interest.
+    committed.exception()
+
+
+T = TypeVar("T")
+
+LONG_S: Final = 0.05
+"""What should not be reached: heartbeats and votes of others wait as long."""
+
+
+class LoopHold:
+    """Measures pieces of work. Units: seconds; `long_count` counts those of `LONG_S` and more."""
+
+    __slots__ = ("long_count", "longest_s")
+
+    def __init__(self) -> None:
+        self.longest_s = 0.0
+        self.long_count = 0
+
+    def note(self, seconds: float) -> None:
+        """One piece took so long."""
+        if seconds > self.longest_s:
+            self.longest_s = seconds
+        if seconds >= LONG_S:
+            self.long_count += 1
+
+    async def watched(self, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run the coroutine that `begin` makes, measuring each piece of it between two times that it waits."""
+        return await _Watched(self, begin())
+
+
+class _Watched(Generic[T]):
+    def __init__(self, held: LoopHold, coroutine: Coroutine[Any, Any, T]) -> None:
+        self._held = held
+        self._coroutine = coroutine
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        go_on = partial(self._coroutine.send, None)
+        while True:
+            started = perf_counter()
+            try:
+                waited_for = go_on()
+            except StopIteration as end:
+                returned: T = end.value
+                return returned
+            finally:
+                self._held.note(perf_counter() - started)
+            try:
+                yield waited_for
+            except BaseException as error:
+                go_on = partial(self._coroutine.throw, error)
+            else:
+                go_on = partial(self._coroutine.send, None)
+
+
+class ServerEvent(str):
+    """The line itself, wherever a text is wanted. Shape: `kind` and the keys of `fields` are stable, the text is not."""
+
+    kind: str
+    fields: Mapping[str, object]
+
+    def __new__(cls, text: str, kind: str, **fields: object) -> Self:
+        made = super().__new__(cls, text)
+        made.kind, made.fields = kind, fields
+        return made
+
+
+QUANTILES: Final = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
+WINDOW_S: Final = 60.0
+_PARTS: Final = 4
+"""Buckets for each doubling: a quantile is at most 19 % too large."""
+_LEAST_S: Final = 1e-6
+_BUCKETS: Final = 128
+
+
+class TimeWindow:
+    """How long things took. `count` and `sum_s` are of all times; quantiles are of the last one to two minutes."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.count = 0
+        self.sum_s = 0.0
+        self._clock = clock
+        self._ends_at = clock() + WINDOW_S
+        self._now = [0] * _BUCKETS
+        self._before = [0] * _BUCKETS
+
+    def note(self, seconds: float) -> None:
+        """Something took so long."""
+        self.count += 1
+        self.sum_s += seconds
+        self._now[0 if seconds <= _LEAST_S else min(_BUCKETS - 1, 1 + int(log2(seconds / _LEAST_S) * _PARTS))] += 1
+
+    def quantiles(self, wanted: Sequence[float] = QUANTILES) -> list[float]:
+        """In seconds, 0 where nothing happened."""
+        self._turn()
+        counts = [now + before for now, before in zip(self._now, self._before, strict=True)]
+        total = sum(counts)
+        found = []
+        for quantile in wanted:
+            left = quantile * total
+            bucket = 0
+            while bucket < _BUCKETS - 1 and (left := left - counts[bucket]) > 0:
+                bucket += 1
+            found.append(_LEAST_S * 2 ** (bucket / _PARTS) if total else 0.0)
+        return found
+
+    def _turn(self) -> None:
+        """Forget what is older than two windows; asked seldom, more than that is forgotten at once."""
+        now = self._clock()
+        if now < self._ends_at:
+            return
+        self._before = self._now if now < self._ends_at + WINDOW_S else [0] * _BUCKETS
+        self._now = [0] * _BUCKETS
+        self._ends_at = now + WINDOW_S

@@ -1,0 +1,260 @@
+"""The commands cat, cd, clear, exit, history, pwd, time and timing."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from metashell.common.errors import UsageError
+from metashell.common.forms import OBJECT_FORMS
+from metashell.common.options import Argument
+from metashell.metadata.nodes import Leaf
+from metashell.shell.commands import COMMAND_NAME, NODE_PATH, make_command
+from metashell.shell.context import IS_DIRECTORY, NOT_DIRECTORY
+from metashell.shell.output import leaf_object, node_object, write_answer, write_leaf, write_objects
+from metashell.shell.paths import ROOT, refuse_deep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import SimpleNamespace
+
+    from metashell.shell.context import Context
+
+
+CAT_HELP: Final = """cat - print the contents of metadata leaves
+
+SYNOPSIS
+    cat PATH...
+
+DESCRIPTION
+    Prints a number or text as it is, and a record as indented JSON with Kafka's own field names. Secrets are hidden unless the
+    shell was started with --show-secrets. A directory, or a path that names nothing, is an error; the paths after it are still
+    printed.
+
+    With -o json the answer is one object for one path, and an array for several paths or a pattern. With -o kafka it is the
+    text that Kafka's own shell prints.
+
+EXAMPLES
+    >> cat /image/topics/byName/orders/name
+    orders
+    >> cat -o kafka /image/topics/byName/orders/{id,name}
+    G7AsmegkQqqHvcqFqSTRgA
+    orders
+"""
+
+
+def run_cat(ctx: Context, args: SimpleNamespace) -> None:
+    """Print the leaves that the paths name."""
+    leaves = _leaves(ctx, args)
+    if ctx.output in OBJECT_FORMS:
+        objects = (leaf_object(ctx, path, leaf) for path, leaf in leaves)
+        columns = ("path", "type", "value")
+        write_objects(ctx, objects, columns=columns, single=ctx.is_single(args.path))
+    else:
+        for _, leaf in leaves:
+            write_leaf(ctx, leaf)
+
+
+def _leaves(ctx: Context, args: SimpleNamespace) -> Iterator[tuple[str, Leaf]]:
+    for target in args.path:
+        for path, _, node in ctx.resolve([target]):
+            if isinstance(node, Leaf):
+                yield path, node
+            else:
+                ctx.fail(target if ctx.speaks_kafka else path, IS_DIRECTORY)
+
+
+CAT_COMMAND = make_command(run_cat, CAT_HELP, arguments=(Argument(name="path", nargs="+", kind=NODE_PATH, help="the leaves to print"),))
+
+
+CD_HELP: Final = """cd - set the current working directory
+
+SYNOPSIS
+    cd [PATH]
+
+DESCRIPTION
+    A PATH that does not begin with / starts at the working directory. Without PATH the working directory becomes /. If a
+    pattern matches several directories, the last is used.
+
+EXAMPLES
+    >> cd /image/topics
+    >> pwd
+    /image/topics
+    >> cd ..
+    >> pwd
+    /image
+"""
+
+
+def run_cd(ctx: Context, args: SimpleNamespace) -> None:
+    """Change the working directory."""
+    target = args.path or ROOT
+    if not ctx.speaks_kafka:
+        refuse_deep(target)
+    for match in ctx.resolve([target]):
+        if match.node.is_directory:
+            ctx.cwd = match.path
+        else:
+            ctx.fail(target, NOT_DIRECTORY)
+
+
+CD_COMMAND = make_command(
+    run_cd, CD_HELP, arguments=(Argument(name="path", nargs="?", kind=NODE_PATH, help="the directory, / by default"),)
+)
+
+
+PWD_HELP: Final = """pwd - print the current working directory
+
+SYNOPSIS
+    pwd
+
+EXAMPLES
+    >> pwd
+    /
+"""
+
+
+def run_pwd(ctx: Context, args: SimpleNamespace) -> None:
+    """Print the working directory."""
+    objects = (node_object(ctx, ctx.cwd, match.node) for match in ctx.matches(ctx.cwd))
+    write_answer(ctx, objects, [ctx.cwd], single=True)
+
+
+PWD_COMMAND = make_command(run_pwd, PWD_HELP)
+
+
+CLEAR_HELP: Final = """clear - clear the screen
+
+SYNOPSIS
+    clear
+
+DESCRIPTION
+    Does nothing where there is no terminal. At the prompt Ctrl-L does the same.
+
+EXAMPLES
+    >> clear
+"""
+
+
+_CLEAR = "\x1b[H\x1b[2J"
+
+
+def run_clear(ctx: Context, args: SimpleNamespace) -> None:
+    """Move to the top of an empty screen."""
+    if ctx.display.width is not None and os.environ.get("TERM") != "dumb":
+        ctx.out.write(_CLEAR)
+
+
+CLEAR_COMMAND = make_command(run_clear, CLEAR_HELP, is_live=True)
+
+
+EXIT_HELP: Final = r"""exit - leave the shell
+
+SYNOPSIS
+    exit
+
+DESCRIPTION
+    Ctrl-D, `quit`, `\q` and `:q` do the same.
+
+EXAMPLES
+    >> exit
+"""
+
+
+def run_exit(ctx: Context, args: SimpleNamespace) -> None:
+    """Leave after this line."""
+    ctx.leaving = True
+
+
+EXIT_COMMAND = make_command(run_exit, EXIT_HELP)
+
+
+HISTORY_HELP: Final = """history - print the lines typed so far
+
+SYNOPSIS
+    history [COUNT]
+
+DESCRIPTION
+    Each line has its number, from 0; this line is the last. With COUNT only the last COUNT lines are printed.
+
+EXAMPLES
+    >> history 1
+        0  history 1
+"""
+
+
+def run_history(ctx: Context, args: SimpleNamespace) -> None:
+    """Print the lines that were typed so far, in the prompt also those of earlier runs."""
+    entries = list(last_entries(ctx.history, args.count))
+    objects = [{"number": number, "line": line} for number, line in entries]
+    write_answer(ctx, objects, (f"{number: 5d}  {line}" for number, line in entries))
+
+
+def last_entries(history: Sequence[str], count: int | None) -> Iterator[tuple[int, str]]:
+    """The last `count` lines, all for None, each with its number from 0."""
+    start = 0 if count is None else max(0, len(history) - max(0, count))
+    return ((index, history[index]) for index in range(start, len(history)))
+
+
+HISTORY_COMMAND = make_command(
+    run_history, HISTORY_HELP, arguments=(Argument(name="count", nargs="?", type="integer", help="how many lines, all by default"),)
+)
+
+
+TIME_HELP: Final = """time - run a command and show how long it took
+
+SYNOPSIS
+    time COMMAND...
+
+DESCRIPTION
+    Runs the rest of the step, including its pipe, and prints on stderr how long it took: wall-clock time, and CPU time of this
+    process. `timing on` does the same for every command.
+
+EXAMPLES
+    >> time
+    time: missing COMMAND
+"""
+
+
+def run_time(ctx: Context, args: SimpleNamespace) -> None:
+    """Refuse `time` without a command; the runner of steps handles it with one."""
+    raise UsageError("name a command after it", args.command[0])
+
+
+TIME_COMMAND = make_command(
+    run_time, TIME_HELP, arguments=(Argument(name="command", nargs="+", kind=COMMAND_NAME, help="the command, with its words"),)
+)
+
+
+TIMING_HELP: Final = """timing - show how long each command takes
+
+SYNOPSIS
+    timing [on|off]
+
+DESCRIPTION
+    After `timing on` a line on stderr after each command says how long it took, as `time COMMAND` does for one. Without an argument
+    it prints whether this is on.
+
+EXAMPLES
+    >> timing
+    timing is off
+"""
+
+
+_ON, _OFF = "on", "off"
+
+
+def run_timing(ctx: Context, args: SimpleNamespace) -> None:
+    """Switch it, or say how it stands."""
+    if args.state is None:
+        state = _ON if ctx.is_timing else _OFF
+        write_answer(ctx, [{"timing": state}], [f"timing is {state}"])
+    else:
+        ctx.timing = args.state == _ON
+
+
+TIMING_COMMAND = make_command(
+    run_timing,
+    TIMING_HELP,
+    arguments=(Argument(name="state", nargs="?", type="choice", choices=(_ON, _OFF), metavar="on|off", help="switch it on or off"),),
+)

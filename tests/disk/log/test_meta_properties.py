@@ -1,0 +1,74 @@
+"""The file that says whose a log directory is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from metashell.common.errors import LogCorruptError
+from metashell.common.values import uuid_text
+from metashell.disk.properties import MetaProperties, format_meta_properties, read_meta_properties
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "meta.properties"
+
+
+def test_version_1_names_cluster_node_and_directory(path: Path) -> None:
+    path.write_text("#\n#Sat Nov 21\nnode.id=4\nversion=1\ncluster.id=Y3V0\ndirectory.id=Y3V0LW9mZi1sZWFkZXItAw\n")
+    found = read_meta_properties(str(path))
+    assert (found.version, found.cluster_id, found.node_id) == (1, "Y3V0", 4)
+    assert uuid_text(found.directory_id or b"") == "Y3V0LW9mZi1sZWFkZXItAw"
+
+
+def test_version_0_called_the_node_a_broker_and_had_no_directory_id(path: Path) -> None:
+    path.write_text("version=0\nbroker.id=7\n")
+    assert read_meta_properties(str(path)) == MetaProperties(version=0, node_id=7)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("version=x", "Invalid meta.properties version string 'x'"),
+        ("version=2", "Unknown meta.properties version number 2"),
+        ("version=1\ncluster.id=c", "Failed to find node.id"),
+        ("version=1\nnode.id=1", "cluster.id was not found."),
+        ("version=1\nnode.id=one\ncluster.id=c", "Unable to read node.id as a base-10 number."),
+        ("version=1\nnode.id=2147483648\ncluster.id=c", "Unable to read node.id as a base-10 number."),
+        ("version=1\nnode.id=-2147483649\ncluster.id=c", "Unable to read node.id as a base-10 number."),
+        ("broker.id=one", "Unable to read broker.id as a base-10 number."),
+        ("version=1\nnode.id=1\ncluster.id=c\ndirectory.id=zz", "Unable to read directory.id as a Uuid: uuid text"),
+    ],
+)
+def test_a_broken_file_is_one_line_that_names_it(path: Path, text: str, reason: str) -> None:
+    path.write_text(text)
+    with pytest.raises(LogCorruptError, match=reason) as caught:
+        read_meta_properties(str(path))
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_a_missing_file_is_told_as_such(path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_meta_properties(str(path))
+
+
+def test_every_node_of_the_golden_clusters_is_told(full_golden: Path) -> None:
+    files = sorted(full_golden.glob("*/*/data/*/node-*/*/meta.properties"))
+    assert files
+    for file in files:
+        node = next(part for part in file.parts if part.startswith("node-"))
+        assert read_meta_properties(str(file)).node_id == int(node.removeprefix("node-"))
+
+
+def test_what_is_written_is_read_again(path: Path) -> None:
+    meta = MetaProperties(version=1, cluster_id=" a=b:c#d!e\\f", node_id=7, directory_id=bytes(range(16)))
+    path.write_bytes(format_meta_properties(meta, date="Fri Nov 20 12:25:33 UTC 2026"))
+    assert path.read_text().splitlines()[:2] == ["#", "#Fri Nov 20 12:25:33 UTC 2026"]
+    assert read_meta_properties(str(path)) == meta
+
+
+def test_a_file_without_a_version_is_one_of_version_0(path: Path) -> None:
+    path.write_text("broker.id=3\n")
+    assert read_meta_properties(str(path)) == MetaProperties(version=0, node_id=3)

@@ -1,0 +1,70 @@
+"""Changes of configuration beyond what the golden rows have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from metashell.codec import messages
+from metashell.codec.codes import TOPIC_RESOURCE
+from metashell.codec.error_codes import INVALID_CONFIG, INVALID_REQUEST, NONE
+from metashell.quorum.controller.decision import config_record
+from tests.quorum.controller.cluster import Cluster
+from tests.seeds import shows
+
+SET, APPEND = 0, 2
+
+
+def alter(cluster: Cluster, key: str, value: str | None, operation: int = SET, kind: int = TOPIC_RESOURCE, name: str = "t") -> Any:
+    made = messages.IncrementalAlterConfigsRequest
+    change = made.AlterableConfig(name=key, config_operation=operation, value=value)
+    resource = made.AlterConfigsResource(resource_type=kind, resource_name=name, configs=(change,))
+    return cluster.ask(44, 1, made(resources=(resource,))).responses[0]
+
+
+def one_topic() -> Cluster:
+    cluster = Cluster()
+    cluster.register(1, 2)
+    cluster.create("t", (1, 2))
+    return cluster
+
+
+def test_a_key_that_another_release_left_does_not_keep_the_others_from_changing() -> None:
+    cluster = one_topic()
+    cluster.controller.replay([config_record(TOPIC_RESOURCE, "t", "message.format.version", "3.0")], cluster.end_offset)
+    cluster.controller.commit(cluster.end_offset)
+    cluster.end_offset += 1
+
+    assert alter(cluster, "retention.ms", "5").error_code == NONE
+    assert alter(cluster, "message.format.version", "3.0").error_code == INVALID_CONFIG
+
+
+@pytest.mark.parametrize(("operation", "value"), [(9, "1"), (-1, "1"), (APPEND, None)])
+def test_an_operation_that_means_nothing_is_refused_and_leadership_stays(operation: int, value: str | None) -> None:
+    cluster = one_topic()
+
+    assert alter(cluster, "cleanup.policy", value, operation).error_code == INVALID_REQUEST
+    assert cluster.state.is_active
+
+
+def test_a_list_grows_from_its_default() -> None:
+    cluster = one_topic()
+
+    assert alter(cluster, "cleanup.policy", "compact", APPEND).error_code == NONE
+
+    assert cluster.controller.image.configs[TOPIC_RESOURCE, "t"]["cleanup.policy"] == "delete,compact"
+
+
+@shows("KIP-966/elr")
+def test_another_minimum_of_replicas_in_sync_clears_what_was_eligible() -> None:
+    cluster = Cluster()
+    cluster.register(1, 2)
+    topic_id = cluster.create("t", (1, 2))
+    assert alter(cluster, "min.insync.replicas", "2").error_code == NONE
+    cluster.beat(2, want_fence=True)
+    assert cluster.state.partition(topic_id, 0).elr == (2,)
+
+    assert alter(cluster, "min.insync.replicas", "1").error_code == NONE
+
+    assert cluster.state.partition(topic_id, 0).elr == ()
