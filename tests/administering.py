@@ -7,11 +7,10 @@ import os
 import pty
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from metashell.cli.main import SUBCOMMANDS
+from metashell.cli.main import tool_of
 from metashell.quorum.embedded import EmbeddedQuorum
 from tests.running import Outcome, run_main
 
@@ -22,7 +21,7 @@ HERE = Path(__file__).parent
 
 def command(quorum: EmbeddedQuorum, noun: str, *words: str, stdin: str = "") -> Outcome:
     """Run `metashell NOUN WORDS...` through the controllers; nobody can be asked."""
-    main = import_module(f"metashell.cli.{SUBCOMMANDS[noun][0]}").main
+    main = tool_of(noun)
     return run_main(main, [words[0], "-C", quorum.bootstrap_controllers, *words[1:]], cwd=HERE, stdin=stdin)
 
 

@@ -98,7 +98,12 @@ ODD_SURROUNDINGS = {
 
 def command_line(module: str, *argv: str) -> list[str]:
     """The command line that runs a console script's module as a process of its own, installed or not."""
-    return [sys.executable, "-c", f"import sys; from {module} import main; sys.exit(main())", *argv]
+    return [
+        sys.executable,
+        "-c",
+        f"import sys; from {module.partition(':')[0]} import {module.partition(':')[2] or 'main'} as main; sys.exit(main())",
+        *argv,
+    ]
 
 
 def run_process(

@@ -32,7 +32,7 @@ def test_the_shell_prints_what_kafka_prints(case: Case) -> None:
 
 @pytest.mark.parametrize("case", ANSWERS[:: len(ANSWERS) // 12], ids=lambda case: case.id)
 def test_locale_zone_and_width_change_nothing(case: Case) -> None:
-    outcome = run_process("metashell.cli.kafka.file_tools", case.argv, cwd=case.root, stdin=case.stdin, env=ODD_SURROUNDINGS)
+    outcome = run_process("metashell.cli.kafka.file_tools:shell_main", case.argv, cwd=case.root, stdin=case.stdin, env=ODD_SURROUNDINGS)
     assert outcome.stdout == case.stdout, small_diff(case.stdout, outcome.stdout)
     assert outcome.status == case.status, outcome.stderr
 

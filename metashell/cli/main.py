@@ -66,63 +66,63 @@ main = Tool(NAME, run_subcommand)
 
 TASKS: dict[str, dict[str, tuple[str, str]]] = {
     "LOOK": {
-        "shell": ("kafka_shell", "look at the metadata of a Kafka cluster as a tree of files"),
-        "status": ("shell_commands:status", "show what was read from a directory, a file or a quorum, and what is wrong in it"),
-        "ls": ("shell_commands:ls", "list directories of the metadata tree of a source"),
-        "cat": ("shell_commands:cat", "print values of the metadata tree of a source"),
-        "find": ("shell_commands:find", "search the metadata of a source"),
-        "log": ("shell_commands:log", "print the records that changed a path of the metadata"),
-        "diff": ("shell_commands:diff", "print what differs between two moments or two sources"),
-        "why": ("shell_commands:why", "what led to the state of a partition, topic, broker or voter, step by step"),
-        "dump-log": ("dump_log", "print the batches and records of Kafka's logs and checkpoints as JSON lines"),
-        "bundle": ("bundle", "pack a metadata log for a colleague or a ticket, without its secrets"),
+        "shell": ("inspect.kafka_shell", "look at the metadata of a Kafka cluster as a tree of files"),
+        "status": ("inspect.kafka_shell:status", "show what was read from a directory, a file or a quorum, and what is wrong in it"),
+        "ls": ("inspect.kafka_shell:ls", "list directories of the metadata tree of a source"),
+        "cat": ("inspect.kafka_shell:cat", "print values of the metadata tree of a source"),
+        "find": ("inspect.kafka_shell:find", "search the metadata of a source"),
+        "log": ("inspect.kafka_shell:log", "print the records that changed a path of the metadata"),
+        "diff": ("inspect.kafka_shell:diff", "print what differs between two moments or two sources"),
+        "why": ("inspect.kafka_shell:why", "what led to the state of a partition, topic, broker or voter, step by step"),
+        "dump-log": ("inspect.dump_log", "print the batches and records of Kafka's logs and checkpoints as JSON lines"),
+        "bundle": ("inspect.bundle", "pack a metadata log for a colleague or a ticket, without its secrets"),
     },
     "CHECK": {
-        "health": ("health", "say what is wrong with a cluster, why, and what to do next"),
-        "cluster": ("admin_cluster", "show how a cluster is: its quorum, brokers, features, and what is wrong"),
-        "verify": ("verify", "check what Kafka left on disk: checksums, offsets, epochs, indexes, checkpoints"),
+        "health": ("inspect.checks:health_main", "say what is wrong with a cluster, why, and what to do next"),
+        "cluster": ("cluster.brokers:cluster_main", "show how a cluster is: its quorum, brokers, features, and what is wrong"),
+        "verify": ("inspect.checks:verify_main", "check what Kafka left on disk: checksums, offsets, epochs, indexes, checkpoints"),
     },
     "CHANGE": {
-        "topics": ("admin_topics", "list, describe, create, alter and delete topics"),
-        "configs": ("admin_configs", "show and change settings of topics, brokers, groups and client metrics"),
-        "brokers": ("admin_brokers", "list and describe brokers, and unregister those that are gone"),
-        "features": ("admin_features", "show, upgrade, downgrade and disable features"),
-        "elect": ("admin_elect", "let partitions have another leader"),
-        "acls": ("admin_acls", "access control entries: list, add, remove"),
-        "quotas": ("admin_quotas", "quotas of users, client ids and addresses: list, set, unset"),
-        "scram": ("admin_scram", "SCRAM credentials of users: list, set, delete"),
+        "topics": ("cluster.topics", "list, describe, create, alter and delete topics"),
+        "configs": ("cluster.configs", "show and change settings of topics, brokers, groups and client metrics"),
+        "brokers": ("cluster.brokers:brokers_main", "list and describe brokers, and unregister those that are gone"),
+        "features": ("cluster.features", "show, upgrade, downgrade and disable features"),
+        "elect": ("cluster.elect", "let partitions have another leader"),
+        "acls": ("cluster.acls", "access control entries: list, add, remove"),
+        "quotas": ("cluster.users:quotas_main", "quotas of users, client ids and addresses: list, set, unset"),
+        "scram": ("cluster.users:scram_main", "SCRAM credentials of users: list, set, delete"),
     },
     "PLAN": {
-        "rehearse": ("rehearse", "what would happen to a cluster: steps tried on a copy of its metadata"),
-        "reassign": ("admin_reassign", "move replicas between brokers: plan, apply, status, cancel"),
+        "rehearse": ("cluster.rehearse", "what would happen to a cluster: steps tried on a copy of its metadata"),
+        "reassign": ("cluster.reassign", "move replicas between brokers: plan, apply, status, cancel"),
     },
     "GROUPS": {
-        "groups": ("groups", "what groups do with topics and partitions"),
-        "simulate": ("simulate", "how groups rebalance, simulated"),
+        "groups": ("groups.command", "what groups do with topics and partitions"),
+        "simulate": ("groups.simulate", "how groups rebalance, simulated"),
     },
     "TABLES": {
-        "sql": ("sql", "ask questions of logs in SQL: the current state, and the events that led to it"),
-        "report": ("report", "answer an operator's question from the logs of a cluster, as a table and as a page"),
-        "tables": ("tables", "what the tables of export, sql and reports are, and what each column means"),
-        "export": ("export", "write the records of logs as tables: Parquet, Arrow, CSV or JSON lines"),
-        "lake": ("lake", "what a lake holds, how it came to that, and whether it is whole"),
+        "sql": ("tables.sql", "ask questions of logs in SQL: the current state, and the events that led to it"),
+        "report": ("tables.report", "answer an operator's question from the logs of a cluster, as a table and as a page"),
+        "tables": ("tables.sql:tables_main", "what the tables of export, sql and reports are, and what each column means"),
+        "export": ("tables.export", "write the records of logs as tables: Parquet, Arrow, CSV or JSON lines"),
+        "lake": ("tables.lake", "what a lake holds, how it came to that, and whether it is whole"),
     },
     "CONTROLLERS": {
-        "quorum": ("quorum", "a quorum of controllers on this machine, and the quorum of any cluster"),
-        "server": ("server", "run a controller from Kafka's server.properties"),
-        "storage": ("storage", "prepare and inspect the log directories of a node"),
+        "quorum": ("controllers.quorum", "a quorum of controllers on this machine, and the quorum of any cluster"),
+        "server": ("controllers.server", "run a controller from Kafka's server.properties"),
+        "storage": ("controllers.storage", "prepare and inspect the log directories of a node"),
     },
     "SETUP": {
-        "completion": ("completion", "print the completions of all commands for bash, zsh or fish"),
+        "completion": ("main:completion_main", "print the completions of all commands for bash, zsh or fish"),
     },
     "KAFKA'S NAMES": {
-        "kafka": ("kafka", "any of Kafka's names, where the name itself is another's: metashell kafka storage"),
-        "kafka-metadata-shell": ("kafka_metadata_shell", "Kafka's metadata shell: same options and output"),
-        "kafka-dump-log": ("kafka_dump_log", "Kafka's dump-log tool: same options and output"),
-        "kafka-storage": ("kafka_storage", "Kafka's storage tool: same options and output"),
-        "kafka-cluster": ("kafka_cluster", "Kafka's cluster tool: same options and output"),
-        "kafka-metadata-quorum": ("kafka_metadata_quorum", "Kafka's quorum tool: same options and output"),
-        "kafka-features": ("kafka_features", "Kafka's features tool: same options and output"),
+        "kafka": ("main:kafka_main", "any of Kafka's names, where the name itself is another's: metashell kafka storage"),
+        "kafka-metadata-shell": ("kafka.file_tools:shell_main", "Kafka's metadata shell: same options and output"),
+        "kafka-dump-log": ("inspect.dump_log:kafka_main", "Kafka's dump-log tool: same options and output"),
+        "kafka-storage": ("kafka.file_tools:storage_main", "Kafka's storage tool: same options and output"),
+        "kafka-cluster": ("kafka.cluster", "Kafka's cluster tool: same options and output"),
+        "kafka-metadata-quorum": ("kafka.metadata_quorum", "Kafka's quorum tool: same options and output"),
+        "kafka-features": ("kafka.features", "Kafka's features tool: same options and output"),
     },
 }
 """In the order of the help. Only our own names have short forms; what Kafka ships is called as Kafka calls it."""
@@ -219,7 +219,6 @@ KAFKA_NAME = "metashell kafka"
 
 def run_kafka(words: list[str]) -> int:
     """Hand the words after a name to the command of that name; without one list the names."""
-    from importlib import import_module
 
     from metashell.common.errors import UsageError
     from metashell.common.options import did_you_mean
@@ -235,10 +234,7 @@ def run_kafka(words: list[str]) -> int:
     name = words[0] if words[0].startswith("kafka-") else f"kafka-{words[0]}"
     if name not in KAFKA_NAMES:
         raise UsageError(f"unknown name {words[0]}{did_you_mean(name, list(KAFKA_NAMES))}", words[0])
-    module, _ = SUBCOMMANDS["shell" if name == "kafka-shell" else name]
-    main = import_module(f"metashell.cli.{module}").main
-    assert isinstance(main, Tool)
-    return main(words[1:])
+    return tool_of("shell" if name == "kafka-shell" else name)(words[1:])
 
 
 kafka_main = Tool(KAFKA_NAME, run_kafka)

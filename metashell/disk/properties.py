@@ -13,7 +13,6 @@ from metashell.codec.java import string_hash_order
 from metashell.common.errors import ConfigError, LogCorruptError
 from metashell.common.values import uuid_from_text, uuid_text
 from metashell.disk.names import META_PROPERTIES
-from metashell.disk.names import META_PROPERTIES as META_PROPERTIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 __all__ = ["Piece", "ReadOptions", "Split", "plan_splits", "read_split", "tables"]
 
 _HOMES = {
-    "ReadOptions": "decode.options",
-    "read_split": "decode.reader",
+    "ReadOptions": "read_options",
+    "read_split": "columns.reader",
     "tables": "schemas",
-    "Piece": "inputs.splits",
-    "Split": "inputs.splits",
-    "plan_splits": "inputs.splits",
+    "Piece": "splits",
+    "Split": "splits",
+    "plan_splits": "splits",
 }
 
 

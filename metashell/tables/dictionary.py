@@ -269,7 +269,7 @@ def _fields() -> _Fields:
 
 def dictionary_rows(name: str) -> list[list[str]]:
     """The lines of one of the dictionary's files, without its heading."""
-    text = (files("metashell.columns.meanings") / name).read_text(encoding="utf-8")
+    text = (files("metashell.tables") / "meanings" / name).read_text(encoding="utf-8")
     return [line.split("\t") for line in text.splitlines()[1:]]
 
 

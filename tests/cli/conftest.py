@@ -17,19 +17,20 @@ from tests.running import run_main
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = {
-    "kafka-shell": "kafka_shell",
-    "kafka-metadata-shell": "kafka_metadata_shell",
-    "dump-log": "dump_log",
-    "kafka-dump-log": "kafka_dump_log",
-    "kafka-storage": "kafka_storage",
-    "metashell": "front_door",
+    "kafka-shell": "inspect.kafka_shell:main",
+    "kafka-metadata-shell": "kafka.file_tools:shell_main",
+    "dump-log": "inspect.dump_log:main",
+    "kafka-dump-log": "inspect.dump_log:kafka_main",
+    "kafka-storage": "kafka.file_tools:storage_main",
+    "metashell": "main:main",
 }
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def command_line(name: str, *words: str) -> list[str]:
     """What starts a tool of this checkout, installed or not."""
-    start = f"import sys; from metashell.cli.{MODULES[name]} import main; sys.exit(main())"
+    module, _, main = MODULES[name].partition(":")
+    start = f"import sys; from metashell.cli.{module} import {main} as main; sys.exit(main())"
     return [sys.executable, "-c", start, *words]
 
 
@@ -60,7 +61,8 @@ def run() -> Run:
     """
 
     def start(name: str, *words: str, stdin: str = "", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        main = import_module(f"metashell.cli.{MODULES[name]}").main
+        module, _, attribute = MODULES[name].partition(":")
+        main = getattr(import_module(f"metashell.cli.{module}"), attribute)
         with patch.dict(os.environ, environment(**(env or {})), clear=True):
             done = run_main(main, words, cwd=Path.cwd(), stdin=stdin)
         return subprocess.CompletedProcess(words, done.status, done.stdout.decode("utf-8", "surrogateescape"), done.stderr)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 
 import pytest
 
+from metashell.cli.main import tool_of
 from metashell.quorum.embedded import EmbeddedQuorum
 from tests.administering import AUTHORIZER, HERE, lines
 from tests.running import run_main
@@ -45,7 +45,7 @@ def test_the_metadata_log_may_be_read_by_brokers_alone(noun: str, strict: Embedd
 
 @pytest.mark.parametrize("noun", ["acls", "quotas", "scram"])
 def test_a_controller_where_a_broker_is_wanted(noun: str, strict: EmbeddedQuorum) -> None:
-    main = import_module(f"metashell.cli.admin_{noun}").main
+    main = tool_of(noun)
     done = run_main(main, ["list", "-b", strict.bootstrap_controllers], cwd=HERE)
     assert done.status == 1 and done.stdout == b""
     assert done.stderr == f"metashell {noun} list: {strict.bootstrap_controllers} is a controller's listener: use --bootstrap-controller\n"

@@ -150,7 +150,8 @@ def tool_place(name: str) -> tuple[str, str]:
     """The module of a tool, and its name there."""
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     if name in scripts:
-        return str(scripts[name].partition(":")[0]), "main"
+        module, _, attribute = str(scripts[name]).partition(":")
+        return module, attribute
     module, _, attribute = SUBCOMMANDS[name.removeprefix("metashell-")][0].partition(":")
     return f"metashell.cli.{module}", attribute or "main"
 

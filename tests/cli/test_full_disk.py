@@ -11,12 +11,12 @@ import resource
 import subprocess
 import sys
 import tempfile
-from importlib import import_module
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
+from metashell.cli.main import tool_of
 from metashell.demo import demo_directory
 from metashell.tables.lake.layout import WORK
 from metashell.tables.stores import open_store
@@ -28,7 +28,7 @@ REASON = "File too large"
 
 def refused(module: str, *words: str, cwd: Path, limit: int = LIMIT_BYTES) -> str:
     """What a command says, without its name, where files can have so many bytes."""
-    main = import_module(f"metashell.cli.{module}").main
+    main = tool_of(module)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     with patch.dict(os.environ, TMPDIR=str(cwd / "tmp")), patch.object(tempfile, "tempdir", None):
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))

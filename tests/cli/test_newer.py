@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from metashell.cli.inspect.kafka_shell import main as kafka_shell
-from metashell.cli.main import SUBCOMMANDS
+from metashell.cli.main import tool_of
 from metashell.codec import releases
 from metashell.metadata.image import image
 from metashell.quorum.embedded import EmbeddedQuorum
@@ -26,7 +25,7 @@ LINE = "newer than Kafka 4.4, the newest release known: "
 
 def run(folder: Path, noun: str, *words: str) -> Outcome:
     """`metashell NOUN WORDS...`, or `kafka-shell WORDS...`."""
-    main = kafka_shell if noun == "kafka-shell" else import_module(f"metashell.cli.{SUBCOMMANDS[noun][0]}").main
+    main = kafka_shell if noun == "kafka-shell" else tool_of(noun)
     return run_main(main, words, cwd=folder)
 
 

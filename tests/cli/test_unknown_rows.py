@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import tarfile
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from metashell.cli.inspect.checks import verify_main as verify
 from metashell.cli.inspect.kafka_shell import main as kafka_shell
-from metashell.cli.main import SUBCOMMANDS
+from metashell.cli.main import tool_of
 from metashell.disk.source import open_directory
 from metashell.metadata.image import MetadataImage, load_image
 from metashell.metadata.image.image import damage_of, lacks_some
@@ -23,7 +22,7 @@ LOGS = (*DATA_ROWS, *CONTROL_ROWS)
 
 
 def run(folder: Path, noun: str, *words: str) -> Outcome:
-    main = kafka_shell if noun == "kafka-shell" else import_module(f"metashell.cli.{SUBCOMMANDS[noun][0]}").main
+    main = kafka_shell if noun == "kafka-shell" else tool_of(noun)
     done = run_main(main, words, cwd=folder)
     assert "Traceback" not in done.stderr
     assert all(line.startswith((noun, f"metashell {noun}")) for line in done.stderr.splitlines()), done.stderr

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from metashell.cli.main import SUBCOMMANDS
+from metashell.cli.main import tool_of
 from tests.interop.one_broker import BROKER_ID, OneBroker, one_broker
 from tests.running import Outcome, run_main
 
@@ -27,7 +26,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OneBroker]:
 
 
 def run(broker: OneBroker, noun: str, *words: str, through: str = "-b") -> Outcome:
-    main = import_module(f"metashell.cli.{SUBCOMMANDS[noun][0]}").main
+    main = tool_of(noun)
     address = broker.bootstrap if through == "-b" else broker.quorum.bootstrap_controllers
     done = run_main(main, [*words, through, address], cwd=HERE)
     assert "Traceback" not in done.stderr, done.stderr
@@ -200,7 +199,7 @@ def test_quotas_and_credentials_are_described_by_brokers_as_the_metadata_has_the
     "words", [("topics", "list"), ("brokers", "list"), ("quorum", "describe"), ("cluster",), ("configs", "get", "broker:1")]
 )
 def test_a_listener_of_the_wrong_kind_is_one_line(broker: OneBroker, words: tuple[str, ...]) -> None:
-    main = import_module(f"metashell.cli.{SUBCOMMANDS[words[0]][0]}").main
+    main = tool_of(words[0])
     controller = broker.quorum.bootstrap_controllers.partition(",")[0]
     for option, address, right in (("-b", controller, "--bootstrap-controller"), ("-C", broker.bootstrap, "--bootstrap-server")):
         done = run_main(main, [*words[1:], option, address], cwd=HERE)

@@ -10,7 +10,6 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +19,7 @@ from metashell.cli.admin.client import Admin
 from metashell.cli.admin.protocol import Kind
 from metashell.cli.admin.users import AclEntry, create_acls, delete_acls, filter_for
 from metashell.cli.connection import addresses_of, client_config_of
-from metashell.cli.main import SUBCOMMANDS
+from metashell.cli.main import tool_of
 from metashell.codec import messages
 from tests.administering import AUTHORIZER
 from tests.administering import command as controller_command
@@ -157,7 +156,7 @@ def taken(broker: OneBroker, root: str, rights: Sequence[Right], how: str) -> It
 
 
 def run(broker: OneBroker, config: str, *words: str) -> Outcome:
-    main = import_module(f"metashell.cli.{SUBCOMMANDS[words[0]][0]}").main
+    main = tool_of(words[0])
     done = run_main(main, [*words[1:], "-b", broker.bootstrap, "--command-config", config, "--timeout=10", "-o", "json"], cwd=HERE)
     assert "Traceback" not in done.stderr, done.stderr
     return done

@@ -37,9 +37,9 @@ TIMEOUT_SECONDS = 120
 TOOLS = {
     "shell": ("metashell.cli.inspect.kafka_shell", ("--demo", "--keep-going")),
     "kafka-shell": ("metashell.cli.inspect.kafka_shell", ()),
-    "kafka-metadata-shell": ("metashell.cli.kafka.file_tools", ()),
+    "kafka-metadata-shell": ("metashell.cli.kafka.file_tools:shell_main", ()),
     "dump-log": ("metashell.cli.inspect.dump_log", ()),
-    "kafka-dump-log": ("metashell.cli.inspect.dump_log", ()),
+    "kafka-dump-log": ("metashell.cli.inspect.dump_log:kafka_main", ()),
     "metashell": ("metashell.cli.main", ()),
 }
 """First word of the command line -> the module whose `main` runs, and arguments that go before the typed ones."""
@@ -89,7 +89,8 @@ def replay(transcript: Transcript) -> str:
 
 
 def _run(module: str, arguments: list[str], stdin: str) -> str:
-    code = f"import sys; from {module} import main; sys.exit(main())"
+    place, _, main = module.partition(":")
+    code = f"import sys; from {place} import {main or 'main'} as main; sys.exit(main())"
     run = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         input=stdin.encode(),

@@ -255,15 +255,15 @@ GROUPS = CommandSpec(
 
 NAME = "metashell groups"
 _COMMANDS = {
-    "list": "groups_logs:list_groups",
-    "describe": "groups_logs:describe",
-    "offsets": "groups_logs:offsets",
-    "why": "groups_story:why",
-    "history": "groups_story:history",
-    "expiring": "groups_logs:expiring",
-    "downgrade-check": "groups_story:downgrade_check",
-    "streams-upgrade": "groups_story:streams_upgrade",
-    "assign": "groups_assign:assign",
+    "list": "logs:list_groups",
+    "describe": "logs:describe",
+    "offsets": "logs:offsets",
+    "why": "timeline:why",
+    "history": "timeline:history",
+    "expiring": "logs:expiring",
+    "downgrade-check": "timeline:downgrade_check",
+    "streams-upgrade": "timeline:streams_upgrade",
+    "assign": "assign:assign",
 }
 """Where the function of each command stands: it takes the command's spec and its words, and gives a status."""
 
@@ -288,7 +288,7 @@ def _command_first(words: list[str]) -> list[str]:
 
 def _run_command(command: CommandSpec, words: list[str]) -> int:
     module, _, function = _COMMANDS[command.name.rpartition(" ")[2]].partition(":")
-    status = getattr(import_module(f"metashell.cli.{module}"), function)(command, words)
+    status = getattr(import_module(f"metashell.cli.groups.{module}"), function)(command, words)
     assert isinstance(status, int)
     return status
 

@@ -418,11 +418,13 @@ class ShellChanges:
 
 
 def _noun_tool(noun: str) -> NounTool:
-    from importlib import import_module
+    if noun == "quorum":
+        # Only those of its commands that ask a cluster.
+        from metashell.cli.controllers.live_quorum import main
 
-    from metashell.cli.main import SUBCOMMANDS
+        return main
+    from metashell.cli.main import tool_of
 
-    # Of a quorum only those of its commands that ask a cluster.
-    module = "admin_quorum" if noun == "quorum" else SUBCOMMANDS[noun][0]
-    tool: NounTool = import_module(f"metashell.cli.{module}").main
+    tool = tool_of(noun)
+    assert isinstance(tool, NounTool)
     return tool

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-import metashell.checks.rules
+import metashell.metadata.checks.rules  # noqa: F401
 from metashell.metadata.checks.facts import Facts
 from metashell.metadata.checks.health import PARTITION_GROUPS, EarlyRow, Health, count_partitions
 from metashell.metadata.checks.model import BAD, CHECKS, SUBJECTS, UNUSUAL, Check, Evidence, Finding, Found, Many, NotRun, Verdict

@@ -13,4 +13,4 @@ from metashell.disk.source import OffsetsWithImage, common_offset
 from metashell.metadata.history.past import Moment, Past, parse_moment
 from metashell.metadata.history.touched import Target, Timeline, Touch
 
-__all__ = ["Moment", "Past", "OffsetsWithImage", "Timeline", "Target", "Touch", "common_offset", "parse_moment"]
+__all__ = ["Moment", "OffsetsWithImage", "Past", "Target", "Timeline", "Touch", "common_offset", "parse_moment"]

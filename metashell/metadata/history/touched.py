@@ -243,7 +243,7 @@ class _Replayer:
                 yield Touch(origin, (CONTROL_PLACES.get(control.type, ("leader",)),), before, self.image, batch.header.base_offset)
 
 
-__all__ = ["Timeline", "Target", "Touch"]
+__all__ = ["Target", "Timeline", "Touch"]
 
 
 _TOPIC: Final = b"\x01\x02\x00"

@@ -92,7 +92,7 @@ class MetadataImage(NamedTuple):
         """Whether no server has written to it: neither a leader nor a node nor a topic."""
         return not (self.leader or self.cluster.brokers or self.cluster.controllers or self.topics.by_id)
 
-    def has_same_metadata(self, other: "MetadataImage") -> bool:
+    def has_same_metadata(self, other: MetadataImage) -> bool:
         """Whether both would write the same metadata records: all but quorum, provenance and faults, and kraft.version."""
         mine, others = self._metadata(), other._metadata()
         return mine == others

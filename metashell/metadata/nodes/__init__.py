@@ -50,19 +50,19 @@ SECOND_VIEW = ("acl", "brokers", "client-quotas", "configs", "features", "metada
 
 
 IMAGE = {
-    "acls": ("acls", "acls_node"),
-    "clientQuotas": ("quotas", "quotas_node"),
+    "acls": ("settings", "acls_node"),
+    "clientQuotas": ("settings", "quotas_node"),
     "cluster": ("cluster", "cluster_node"),
-    "configs": ("configs", "configs_node"),
-    "delegationToken": ("credentials", "tokens_node"),
-    "features": ("features", "FeaturesNode"),
-    "provenance": ("provenance", "provenance_node"),
-    "scram": ("credentials", "scram_node"),
+    "configs": ("settings", "configs_node"),
+    "delegationToken": ("settings", "tokens_node"),
+    "features": ("cluster", "FeaturesNode"),
+    "provenance": ("cluster", "provenance_node"),
+    "scram": ("settings", "scram_node"),
     "topics": ("topics", "topics_node"),
 }
 """The parts of /image by name, beside producerIds: the module of this package that makes each, and its function there."""
 
-OWN_IMAGE = {"faults": ("provenance", "faults_node"), "voters": ("provenance", "voters_node")}
+OWN_IMAGE = {"faults": ("cluster", "faults_node"), "voters": ("cluster", "voters_node")}
 """The parts that only our own voice has."""
 
 

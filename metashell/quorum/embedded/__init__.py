@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from metashell.quorum.embedded.layout import RefusedError as RefusedError
     from metashell.quorum.embedded.quorum import EmbeddedQuorum as EmbeddedQuorum
 
-_MODULES = {"EmbeddedQuorum": "quorum", "QuorumError": "errors", "RefusedError": "errors", "create_topic": "topics"}
+_MODULES = {"EmbeddedQuorum": "quorum", "QuorumError": "layout", "RefusedError": "layout", "create_topic": "fake_brokers"}
 __all__ = ["EmbeddedQuorum", "QuorumError", "RefusedError", "create_topic"]
 
 

@@ -167,8 +167,8 @@ def _write_empty(folder: str, table: str, options: ExportOptions) -> str:
 
 def _load() -> None:
     """Import what a process of an export needs."""
-    import metashell.columns.export.parquet
-    import metashell.columns.export.split  # noqa: F401
+    import metashell.tables.export.parquet
+    import metashell.tables.export.split_writer  # noqa: F401
 
 
 def _prepare_worker(store: Store) -> None:

@@ -383,8 +383,8 @@ def _rewrite(number: int, task: Rewrite, place: str, work: str) -> Written | Non
 
 def load_worker_modules() -> None:
     """Import what a process of an append needs."""
-    import metashell.columns.export.parquet
-    import metashell.columns.lake.write  # noqa: F401
+    import metashell.tables.export.parquet
+    import metashell.tables.lake.write_tasks  # noqa: F401
 
 
 def spool_of(store: Store) -> AbstractContextManager[str]:

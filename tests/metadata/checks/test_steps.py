@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import metashell.checks.rules
 import pytest
 
+import metashell.metadata.checks.rules
 from metashell.cli.tool_list import TOOLS
 
 RULES = sorted(Path(metashell.metadata.checks.rules.__file__).parent.glob("*.py"))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import metashell.image.spans
-import metashell.image.topics
 import pytest
 
+import metashell.metadata.image.partitions
+import metashell.metadata.image.topics
 from metashell.metadata.image import ImageLoader, MetadataDelta, PartitionRegistration, TopicImage
 from metashell.metadata.image.partitions import SpanIndex, walk_ids, walk_span
 from metashell.metadata.image.topics import RawChange

@@ -8,8 +8,7 @@ from random import Random
 from textwrap import dedent
 from typing import Any
 
-import metashell.raft
-
+import metashell.quorum.raft
 from metashell.quorum.raft.node import RaftNode
 from metashell.quorum.raft.ready import Committed, Durable, ElectionState, LeaderChanged, Notice
 from metashell.quorum.raft.replicated_log import MemoryLog

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import metashell.raft
-
+import metashell.quorum.raft
 from metashell.quorum.raft.messages import FetchRequest, VoteRequest
 from metashell.quorum.raft.ready import ElectionState
 from tests.quorum.raft.pump import key

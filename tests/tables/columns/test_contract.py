@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import metashell.columns
+import metashell.tables
 
 
 def test_every_name_is_there() -> None:

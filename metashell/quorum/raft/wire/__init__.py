@@ -34,12 +34,12 @@ __all__ = [
     "OURS",
     "UnsupportedVersionError",
     "api_key_of",
-    "send_raft_request",
     "decode_request",
     "decode_response",
     "encode_request",
     "encode_response",
     "hide_leader",
+    "send_raft_request",
 ]
 
 
