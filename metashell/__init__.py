@@ -17,11 +17,11 @@ The packages, from the bottom up:
   `rebalance` (groups with their members and coordinator, on such a clock), `page` (HTML that loads and runs nothing);
 - `options` (declared command lines), `cli` (argv and exit statuses).
 
-Beside them modules that every package may import: `values`, `ids`, `errors`, `escape` (text that is safe for a terminal), `amounts`
-(times and sizes as words), `settings` (what a person has chosen for all runs), `forms` (text, JSON, CSV and tables), `colors` (what
-colours mean), `progress` (how far something is), `uncollected` (blocks in which the garbage collector rests), `system` (what differs
-between operating systems) and `installed` (how this copy was installed). `__main__` is the command by the name of the package. Imports go downward only;
-tests/test_layers.py holds the table.
+Beside them modules that every package may import: `values`, `ids`, `errors`, `escape` (text that is safe for a terminal), `amounts` (times
+and sizes as words), `settings` (what a person has chosen for all runs), `forms` (text, JSON, CSV and tables), `colors` (what colours
+mean), `progress` (how far something is), `uncollected` (blocks in which the garbage collector rests), `system` (what differs between
+operating systems) and `installed` (how this copy was installed). `__main__` is the command by the name of the package. Imports go downward
+only; tests/test_layers.py holds the table.
 """
 
 __version__ = "0.1.0"
