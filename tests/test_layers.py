@@ -376,7 +376,10 @@ def tracked_files() -> list[Path]:
     if listed.returncode == 0:
         return [ROOT / name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
     return [
-        path for folder in ("metashell", "tests", "tools", "man", "completions") for path in (ROOT / folder).rglob("*") if path.is_file()
+        path
+        for folder in ("metashell", "tests", "tools", "man", "completions")
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
     ]
 
 
@@ -432,5 +435,7 @@ def test_a_module_begins_with_a_docstring() -> None:
 def test_errors_and_values_import_nothing_heavy() -> None:
     allowed = {"__future__", "base64", "binascii", "typing", "metashell", "collections", "re", "math"}
     for name in ("errors", "values"):
-        tops = {imported.split(".")[0] for imported, _ in imports_of(PACKAGE / "common" / f"{name}.py", with_types=False, only_at_import=True)}
+        tops = {
+            imported.split(".")[0] for imported, _ in imports_of(PACKAGE / "common" / f"{name}.py", with_types=False, only_at_import=True)
+        }
         assert tops <= allowed, tops
