@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import posixpath
 from collections import Counter
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -103,7 +103,7 @@ def is_whole(identity: Identity | str | None) -> bool:
 
 
 def place_of(directory: LogDirectory) -> str:
-    return os.path.join(directory.path, META_PROPERTIES)
+    return posixpath.join(directory.path, META_PROPERTIES)
 
 
 def kraft_version(image: MetadataImage | None) -> int | None:

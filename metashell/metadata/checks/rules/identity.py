@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import posixpath
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -335,7 +335,7 @@ def misplaced_metadata(facts: Facts) -> Iterator[Found]:
             continue
         for directory in node.directories:
             log = directory.metadata
-            if log is not None and os.path.realpath(directory.path) != os.path.realpath(config.metadata_directory):
+            if log is not None and posixpath.realpath(directory.path) != posixpath.realpath(config.metadata_directory):
                 cause = f"by {config.path} the metadata directory is {config.metadata_directory}"
                 step = f"set metadata.log.dir={directory.path}, or move {log.path} to {config.metadata_directory} where there is none"
                 yield _found(directory, cause, step, evidence=log.path)
