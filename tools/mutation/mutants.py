@@ -16,7 +16,7 @@ PACKAGES = ("quorum/raft", "disk")
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What names a mutation: `module` as `quorum/raft/elections.py`, `text` the stripped line, `change` with its number where there are several."""
+    """The name of a mutation: `module` as `quorum/raft/elections.py`, `text` the stripped line, `change` numbered if there are several."""
 
     module: str
     function: str

@@ -30,7 +30,7 @@ _LOOKED_AT: Final = 10_000
     source="org.apache.kafka.controller.BrokerHeartbeatManager",
 )
 def fenced(facts: Facts) -> Iterator[Found]:
-    """With what waits for each: where nobody leads a partition, whoever is in its ISR, else an eligible one (KIP-966), can without loss."""
+    """Each with the leaderless partitions that it could lead without loss: it is in their ISR, or else eligible (KIP-966)."""
     assert facts.health is not None
     cluster, stopped = facts.image.cluster.brokers, stopped_brokers(facts)
     down = [id for id, broker in sorted(cluster.items()) if broker.fenced and id not in stopped]
@@ -91,14 +91,17 @@ def unreadable_min_isr(facts: Facts) -> Iterator[Found]:
     return map(Found, facts.health.unreadable_min_isr)
 
 
+# ---- brokers that register again
+
+
 _WINDOW_MS: Final = 600_000
-"""Registrations that follow one another within it are one series."""
+"""Registrations that follow one another within this time are one series."""
 _RECENT_MS: Final = 3_600_000
 """A series that ended longer ago is over."""
 _RESTARTS: Final = 4
-"""So many starts within the window are no rolling restart."""
+"""More starts than this in a series are no rolling restart."""
 _FORMS: Final = 3
-"""A, B, A: two processes. A, B: a broker that was moved."""
+"""Forms A, B, A are two processes that replace each other; A, B is a broker that was moved."""
 _WHERE_SHOWN: Final = 4
 
 
@@ -112,7 +115,7 @@ class Registration(NamedTuple):
 
 
 def registrations(facts: Facts) -> dict[int, list[Registration]]:
-    """The processes that registered under each id that is registered now, in order; the same process counts once."""
+    """The processes that registered under each id that is still registered, in order; one process counts once."""
     found: dict[int, list[Registration]] = defaultdict(list)
     last: dict[int, bytes] = {}
     for event in facts.events:
@@ -129,7 +132,7 @@ def registrations(facts: Facts) -> dict[int, list[Registration]]:
 
 
 def series_of(all: Sequence[Registration], now_ms: int) -> Sequence[Registration]:
-    """The last of the registrations that followed one another quickly; none where the last one is long over."""
+    """The last series of registrations that followed one another quickly; empty if it is long over."""
     if not all or (now_ms >= 0 and now_ms - all[-1].timestamp_ms > _RECENT_MS):
         return ()
     start = len(all) - 1
@@ -139,7 +142,7 @@ def series_of(all: Sequence[Registration], now_ms: int) -> Sequence[Registration
 
 
 def _is_contested(series: Sequence[Registration]) -> bool:
-    """Whether a process came back that another had replaced."""
+    """Whether a process came back after another had replaced it."""
     forms = [(one.address, one.directories) for one in series]
     changes = [form for at, form in enumerate(forms) if not at or form != forms[at - 1]]
     return len(changes) >= _FORMS and len(set(changes)) < len(changes)
@@ -243,6 +246,9 @@ def other_disk(facts: Facts) -> Iterator[Found]:
             gone = ", ".join(sorted(map(uuid_text, disk.gone)))
             place = (Evidence("", disk.offset, disk.timestamp_ms),)
             yield Found(f"broker {disk.broker}", f"without directory {gone}", place, key=("broker", disk.broker))
+
+
+# ---- disks
 
 
 _FULL: Final = 0.02
