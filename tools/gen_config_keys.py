@@ -16,10 +16,10 @@ from pathlib import Path
 from tests.java import KAFKA, run_program
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-KEYS = REPOSITORY / "metashell" / "storage" / "config_keys.tsv"
+KEYS = REPOSITORY / "metashell" / "disk" / "config_keys.tsv"
 NAMES = REPOSITORY / "metashell" / "codec" / "schemas" / "broker-configs.txt"
 ANSWERS = REPOSITORY / "tests" / "golden" / "storage" / "configs.txt.xz"
-PROGRAMS = REPOSITORY / "tests" / "storage" / "java"
+PROGRAMS = REPOSITORY / "tests" / "disk" / "java"
 
 
 def keys(version: str = KAFKA) -> str:

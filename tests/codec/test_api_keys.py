@@ -7,7 +7,7 @@ import pytest
 from metashell.codec import codes
 from metashell.codec.dispatch import REQUESTS, RESPONSES
 
-KEYS = {name: key for name, key in vars(codes).items() if name.isupper()}
+KEYS = {name: key for name, key in vars(codes).items() if name.isupper() and isinstance(key, int) and not name.endswith("_RESOURCE")}
 
 
 @pytest.mark.parametrize("name", KEYS)

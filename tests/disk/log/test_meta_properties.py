@@ -62,7 +62,7 @@ def test_every_node_of_the_golden_clusters_is_told(full_golden: Path) -> None:
         assert read_meta_properties(str(file)).node_id == int(node.removeprefix("node-"))
 
 
-def test_what_is_written_is_read_again(path: Path) -> None:
+def test_written_meta_properties_are_read_again(path: Path) -> None:
     meta = MetaProperties(version=1, cluster_id=" a=b:c#d!e\\f", node_id=7, directory_id=bytes(range(16)))
     path.write_bytes(format_meta_properties(meta, date="Fri Nov 20 12:25:33 UTC 2026"))
     assert path.read_text().splitlines()[:2] == ["#", "#Fri Nov 20 12:25:33 UTC 2026"]

@@ -11,7 +11,7 @@ import pytest
 from metashell.cli.controllers.storage import main
 from metashell.disk.config import config_of, config_warnings
 
-CONTROLLER = {
+QUIET_CONTROLLER = {
     "process.roles": "controller",
     "node.id": "1",
     "controller.listener.names": "C",
@@ -38,7 +38,7 @@ def found(settings: dict[str, str]) -> list[str]:
     return config_warnings(config_of(settings))
 
 
-@pytest.mark.parametrize("settings", [CONTROLLER, BROKER])
+@pytest.mark.parametrize("settings", [QUIET_CONTROLLER, BROKER])
 def test_a_usual_configuration_surprises_nobody(settings: dict[str, str]) -> None:
     assert found(settings) == []
 
@@ -72,11 +72,11 @@ def test_a_usual_configuration_surprises_nobody(settings: dict[str, str]) -> Non
     ],
 )
 def test_what_surprises_is_named_with_its_setting(changes: dict[str, str], warning: str) -> None:
-    assert warning in found({**CONTROLLER, **changes})
+    assert warning in found({**QUIET_CONTROLLER, **changes})
 
 
 def test_the_default_directory_is_named_as_the_default() -> None:
-    settings = {name: value for name, value in CONTROLLER.items() if name != "log.dirs"}
+    settings = {name: value for name, value in QUIET_CONTROLLER.items() if name != "log.dirs"}
     assert found(settings) == [f"log.dir: {os.sep}tmp/kafka-logs, the default, may be emptied when the machine starts"]
 
 
@@ -89,7 +89,7 @@ def write_node(tmp_path: Path, node_id: int) -> str:
     data.mkdir()
     (data / "meta.properties").write_text("version=1\ncluster.id=AAAAAAAAAAAAAAAAAAAAAA\nnode.id=1\ndirectory.id=AAAAAAAAAAAAAAAAAAAAZQ\n")
     path = tmp_path / "server.properties"
-    settings = CONTROLLER | {"log.dirs": str(data), "node.id": str(node_id), "controller.quorum.voters": f"{node_id}@node-1.example:9093"}
+    settings = QUIET_CONTROLLER | {"log.dirs": str(data), "node.id": str(node_id), "controller.quorum.voters": f"{node_id}@node-1.example:9093"}
     path.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     return str(path)
 
