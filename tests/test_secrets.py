@@ -46,7 +46,8 @@ from tests.secret_logs import LOGS as MADE_LOGS
 from tests.secret_runs import ENDLESS, MAINS, Ran, run, shell_lines, single_options, variants
 
 NOT_HERE = {
-    "metashell": "a door to the others",
+    "metashell": "runs the other tools",
+    "metashell-kafka": "runs the tools of Kafka's names",
     "metashell-completion": "prints a file that ships with the package, and takes no input",
     "metashell-tables": "prints what ships with the package, and takes no input",
     "metashell-lake": "reads what an export has written: tests/cli/test_lake.py",
