@@ -37,8 +37,8 @@ from metashell.inspect.dump.kafka_records import DECODER_CLASSES
 from metashell.shell.commands import NAMES as SHELL_COMMANDS
 from metashell.tables.dictionary import COMMON_TABLES, table_names
 from metashell.tables.schemas import tables_of_log
-from tests.inspect.bundle.unpacking import unpacked
 from tests.inspect.dump.making import LOG_NAME
+from tests.inspect.unpacking import unpacked
 from tests.quick import quick
 from tests.running import Outcome, command_line, run_main
 from tests.secret_logs import CHECKPOINT_NAME, CONNECT_GROUPS, SECRETS, found_in, found_in_files, secret_values, write_group_log, write_logs
