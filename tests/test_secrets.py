@@ -37,8 +37,8 @@ from metashell.inspect.dump.kafka_records import DECODER_CLASSES
 from metashell.shell.commands import NAMES as SHELL_COMMANDS
 from metashell.tables.dictionary import COMMON_TABLES, table_names
 from metashell.tables.schemas import tables_of_log
-from tests.inspect.bundle.unpacking import unpacked
 from tests.inspect.dump.making import LOG_NAME
+from tests.inspect.unpacking import unpacked
 from tests.quick import quick
 from tests.running import Outcome, command_line, run_main
 from tests.secret_logs import CHECKPOINT_NAME, CONNECT_GROUPS, SECRETS, found_in, found_in_files, secret_values, write_group_log, write_logs
@@ -46,7 +46,8 @@ from tests.secret_logs import LOGS as MADE_LOGS
 from tests.secret_runs import ENDLESS, MAINS, Ran, run, shell_lines, single_options, variants
 
 NOT_HERE = {
-    "metashell": "a door to the others",
+    "metashell": "runs the other tools",
+    "metashell-kafka": "runs the tools of Kafka's names",
     "metashell-completion": "prints a file that ships with the package, and takes no input",
     "metashell-tables": "prints what ships with the package, and takes no input",
     "metashell-lake": "reads what an export has written: tests/cli/test_lake.py",

@@ -9,7 +9,7 @@ import pytest
 from metashell.cli.inspect import dump_log
 from tests.running import run_main
 
-FOLDER = Path(__file__).parents[3] / "golden" / "legacy"
+FOLDER = Path(__file__).parents[2] / "golden" / "legacy"
 
 
 @pytest.mark.parametrize(

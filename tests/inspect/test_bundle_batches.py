@@ -13,8 +13,8 @@ from metashell.codec.metadata_records import UnknownRecord, read_metadata_record
 from metashell.codec.registry import message_type
 from metashell.inspect.bundle_batches import Left, Rewriter
 from metashell.inspect.bundle_names import ANONYMISED, KEPT, Aliases, Names, Settings
-from tests.inspect.bundle.needles import Needles, every_record
 from tests.inspect.dump.making import T0, batch, control_batch, metadata, topic
+from tests.inspect.needles import Needles, every_record
 
 KEYS = {2: frozenset(["cleanup.policy", "retention.ms"]), 4: frozenset(["log.dirs", "max.connections"])}
 SETTINGS = Settings(KEYS, frozenset(["compact"]))

@@ -22,7 +22,7 @@ from metashell.inspect.dump.own_session import Session
 from tests.inspect.dump.making import dump
 from tools.handmade_files import NAME
 
-HANDMADE = Path(__file__).parents[3] / "golden" / "handmade" / "data"
+HANDMADE = Path(__file__).parents[2] / "golden" / "handmade" / "data"
 
 
 def run(path: Path | str, **options: Any) -> tuple[int, list[dict[str, Any]], str]:

@@ -140,7 +140,7 @@ def test_an_assumption_is_pointed_at_however_its_name_is_written() -> None:
 
 
 def test_the_plan_of_the_page_is_one() -> None:
-    page = (Path(__file__).resolve().parents[3] / "docs" / "rehearse.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "rehearse.md").read_text(encoding="utf-8")
     found = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
     assert found is not None
     plan = plan_of(found[1])
