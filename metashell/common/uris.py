@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import unquote
 
-from metashell.codec.redaction import REDACTED
 from metashell.common.errors import MetashellError, UsageError
+from metashell.common.values import REDACTED
 
 URI_MARK = "://"
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>`]+")
