@@ -213,7 +213,7 @@ def test_a_commit_counts_where_its_transaction_was_committed(tmp_path: Path) -> 
     from metashell.codec.primitives import kafka_text
     from metashell.groups.log.queries import load_logs
     from tests.groups.golden import read_rows
-    from tests.groups.log.making import golden_batches, write_log
+    from tests.groups.log.written_logs import golden_batches, write_log
 
     golden = Path(__file__).parents[2] / "golden" / "groups" / "classic" / "offsets.jsonl.gz"
     for share in (1, 2, 3):
@@ -245,7 +245,7 @@ def test_offsets_expire_in_a_report_as_in_the_coordinators_logs(share: int, tmp_
     """Golden conversations, each as far as a third, two thirds, and whole: some with transactions, which are open at the end or aborted."""
     from metashell.groups.log.queries import expiring_offsets, load_logs
     from tests.groups.golden import read_rows
-    from tests.groups.log.making import golden_batches, write_log
+    from tests.groups.log.written_logs import golden_batches, write_log
 
     golden = Path(__file__).parents[2] / "golden" / "groups"
     for number, file in enumerate(sorted(path for kind in ("classic", "consumer") for path in (golden / kind).glob("*.gz"))):

@@ -1,4 +1,6 @@
-"""Leader and followers choose the versions that Kafka Streams chooses: every golden decision and every golden upgrade."""
+"""Version probing is Kafka Streams': its bytes in every version, every golden decision of leaders and followers, and every golden upgrade.
+
+The bytes are 3 006 golden cases, damaged ones among them."""
 
 from __future__ import annotations
 
@@ -10,9 +12,25 @@ import pytest
 from metashell.codec.consumer_protocol import Assignment, Subscription
 from metashell.codec.streams_assignment import StreamsAssignment, TaskId
 from metashell.groups.members.strategy import Joined, StreamsStrategy, read_versions
-from metashell.groups.members.version_probing import decode_assignment, encode_assignment, initial_version
+from metashell.groups.members.version_probing import (
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+    initial_version,
+)
 from metashell.groups.topics import KnownTopics, Topic
-from tests.groups.probing.rows import outcome, rows, sorted_tasks, task_text, wanted
+from tests.groups.members.probing_rows import (
+    assignment_json,
+    assignment_of,
+    outcome,
+    rows,
+    sorted_tasks,
+    subscription_json,
+    subscription_of,
+    task_text,
+    wanted,
+)
 from tests.seeds import shows
 
 TOPIC = "in"
@@ -156,3 +174,46 @@ def test_upgrade_from_does_to_4_3_what_it_does_to_kafka_streams(row: Any) -> Non
     if "error" not in row:
         begins = initial_version("4.3", row["value"])
         assert (begins.version, f"[{'COOPERATIVE' if begins.is_cooperative else 'EAGER'}]") == (row["version"], row["protocols"])
+
+
+@shows("KIP-268/S4", "KIP-268/S5")
+def test_every_subscription_is_written_as_kafka_streams_writes_it() -> None:
+    given = rows("subscription")
+    assert len(given) == 208
+    for row in given:
+        assert outcome(lambda row=row: encode_subscription(subscription_of(row["input"])).hex()) == wanted(row, "hex"), row["input"]  # type: ignore[misc]
+
+
+@shows("KIP-268/S4", "KIP-268/S5")
+def test_every_subscription_is_read_as_kafka_streams_reads_it() -> None:
+    for row in rows("subscription"):
+        if "hex" in row:
+            assert subscription_json(decode_subscription(bytes.fromhex(row["hex"]))) == row["decoded"]
+
+
+@shows("KIP-268/S4", "KIP-268/S5")
+def test_every_assignment_is_written_as_kafka_streams_writes_it() -> None:
+    given = rows("assignment")
+    assert len(given) == 208
+    for row in given:
+        assert outcome(lambda row=row: encode_assignment(assignment_of(row["input"])).hex()) == wanted(row, "hex"), row["input"]  # type: ignore[misc]
+
+
+@shows("KIP-268/S4", "KIP-268/S5")
+def test_every_assignment_is_read_as_kafka_streams_reads_it() -> None:
+    for row in rows("assignment"):
+        if "hex" in row:
+            assert assignment_json(decode_assignment(bytes.fromhex(row["hex"]))) == row["decoded"]
+
+
+@shows("KIP-268/S3")
+def test_other_versions_cuts_and_bytes_too_many_are_read_or_refused_in_kafkas_words() -> None:
+    given = rows("decode")
+    assert len(given) == 2382
+    for row in given:
+        raw = bytes.fromhex(row["hex"])
+        if row["what"] == "subscription":
+            got = outcome(lambda raw=raw: subscription_json(decode_subscription(raw)))  # type: ignore[misc]
+        else:
+            got = outcome(lambda raw=raw: assignment_json(decode_assignment(raw)))  # type: ignore[misc]
+        assert got == wanted(row, "decoded"), (row["what"], row["note"], row["hex"])

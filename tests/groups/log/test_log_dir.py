@@ -14,8 +14,8 @@ from metashell.disk.segment import SourceFault
 from metashell.groups.log.log_dir import end_offsets, find_group_logs, merge_batches, topic_names
 from metashell.groups.log.queries import load_logs
 from tests.golden_cases import golden_root
-from tests.groups.log.making import NAME, write_log
 from tests.groups.log.test_fold import offset_key, record_of
+from tests.groups.log.written_logs import NAME, write_log
 
 NODE = golden_root() / "4.3.1" / "main" / "data" / "stopped" / "node-4"
 

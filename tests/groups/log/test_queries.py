@@ -8,8 +8,8 @@ from pathlib import Path
 from metashell.disk.state_files import format_leader_epochs
 from metashell.groups.log.fold import RawRecord
 from metashell.groups.log.queries import LoadedLogs, group_summaries, load_logs
-from tests.groups.log.making import NAME, write_log
-from tests.groups.log.test_inputs import commits, node
+from tests.groups.log.test_log_dir import commits, node
+from tests.groups.log.written_logs import NAME, write_log
 
 
 def groups(loaded: LoadedLogs) -> list[str]:

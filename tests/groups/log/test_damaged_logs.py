@@ -14,8 +14,8 @@ from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.codec.framing import checked_batches
 from tests.groups.golden import scenarios
-from tests.groups.log.making import golden_batches, write_log
-from tests.groups.log.test_story import WITH_RECORDS
+from tests.groups.log.test_timeline import WITH_RECORDS
+from tests.groups.log.written_logs import golden_batches, write_log
 from tests.running import run_main
 
 SEED = int(os.environ.get("METASHELL_SEED", "0"))

@@ -8,8 +8,8 @@ import pytest
 
 from metashell.codec.consumer_protocol import Subscription, subscription_bytes
 from metashell.groups.state import Settings
+from tests.groups.coordinator.offset_requests import TOPICS, begin, commit, commit_in_transaction, end, fetch
 from tests.groups.driven import Driven
-from tests.groups.offsets.asking import TOPICS, begin, commit, commit_in_transaction, end, fetch
 
 DAY_MS = 86_400_000
 SETTINGS = Settings(initial_rebalance_delay_ms=0, offsets_retention_ms=7 * DAY_MS, offsets_retention_check_interval_ms=DAY_MS)

@@ -11,7 +11,7 @@ import pytest
 from metashell.common.errors import DecodeError
 from metashell.groups.log import key_bytes, read_record, value_bytes
 
-FOLDER = Path(__file__).resolve().parents[1] / "golden" / "groups"
+FOLDER = Path(__file__).resolve().parents[2] / "golden" / "groups"
 
 
 @pytest.mark.parametrize("room", ["classic", "consumer", "watched"])

@@ -26,9 +26,9 @@ from metashell.codec.error_codes import (
 )
 from metashell.codec.messages import ConsumerGroupHeartbeatRequest, EndTxnRequest, InitProducerIdRequest
 from metashell.groups.server.topic_requests import batch_bytes
+from tests.groups.coordinator.offset_requests import TOPICS, begin, commit, commit_in_transaction, delete_group, delete_offset, end, fetch
 from tests.groups.driven import Driven
 from tests.groups.folding import fold, logged
-from tests.groups.offsets.asking import TOPICS, begin, commit, commit_in_transaction, delete_group, delete_offset, end, fetch
 
 GROUPS, PRODUCERS = ("g", "h"), ("p", "q")
 KEYS = [("t1", 0), ("t1", 2), ("t2", 1)]
