@@ -11,7 +11,7 @@ from pathlib import Path
 from tools.mutation.operators import edits_of
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("raft", "log")
+PACKAGES = ("quorum/raft", "disk")
 
 
 @dataclass(frozen=True, slots=True)
