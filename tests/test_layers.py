@@ -340,7 +340,10 @@ def tracked_files() -> list[Path]:
     if listed.returncode == 0:
         return [ROOT / name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
     return [
-        path for folder in ("metashell", "tests", "tools", "man", "completions") for path in (ROOT / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"
+        path
+        for folder in ("metashell", "tests", "tools", "man", "completions")
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
     ]
 
 
