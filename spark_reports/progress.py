@@ -16,10 +16,10 @@ from typing import Any, Final, NamedTuple
 
 from metashell.codec.batches import HEADER_SIZE, BatchHeader, read_batch_header
 from metashell.common.errors import MetashellError
+from metashell.common.uris import shown_uri
 from metashell.disk.inputs import InputFile
 from metashell.disk.names import METADATA, parse_name
 from metashell.disk.segment import Tail, read_batches
-from metashell.disk.uris import shown_uri
 from metashell.tables.batch_chain import headers_from, narrow_range
 from metashell.tables.input_files import Excerpt, open_input
 from metashell.tables.read_options import Bounds, Range

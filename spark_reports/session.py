@@ -246,7 +246,7 @@ def _require_answer(master: str) -> None:
     raise MetashellError(f"--master {master}: no master answers: {'; '.join(reasons)}")
 
 
-_OURS: Final = re.compile(r"^\s*metashell\.errors\.(\w+): (.*)$", re.MULTILINE)
+_OURS: Final = re.compile(r"^\s*metashell\.common\.errors\.(\w+): (.*)$", re.MULTILINE)
 _OURS_OF_USAGE: Final = "UsageError"
 _PYTHON: Final = re.compile(r"^(\w+(?:\.\w+)*(?:Error|Exception|Warning)): (.+)$", re.MULTILINE)
 _JAVA: Final = re.compile(r'^(?:Exception in thread "\w+" )?((?:\w+\.){2,}[\w$]*(?:Exception|Error)): (.+)$', re.MULTILINE)

@@ -38,8 +38,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from metashell.common.errors import MetashellError, UsageError
+from metashell.common.uris import is_uri
 from metashell.disk.names import LogKind
-from metashell.disk.uris import is_uri
 from metashell.metadata.history import parse_moment
 from metashell.metadata.history.sources import image_as_of
 from metashell.tables import Split, plan_splits

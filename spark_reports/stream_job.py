@@ -17,7 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from metashell.common.errors import UsageError
-from metashell.disk.uris import is_uri, shown_uri
+from metashell.common.uris import is_uri, shown_uri
 from metashell.tables import ReadOptions, Split, read_split
 from metashell.tables.columns.record_tables import marked_schema
 from metashell.tables.columns.typed_tables import spark_batch

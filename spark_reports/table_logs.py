@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from zlib import crc32
 
 from metashell.common.errors import MetashellError, UsageError
-from metashell.disk.uris import URI_MARK, is_uri, shown_uri
+from metashell.common.uris import URI_MARK, is_uri, shown_uri
 from metashell.tables.stores.local import path_of_uri
 
 DIVIDED_BY: Final = ("cluster_id", "date")

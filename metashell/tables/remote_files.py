@@ -11,9 +11,9 @@ from urllib.parse import quote
 from pyarrow.fs import FileSelector, FileType
 
 from metashell.common.errors import MetashellError, PathError
+from metashell.common.uris import shown_uri
 from metashell.disk.files import OpenFile, unpacked
 from metashell.disk.names import Closing
-from metashell.disk.uris import shown_uri
 from metashell.tables.stores.file_systems import TROUBLE, errors_of, file_system, nothing_at, store_error
 from metashell.tables.stores.store import is_transient, retry
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from itertools import chain
 
 from metashell.common.errors import PathError, UsageError
+from metashell.common.uris import file_name, is_uri, shown_uri
 from metashell.disk.directory import log_name_of
 from metashell.disk.files import OpenFile
 from metashell.disk.inputs import InputFile
 from metashell.disk.names import METADATA, LogKind, parse_name
 from metashell.disk.segment import SourceFault
-from metashell.disk.uris import file_name, is_uri, shown_uri
 from metashell.tables.batch_chain import Chain, narrow_range
 from metashell.tables.dictionary import log_of_table
 from metashell.tables.input_files import input_files, is_read_once, open_input

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metashell.cli.tables.report import SPARK_REPORTS
 from metashell.common.errors import LogCorruptError, MetashellError, UsageError
 from metashell.common.option_parser import parse_command
 from metashell.tables.export.job import export
@@ -26,6 +25,7 @@ from metashell.tables.lake.layout import WORK, read_format, read_state
 from metashell.tables.lake.ledger import LakeState
 from metashell.tables.lake.plan import Task
 from metashell.tables.schemas import commented
+from metashell.tables.spark_options import SPARK_REPORTS
 from metashell.tables.splits import Piece, Split
 from metashell.tables.stores import open_store
 from metashell.tables.stores.local import LocalStore

@@ -42,4 +42,4 @@ def test_rows_that_were_not_measured_stay(tmp_path: Path) -> None:
 def test_the_page_has_rows_of_the_tool_in_its_order_and_no_other() -> None:
     found = list(kept(PAGE.read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0].splitlines()[2:]))
     assert found
-    assert found == [row.shown for row in ROWS if row.shown in found]
+    assert found == [name for name in (row.shown for row in ROWS) if name in found]

@@ -321,7 +321,7 @@ def _verify(values: SimpleNamespace) -> int:
     from metashell.common.errors import UsageError
     from metashell.common.forms import standard_output
     from metashell.common.terminal import show_progress
-    from metashell.disk.uris import shown_uri
+    from metashell.common.uris import shown_uri
     from metashell.inspect.verify import VerifyOptions
     from metashell.inspect.verify.run import run_verify
 

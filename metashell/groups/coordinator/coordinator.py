@@ -21,19 +21,17 @@ from metashell.codec.error_codes import (
 )
 from metashell.common.errors import DecodeError
 from metashell.groups.classic import Waiting, heartbeat_answer, join_error, leave_answer, sync_error
-from metashell.groups.classic.join import join_classic_group as classic_join
-from metashell.groups.classic.join import sync_classic_group as classic_sync
-from metashell.groups.classic.rebalance import begin_sessions, end_waits, identities
-from metashell.groups.classic.rebalance import heartbeat_classic_group as classic_heartbeat
-from metashell.groups.classic.rebalance import leave_classic_group as classic_leave
-from metashell.groups.consumer.classic_member import heartbeat_as_classic_member as heartbeat_of_classic_member
-from metashell.groups.consumer.classic_member import join_as_classic_member as join_of_classic_member
-from metashell.groups.consumer.classic_member import leave_as_classic_member as leave_of_classic_member
-from metashell.groups.consumer.classic_member import sync_as_classic_member as sync_of_classic_member
-from metashell.groups.consumer.heartbeat import handle_consumer_heartbeat as consumer_heartbeat
+from metashell.groups.classic.join import join_classic_group, sync_classic_group
+from metashell.groups.classic.rebalance import begin_sessions, end_waits, heartbeat_classic_group, identities, leave_classic_group
+from metashell.groups.consumer.classic_member import (
+    heartbeat_as_classic_member,
+    join_as_classic_member,
+    leave_as_classic_member,
+    sync_as_classic_member,
+)
+from metashell.groups.consumer.heartbeat import handle_consumer_heartbeat
 from metashell.groups.consumer.leave import begin_consumers, consumer_topics_changed
-from metashell.groups.coordinator.describe import describe_consumer_groups as consumer_describe
-from metashell.groups.coordinator.describe import describe_groups, describe_share_groups, describe_streams_groups
+from metashell.groups.coordinator.describe import describe_consumer_groups, describe_groups, describe_share_groups, describe_streams_groups
 from metashell.groups.coordinator.group_admin import delete_groups, end_deletions, find_coordinator, list_groups, share_state_deleted
 from metashell.groups.coordinator.offset_commit import add_offsets, commit_offsets, end_txn, init_producer_id, txn_offset_commit
 from metashell.groups.coordinator.offset_fetch import begin_expiry, delete_offsets, delete_topic_offsets, fetch_offsets
@@ -52,11 +50,9 @@ from metashell.groups.decision import (
     Request,
 )
 from metashell.groups.error_answers import append_error_code, error_body, refuse_request
-from metashell.groups.share.heartbeat import drop_deleted_topics as topics_deleted_for_share
-from metashell.groups.share.heartbeat import handle_share_heartbeat as share_heartbeat
-from metashell.groups.share.heartbeat import start_share_sessions, state_initialized
+from metashell.groups.share.heartbeat import drop_deleted_topics, handle_share_heartbeat, start_share_sessions, state_initialized
 from metashell.groups.state import Chance, Context, Handler, Settings, State, end_transaction
-from metashell.groups.streams.heartbeat import handle_streams_heartbeat as streams_heartbeat
+from metashell.groups.streams.heartbeat import handle_streams_heartbeat
 from metashell.groups.streams.timeouts import start_streams_timers
 from metashell.groups.topics import Topics
 
@@ -225,10 +221,10 @@ class Shard:
 
 
 # How the members of a group that speak the classic protocol are served, by the group's kind.
-JOINS: Final[dict[str, Handler]] = {"classic": classic_join, "consumer": join_of_classic_member}
-SYNCS: Final[dict[str, Handler]] = {"classic": classic_sync, "consumer": sync_of_classic_member}
-HEARTBEATS: Final[dict[str, Handler]] = {"classic": classic_heartbeat, "consumer": heartbeat_of_classic_member}
-LEAVES: Final[dict[str, Handler]] = {"classic": classic_leave, "consumer": leave_of_classic_member}
+JOINS: Final[dict[str, Handler]] = {"classic": join_classic_group, "consumer": join_as_classic_member}
+SYNCS: Final[dict[str, Handler]] = {"classic": sync_classic_group, "consumer": sync_as_classic_member}
+HEARTBEATS: Final[dict[str, Handler]] = {"classic": heartbeat_classic_group, "consumer": heartbeat_as_classic_member}
+LEAVES: Final[dict[str, Handler]] = {"classic": leave_classic_group, "consumer": leave_as_classic_member}
 _YIELDING = ("consumer", "streams")
 """Kinds of groups that become classic ones, once they are empty, when a classic member joins."""
 
@@ -288,8 +284,8 @@ HANDLERS: dict[int, Handler] = {
     codes.HEARTBEAT: handle_heartbeat,
     codes.LEAVE_GROUP: handle_leave_group,
     codes.SYNC_GROUP: handle_sync_group,
-    codes.CONSUMER_GROUP_HEARTBEAT: consumer_heartbeat,
-    codes.CONSUMER_GROUP_DESCRIBE: consumer_describe,
+    codes.CONSUMER_GROUP_HEARTBEAT: handle_consumer_heartbeat,
+    codes.CONSUMER_GROUP_DESCRIBE: describe_consumer_groups,
     codes.DESCRIBE_GROUPS: describe_groups,
     codes.OFFSET_COMMIT: commit_offsets,
     codes.OFFSET_FETCH: fetch_offsets,
@@ -301,9 +297,9 @@ HANDLERS: dict[int, Handler] = {
     codes.TXN_OFFSET_COMMIT: txn_offset_commit,
     codes.DELETE_GROUPS: delete_groups,
     codes.OFFSET_DELETE: delete_offsets,
-    codes.SHARE_GROUP_HEARTBEAT: share_heartbeat,
+    codes.SHARE_GROUP_HEARTBEAT: handle_share_heartbeat,
     codes.SHARE_GROUP_DESCRIBE: describe_share_groups,
-    codes.STREAMS_GROUP_HEARTBEAT: streams_heartbeat,
+    codes.STREAMS_GROUP_HEARTBEAT: handle_streams_heartbeat,
     codes.STREAMS_GROUP_DESCRIBE: describe_streams_groups,
 }
 """By api key."""
@@ -314,7 +310,7 @@ ON_LOADED: tuple[OnLoaded, ...] = (begin_sessions, begin_consumers, start_share_
 ON_UNLOADED: tuple[OnUnloaded, ...] = (end_waits, end_deletions)
 """What is answered to those who wait when the coordinator goes: `(context, now_ms)`."""
 
-ON_TOPICS: tuple[OnTopics, ...] = (delete_topic_offsets, consumer_topics_changed, topics_deleted_for_share)
+ON_TOPICS: tuple[OnTopics, ...] = (delete_topic_offsets, consumer_topics_changed, drop_deleted_topics)
 """What other metadata come to: `(context, old, new, changed names, deleted names, now_ms)` gives records of one batch."""
 
 ON_EFFECTS: dict[type[Effect], OnEffect] = {InitializeShareState: state_initialized, DeleteShareState: share_state_deleted}

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.codec.batch_writer import CONTROL_TYPE_NAMES
 from metashell.codec.batches import LOG_APPEND_TIME, BatchHeader, RecordBatch
+from metashell.codec.dispatch import REMOTE_LOG_TYPES
 from metashell.codec.metadata_records import RECORD_TYPE_NAMES, FrameError, read_metadata_record
 from metashell.common.errors import DecodeError, PathError, UsageError
 from metashell.common.terminal import writable
-from metashell.disk.directory import ListedFile, listed_files, log_name_of
+from metashell.disk.directory import ListedFile, MetadataDirectory, listed_files, log_name_of
 from metashell.disk.files import OpenFile, open_file
 from metashell.disk.inputs import (
     LogFolder,
@@ -112,8 +113,6 @@ def _folders(path: str, wanted: Collection[LogKind]) -> list[LogFolder]:
 
 
 def _of_directory(folder: LogFolder) -> Iterator[Input]:
-    from metashell.disk.directory import MetadataDirectory
-
     directory = MetadataDirectory(folder.path)
     for file in listed_files(directory.list(), directory.open, shows_damaged=True):
         yield directory_input(directory, file, METADATA if file.is_checkpoint else folder.kind)
@@ -181,7 +180,6 @@ def _needs_decoder(options: DumpOptions) -> bool:
 
 
 def _log_with_types(types: tuple[str, ...], label: str, log: LogKind | None) -> LogKind:
-
     logs = logs_with_types(types)
     if log in logs:
         return log
@@ -197,7 +195,6 @@ def type_names(log: LogKind) -> dict[int, str]:
     if log == METADATA:
         return RECORD_TYPE_NAMES
     if log == REMOTE_LOG:
-        from metashell.codec.dispatch import REMOTE_LOG_TYPES
         from metashell.codec.record_text import remote_log_type_name
 
         return {type: remote_log_type_name(type) for type in REMOTE_LOG_TYPES}

@@ -34,7 +34,7 @@ from metashell.codec.framing import FRAME_SIZE_MAX, Stop
 from metashell.codec.primitives import crc32c
 from metashell.common.errors import DecodeError, UsageError
 from metashell.disk.files import OpenFile, WindowReader, open_file, open_regular
-from metashell.disk.names import COMPRESSED_SUFFIXES
+from metashell.disk.names import COMPRESSED_SUFFIXES, other_file
 from metashell.inspect.dump.kafka_records import (
     KafkaLines,
     control_text,
@@ -49,7 +49,7 @@ from metashell.inspect.dump.kafka_records import (
 )
 from metashell.inspect.dump.options import MAX_BYTES_DEFAULT, DumpOptions, Output, TextSink
 from metashell.inspect.dump.parallel import dump_file
-from metashell.inspect.dump.writer import FLUSH_LINES, Halt, make_loop
+from metashell.inspect.dump.writer import FLUSH_LINES, Halt, make_keyed_loop, make_loop
 
 if TYPE_CHECKING:
     from metashell.inspect.dump.inputs import Input
@@ -213,7 +213,6 @@ def _dump(run: KafkaRun, path: str) -> None:
 
 def _check(run: KafkaRun, entry: Input) -> None:
     """Errors: UsageError where there is no file, or the decoder is that of another log, which would be one odd line for each record."""
-    from metashell.disk.names import other_file
     from metashell.inspect.dump.inputs import options_for
 
     try:
@@ -266,7 +265,6 @@ class KafkaWriter(KafkaLines):
             self.texts = payload_texts(prefix, shows_secrets(options))
         elif options.decoder in ("offsets", "transactions", "share"):
             from metashell.inspect.dump.kafka_topics import CoordinatorPayloads
-            from metashell.inspect.dump.writer import make_keyed_loop
 
             assert isinstance(self.payloads, CoordinatorPayloads)
             self.middle_end = ""

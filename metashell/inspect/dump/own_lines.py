@@ -17,6 +17,7 @@ from metashell.codec.batches import (
     read_headers,
     unpack_header,
 )
+from metashell.codec.coordinator import CoordinatorTexts
 from metashell.codec.framing import Stop
 from metashell.codec.java import string_text
 from metashell.codec.primitives import crc32c
@@ -24,11 +25,20 @@ from metashell.codec.record_text import FramedTexts
 from metashell.common.errors import DecodeError
 from metashell.disk.files import OpenFile
 from metashell.disk.names import SNAPSHOT_FOOTER_TYPE
-from metashell.disk.segment import order_fault
+from metashell.disk.segment import empty_tail, judge_tail, order_fault
 from metashell.inspect.dump.inputs import OFFSET_MAX, Filters, shown_path
 from metashell.inspect.dump.options import DumpOptions
-from metashell.inspect.dump.own_members import ClassDecoder, Decoder, FramedDecoder, Headers, control_members, metadata_loop_texts
-from metashell.inspect.dump.writer import Place, Writer, make_loop
+from metashell.inspect.dump.own_members import (
+    ClassDecoder,
+    Decoder,
+    FramedDecoder,
+    Headers,
+    KeyedDecoder,
+    control_members,
+    keyed_loop_texts,
+    metadata_loop_texts,
+)
+from metashell.inspect.dump.writer import Place, Writer, make_keyed_loop, make_loop
 
 _LEGACY_LEAD_SIZE = 26
 _LINE = "{before}{body(buf, start + 3, end)}}}\\n'"
@@ -86,10 +96,6 @@ class JsonWriter(Writer):
         head = f'{self._head("record")}"offset":' if with_place else self._head("record")
         start = "f'{head}{offset}{middle}" if with_place else "f'{head}"
         if self.is_keyed:
-            from metashell.codec.coordinator import CoordinatorTexts
-            from metashell.inspect.dump.own_members import KeyedDecoder, keyed_loop_texts
-            from metashell.inspect.dump.writer import make_keyed_loop
-
             texts = CoordinatorTexts(options.decoder, show_secrets=options.show_secrets)
             self.loop = make_keyed_loop(f"{start}{_KEYED_LINE}", f"{start}{_KEYED_TOMBSTONE}", head=head)
             self.texts = keyed_loop_texts(texts, self.filters.wants_type)
@@ -299,7 +305,6 @@ class JsonWriter(Writer):
         if self.file.trouble is None and stop.kind == "end":
             self._check_end(stop)
             return
-        from metashell.disk.segment import judge_tail
 
         tail = judge_tail(self.file, stop, None if self.last is None else self.last[0] + 1)
         assert tail is not None, "only a plain end has no tail"
@@ -316,8 +321,6 @@ class JsonWriter(Writer):
     def _check_end(self, stop: Stop) -> None:
         """A whole number of batches: enough for a segment, but a checkpoint ends with a footer."""
         if stop.position == 0 and not self.may_be_empty:
-            from metashell.disk.segment import empty_tail
-
             self.findings.fault(0, empty_tail(self.file.name).reason)
         elif self.is_checkpoint and not self._ends_with_footer():
             self._told("truncated", stop.position, self.last[0] + 1 if self.last else None, 0, "the checkpoint has no footer")

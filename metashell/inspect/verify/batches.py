@@ -1,10 +1,10 @@
-"""What must hold inside one batch: the numbers of its header, the boundaries of its records, and their kinds.
+"""Checks one batch: the numbers of its header, the boundaries of its records, and the type of each record.
 
-A tight loop (`codec/metadata_records.py`) checks the usual batch of a metadata log; a batch framed otherwise is read again with every check,
-which reports what is odd. The loop judges a record by its first twelve bytes (size, attributes, timestamp and offset delta, null key, size
-of the value, and its frame) and by its last one. Clusters write few such beginnings, so the loop remembers its answer for each beginning
-and place in a batch: that takes half the time. Users' records have a loop of their own. A record of a coordinator needs a key of a known
-type, and a value that fits it."""
+A tight loop (`codec/metadata_records.py`) checks the usual batch of a metadata log. It judges a record by its first twelve bytes (size,
+attributes, timestamp and offset delta, null key, size of the value, frame) and by its last one. Few such beginnings occur in a log, so the
+loop remembers its answer for each beginning and place in a batch, which halves the time. A batch that the loop gives up is read again with
+every check, and each fault is reported. Users' records have a loop of their own. A coordinator's record needs a key of a known type, and a
+value that fits it."""
 
 from __future__ import annotations
 

@@ -152,8 +152,6 @@ def _hash(path: str) -> bytes:
 
 
 def _same_image(one: str, other: str) -> bool:
-    from metashell.metadata.image.writer import image_digest
-
     return image_digest(_checkpoint_image(one)) == image_digest(_checkpoint_image(other))
 
 
@@ -164,9 +162,6 @@ def _same_voters(one: str, other: str) -> bool:
 
 
 def _checkpoint_image(path: str) -> MetadataImage:
-    from metashell.disk.source import open_source
-    from metashell.metadata.image import load_image
-
     with open_source(path) as source:
         return load_image(source)
 

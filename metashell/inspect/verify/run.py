@@ -37,7 +37,7 @@ from metashell.disk.state_files import PartitionOffset
 from metashell.inspect.verify import Report, VerifyOptions
 from metashell.inspect.verify.batches import RecordCheck, UncheckedRecords
 from metashell.inspect.verify.indexes import OffsetIndexCheck, TimeIndexCheck, TransactionIndexCheck
-from metashell.inspect.verify.output import ReportWriter, make_writer
+from metashell.inspect.verify.output import ReportWriter, make_writer, report_starts, report_verdict, usable_paths
 from metashell.inspect.verify.partition import (
     INDEX_SUFFIXES,
     PRODUCER_SUFFIX,
@@ -48,7 +48,15 @@ from metashell.inspect.verify.partition import (
     partition_directories,
     partition_name,
 )
-from metashell.inspect.verify.replicas import MetadataPlace, compare_replicas
+from metashell.inspect.verify.replicas import (
+    Digest,
+    MetadataPlace,
+    common_offset_of,
+    compare_digests,
+    compare_replicas,
+    digest_of,
+    without_metadata,
+)
 from metashell.inspect.verify.small_files import (
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
@@ -62,6 +70,7 @@ from metashell.inspect.verify.small_files import (
     check_topic_id,
 )
 from metashell.inspect.verify.walk import LogState, LogWalk, SegmentIndexes, check_checkpoint, check_checkpoint_batches, kind_of_items
+from metashell.metadata.checks import judge_disks, other_bad_checks
 
 if TYPE_CHECKING:
     from metashell.metadata.checks.model import Verdict
@@ -83,8 +92,6 @@ def run_verify(options: VerifyOptions, display: Display) -> int:
     census.finish(report)
     judged = _judge(options, report)
     if options.digest:
-        from metashell.inspect.verify.replicas import Digest, common_offset_of, compare_digests, digest_of, without_metadata
-
         others = without_metadata(options.paths)
         for path in others:
             report.note(path, "no digest: the metadata of this node is in another of its directories")
@@ -114,8 +121,6 @@ def run_verify(options: VerifyOptions, display: Display) -> int:
 
 def _judge(options: VerifyOptions, report: Report) -> tuple[Verdict, str] | None:
     """What the directories of the run, and their node's others, say of each other, and what else is bad; None for mere files."""
-    from metashell.inspect.verify.output import report_verdict
-    from metashell.metadata.checks import judge_disks, other_bad_checks
     from metashell.metadata.facts import gather_facts
 
     paths = [path for path in options.paths if path not in STREAM_NAMES and os.path.isdir(path)]
@@ -129,8 +134,6 @@ def _judge(options: VerifyOptions, report: Report) -> tuple[Verdict, str] | None
 
 def _run_starts(options: VerifyOptions, writer: ReportWriter, report: Report) -> int:
     """Say for each node whether a server would start on its directories; status 0 if all would, and lose nothing."""
-    from metashell.inspect.verify.output import report_starts, report_verdict, usable_paths
-    from metashell.metadata.checks import judge_disks, other_bad_checks
     from metashell.metadata.facts import gather_facts
 
     paths = usable_paths(options.paths, report)

@@ -128,7 +128,7 @@ def check_topic_id(path: str, report: Report, *, is_metadata: bool) -> bytes | N
 
 
 def check_meta_properties(path: str, report: Report) -> None:
-    """Check that a meta.properties, named by itself, says whose directory it is; see `metashell.metadata.checks` for those of directories."""
+    """Check that a meta.properties that was named by itself has a cluster and a node. `metadata.checks` judges those of directories."""
     meta = read_small(path, report, read_meta_properties)
     if meta is not None and None in (meta.cluster_id, meta.node_id):
         report.error(path, "does not say of which cluster and node it is")

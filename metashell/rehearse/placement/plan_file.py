@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from metashell.common.errors import UsageError
-from metashell.common.forms import counted
+from metashell.common.forms import compact_json, counted
 from metashell.rehearse.placement.cluster import PartitionState
 
 _VERSION: Final = 1
@@ -106,7 +106,6 @@ def _count_directories(entry: dict[str, Any], count: int, place: str, source: st
 
 def write_plan(assignments: Iterable[Assignment]) -> str:
     """The text of a plan, a line for each partition."""
-    from metashell.common.forms import compact_json
 
     lines = [compact_json(plan_entry(one)) for one in assignments]
     return '{"version":1,"partitions":[\n' + ",\n".join(lines) + "\n]}\n"

@@ -28,8 +28,8 @@ from metashell.codec.record_text import FramedTexts, RecordText, control_text
 from metashell.codec.registry import message_type
 from metashell.common.errors import DecodeError
 from metashell.common.terminal import writable
+from metashell.common.uris import shown_uri
 from metashell.disk.names import REMOTE_LOG
-from metashell.disk.uris import shown_uri
 from metashell.tables.columns.record_walk import NULL, Rows
 from metashell.tables.columns.vectors import Array, Buffer, Headers, Ints, Mask, offsets_of, range_positions
 from metashell.tables.splits import Piece

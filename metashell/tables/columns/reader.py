@@ -17,11 +17,11 @@ import pyarrow as pa
 
 from metashell.codec.batches import RecordBatch
 from metashell.common.errors import LogCorruptError, PathError, UsageError
+from metashell.common.uris import shown_uri
 from metashell.disk.directory import content_of
 from metashell.disk.files import OpenFile
 from metashell.disk.names import DATA, METADATA
 from metashell.disk.segment import BatchFault, Tail, empty_tail, may_lack_batches, order_fault, read_batches
-from metashell.disk.uris import shown_uri
 from metashell.tables.batch_chain import resync, wanted_parts
 from metashell.tables.columns.chunk_records import Place, Places
 from metashell.tables.columns.chunks import (

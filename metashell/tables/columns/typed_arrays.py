@@ -17,8 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import compute
 
-from metashell.codec.redaction import REDACTED
-from metashell.common.values import uuid_text
+from metashell.common.values import REDACTED, uuid_text
 from metashell.tables.schemas import UUID_MARK
 
 UUID: Final = pa.uuid()

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from metashell.common.errors import MetashellError
-from metashell.disk.uris import is_uri
+from metashell.common.uris import is_uri
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor

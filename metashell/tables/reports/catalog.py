@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from metashell.common.options import REPORT_SUMMARIES
 from metashell.common.terminal import terminal_line
+from metashell.common.uris import file_name
 from metashell.common.values import duration_text, size_text
 from metashell.common.values import time_text as ms_text
 from metashell.disk.names import METADATA, LogKind
-from metashell.disk.uris import file_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -193,10 +193,6 @@ def _as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-REPORTS: Final = {name: _report(name) for name in REPORT_SUMMARIES}
-"""Every report by its name, in the order in which the command line lists them."""
-
-
 _END: Final = "([0-9]{20})-[0-9]{10}[.]checkpoint"
 _WITHOUT_QUERY: Final = "(case when file like '%://%' then regexp_extract(file, '^[^?]*', 0) else file end)"
 _IN_CHECKPOINT: Final = f"(regexp_extract({_WITHOUT_QUERY}, '[.]checkpoint[^/]*$', 0) <> '')"
@@ -314,3 +310,7 @@ def unix_ms(value: datetime) -> int:
 def datetime_of(ms: float) -> datetime:
     """The time of Unix milliseconds, or the nearest that a calendar has."""
     return _EPOCH + timedelta(milliseconds=min(max(int(ms), EARLIEST_MS), LATEST_MS))
+
+
+REPORTS: Final = {name: _report(name) for name in REPORT_SUMMARIES}
+"""Every report by its name, in the order in which the command line lists them."""

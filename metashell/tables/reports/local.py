@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from metashell.common.errors import MetashellError, PathError
 from metashell.common.runtime import processors
 from metashell.common.terminal import update_progress, writable
+from metashell.common.uris import shown_uri
 from metashell.disk.directory import log_name_of
 from metashell.disk.names import METADATA, LogKind
-from metashell.disk.uris import shown_uri
 from metashell.tables.reports import uncommitted
 from metashell.tables.reports.catalog import BASES, EARLIEST_MS, LATEST_MS, Report, tables_in_sql, view_text
 

@@ -129,7 +129,6 @@ def as_json(answer: pa.Table) -> Iterator[bytes]:
 
 
 WRITERS: Final[dict[str, Callable[[pa.Table], Iterator[bytes]]]] = {"parquet": as_parquet, "csv": as_csv, "json": as_json}
-FORMS: Final = ("parquet", "csv", "json", "html")
 
 
 TABLE: Final = "table"

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from metashell.disk.uris import folder_of
+from metashell.common.uris import folder_of
 from metashell.tables.reports.catalog import GROUP_MEMBERS, GROUP_TOPICS, GROUP_TRANSACTIONS, INT64_MAX, in_checkpoint, with_places
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.terminal import update_progress
+from metashell.common.uris import shown_uri
 from metashell.disk.names import METADATA
-from metashell.disk.uris import shown_uri
 from metashell.metadata.image.image import newer_line, newer_parts
 from metashell.tables.columns.typed_arrays import EARLIEST_MS, LATEST_MS, row_values
 from metashell.tables.dictionary import STATE_TABLES

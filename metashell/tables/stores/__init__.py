@@ -33,7 +33,7 @@ def open_store(place: str, *, sources: Iterable[str] = (), only_reads: bool = Fa
     Errors: UsageError for a URI that no store has; PathError for a place in one of the `sources` or in a directory of logs, unless the
     caller `only_reads`.
     """
-    from metashell.disk.uris import is_uri, without_credentials
+    from metashell.common.uris import is_uri, without_credentials
     from metashell.tables.stores.local import refuse_sources, require_scheme
 
     if not is_uri(place):

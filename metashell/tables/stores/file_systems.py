@@ -23,7 +23,7 @@ from pyarrow.fs import FileSelector, FileSystem, FileType, S3FileSystem
 
 from metashell.common.errors import PathError, UsageError
 from metashell.common.terminal import show_progress
-from metashell.disk.uris import URI_MARK, shown_uri, without_credentials
+from metashell.common.uris import URI_MARK, shown_uri, without_credentials
 from metashell.tables.stores.store import retry
 
 TROUBLE = (OSError, ValueError, ArrowException)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from metashell.common.errors import PathError, UsageError
 from metashell.common.runtime import sync_file
-from metashell.disk.uris import URI_MARK, expand_braces, is_uri, shown_uri
+from metashell.common.uris import URI_MARK, expand_braces, is_uri, shown_uri
 from metashell.tables.stores.store import LOCK, Held, StoreFile, checked_name
 
 if TYPE_CHECKING:

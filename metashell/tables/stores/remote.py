@@ -21,8 +21,8 @@ from pyarrow import memory_map
 from pyarrow.fs import FileSelector, FileType
 
 from metashell.common.errors import PathError, UsageError
+from metashell.common.uris import shown_uri
 from metashell.disk.outputs import LOG_DIRECTORY_MARKS, errors_naming
-from metashell.disk.uris import shown_uri
 from metashell.tables.stores.file_systems import TROUBLE, file_system, store_error
 from metashell.tables.stores.store import Held, StoreFile, checked_name, retry
 

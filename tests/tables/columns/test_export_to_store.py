@@ -98,7 +98,7 @@ def test_processes_that_write_to_a_store_are_forks(s3: str, log: Path, early: in
     """Those that are spawned load numpy and pyarrow anew: 0.7 s of CPU time."""
     script = (
         "import sys\n"
-        "from metashell.columns.export import workers\n"
+        "from metashell.tables.export import workers\n"
         "from metashell.tables.export.plan import ExportOptions\n"
         "from metashell.tables.export.job import export\n"
         "from metashell.tables import only_what_we_use\n"
@@ -170,7 +170,7 @@ def test_what_no_export_has_written_is_not_touched(s3: str, log: Path) -> None:
 
 KILLED = """
 import os, signal, sys
-from metashell.columns.export import to_store
+from metashell.tables.export import job
 from metashell.tables.export.plan import ExportOptions
 from metashell.tables.export.job import export
 def kill(*_): os.kill(os.getpid(), signal.SIGKILL)
