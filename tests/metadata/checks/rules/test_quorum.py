@@ -24,8 +24,8 @@ def test_sound_quorums_are_quiet(places: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("place", "cause"),
     [
-        ("localhost:9093", "only its own machine finds it there"),
-        ("127.0.1.1:9093", "only its own machine finds it there"),
+        ("localhost:9093", "only its own machine can reach it there"),
+        ("127.0.1.1:9093", "only its own machine can reach it there"),
         ("kafka-old.invalid:9093", "no name ends in .invalid"),
         ("0.0.0.0:9093", "means every address, and none to connect to"),
         ("node-3:0", "0 is no port to connect to"),
