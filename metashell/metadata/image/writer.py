@@ -68,14 +68,14 @@ def _refuse(level: int) -> LossHandler:
 
 
 def _once(on_loss: LossHandler) -> LossHandler:
-    told: set[str] = set()
+    reported: set[str] = set()
 
-    def tell(loss: str) -> None:
-        if loss not in told:
-            told.add(loss)
+    def report(loss: str) -> None:
+        if loss not in reported:
+            reported.add(loss)
             on_loss(loss)
 
-    return tell
+    return report
 
 
 # ---- digest
