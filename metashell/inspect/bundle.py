@@ -14,11 +14,13 @@ The archive tells nothing of who made it, and is never left half written."""
 from __future__ import annotations
 
 import os
+import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from gzip import GzipFile
+from typing import BinaryIO, Final
 
 from metashell.codec.batches import RecordBatch
 from metashell.codec.primitives import MAX_DECOMPRESSED
@@ -41,7 +43,7 @@ from metashell.disk.names import (
     segment_name,
 )
 from metashell.disk.properties import format_meta_properties, read_meta_properties
-from metashell.disk.segment import BadBatch, read_batches
+from metashell.disk.segment import BadBatch, BatchFault, read_batches
 from metashell.disk.state_files import (
     format_leader_epochs,
     format_quorum_state,
@@ -51,13 +53,7 @@ from metashell.disk.state_files import (
     read_topic_id,
 )
 from metashell.inspect.bundle_batches import Left, Rewriter, prefixed_patterns
-
-if TYPE_CHECKING:
-    from typing import BinaryIO
-
-    from metashell.disk.segment import BatchFault
-    from metashell.inspect.bundle_names import Names
-
+from metashell.inspect.bundle_names import Names
 
 _TAILS: Final = {
     "truncated": "the file ends in the middle of a batch",
@@ -302,8 +298,6 @@ def pack_directory(folder: str, name: str, out: BinaryIO) -> None:
 
     Shape: no user, group, time or path of this machine is in it, nor the archive's own name. Errors: OSError.
     """
-    import tarfile
-    from gzip import GzipFile
 
     def plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
         info.uid = info.gid = info.mtime = 0

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from metashell.codec.batch_writer import control_type, read_control_record, write_batch, write_control_record
-from metashell.codec.batches import LOG_APPEND_TIME, Record
+from metashell.codec.batches import LOG_APPEND_TIME, BatchHeader, Record, RecordBatch
 from metashell.codec.metadata_records import (
     FRAME_VERSION,
     FrameError,
@@ -17,17 +18,10 @@ from metashell.codec.metadata_records import (
     write_metadata_record,
 )
 from metashell.codec.redaction import REDACTED, holds_secrets, redact
-from metashell.codec.registry import message_type
+from metashell.codec.registry import MessageType, message_type
+from metashell.codec.schema import StructSchema
 from metashell.common.errors import DecodeError, EncodeError
-from metashell.inspect.bundle_names import prefixed_pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from metashell.codec.batches import BatchHeader, RecordBatch
-    from metashell.codec.registry import MessageType
-    from metashell.codec.schema import StructSchema
-    from metashell.inspect.bundle_names import Names
+from metashell.inspect.bundle_names import Names, prefixed_pattern
 
 _ACL: Final = "AccessControlEntryRecord"
 _CONTROL_KEY: Final = Struct(">hh")

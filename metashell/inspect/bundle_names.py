@@ -6,15 +6,12 @@ chance, are the same each time, and are matched by the same patterns."""
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from metashell.codec.codes import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.redaction import REDACTED
 from metashell.codec.releases import KRAFT_VERSION, METADATA_VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
 
 ANONYMISED: Final = "[anonymised]"
 _ANY: Final = "*"

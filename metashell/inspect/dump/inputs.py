@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from metashell.codec.batch_writer import CONTROL_TYPE_NAMES
 from metashell.codec.batches import LOG_APPEND_TIME, BatchHeader, RecordBatch
@@ -42,9 +42,6 @@ from metashell.disk.inputs import (
 from metashell.disk.names import DATA, KNOWN_LOGS, METADATA, METADATA_DIRECTORY, REMOTE_LOG, LogKind, parse_name
 from metashell.disk.segment import read_batches
 from metashell.inspect.dump.options import DECODER_FLAGS, DumpOptions
-
-if TYPE_CHECKING:
-    from metashell.disk.directory import MetadataDirectory
 
 
 class Input(NamedTuple):

@@ -29,6 +29,8 @@ from metashell.disk.indexes import (
     read_producer_header,
     time_entry_ascends,
 )
+from metashell.disk.properties import parse_properties
+from metashell.disk.state_files import quorum_state_fields, read_leader_epochs, read_partition_offsets, read_topic_id
 from metashell.inspect.dump.index_walk import LogHeads, OffsetEntry, TimeEntry, walk_offset_index, walk_time_index
 from metashell.inspect.dump.inputs import shown_path
 from metashell.inspect.dump.options import MAX_MESSAGE_SIZE_DEFAULT
@@ -224,18 +226,12 @@ class OwnIndex:
     # ---- text files ----------------------------------------------------------------------------------------------
 
     def leader_epochs(self, data: bytes) -> None:
-        from metashell.disk.state_files import read_leader_epochs
-
         self.parsed(LEADER_EPOCH, read_leader_epochs)
 
     def partition_offsets(self, data: bytes) -> None:
-        from metashell.disk.state_files import read_partition_offsets
-
         self.parsed(PARTITION_OFFSET, read_partition_offsets)
 
     def partition_metadata(self, data: bytes) -> None:
-        from metashell.disk.state_files import read_topic_id
-
         self.parsed(PARTITION_METADATA, lambda path: [read_topic_id(path)])
 
     def parsed(self, kind: EntryKind, read: Callable[[str], Iterable[Any]]) -> None:
@@ -246,8 +242,6 @@ class OwnIndex:
             self.fault("corrupt", f'"position":{error.offset},', f"position {error.offset}: {error.reason}")
 
     def quorum_state(self, data: bytes) -> None:
-        from metashell.disk.state_files import quorum_state_fields
-
         try:
             value = quorum_state_fields(data)
         except ValueError as error:
@@ -256,8 +250,6 @@ class OwnIndex:
         self.entries(EntryKind("quorum-state", _data), [value])
 
     def meta_properties(self, data: bytes) -> None:
-        from metashell.disk.properties import parse_properties
-
         try:
             value = parse_properties(data)
         except ValueError as error:

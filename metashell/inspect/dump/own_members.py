@@ -6,21 +6,18 @@ the text of Kafka's own records. What no decoder reads is shown as text or base6
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from metashell.codec.coordinator import PREFIX_SIZE, int16_at
+from metashell.codec.coordinator import PREFIX_SIZE, CoordinatorTexts, int16_at
 from metashell.codec.java import bytes_text, string_text
 from metashell.codec.metadata_records import FRAME_VERSION
 from metashell.codec.record_text import FramedTexts, RecordText, control_text
 from metashell.codec.redaction import REDACTED, shown_bytes
 from metashell.common.errors import DecodeError, UsageError
 from metashell.disk.files import OpenFile
+from metashell.inspect.dump.inputs import begins_as_metadata, holds_user_data
 from metashell.inspect.dump.options import DumpOptions
 from metashell.inspect.dump.writer import KeyTexts, Made, ValueText, ValueTexts, Versions
-
-if TYPE_CHECKING:
-    from metashell.codec.coordinator import CoordinatorTexts
-
 
 Headers = tuple[tuple[str, bytes | None], ...]
 WantsType = Callable[[int], bool]
@@ -93,15 +90,11 @@ class ClassDecoder:
         self.is_user_data: bool | None = None
         self.prints_contents = options.prints_contents
         if self.prints_contents:
-            from metashell.inspect.dump.inputs import begins_as_metadata
-
             self.is_user_data = False if begins_as_metadata(file) else None
         self._shown = [class_member("key", options.key_decoder_class), class_member("value", options.value_decoder_class)]
 
     def members(self, key: bytes | None, value: bytes | None, headers: Headers) -> Members:
         if self.is_user_data is None:
-            from metashell.inspect.dump.inputs import holds_user_data
-
             self.is_user_data = holds_user_data(self.file, self.label, key, value)
         text, fault = f'"key_size":{_size(key)},"value_size":{_size(value)}', None
         if self.prints_contents:
