@@ -64,9 +64,9 @@ def known_topics(members: Members, topics: Mapping[str, PartitionRacks]) -> dict
 
 
 def racks_matter(member_racks: Collection[str], partition_racks: Iterable[frozenset[str]]) -> bool:
-    """Whether racks are looked at: where members' racks and replicas' racks meet, and some partition is not in all racks.
+    """Whether racks influence the assignment: some member's rack has replicas, and some partition is not in all racks.
 
-    Source: groups.md 16, KIP-881.
+    If all partitions are in all racks, every choice is equally good. Source: KIP-881; AbstractPartitionAssignor.useRackAwareAssignment.
     """
     racks = list(partition_racks)
     every = frozenset().union(*racks)

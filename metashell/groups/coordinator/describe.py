@@ -2,7 +2,7 @@
 
 A group of another kind is answered as one that is not found. Partitions of deleted topics are left out.
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager.describeGroups, consumerGroupDescribe, shareGroupDescribe and
-streamsGroupDescribe; golden scenarios describe-and-list, missing-group, empty-group-id, share-life and streams-life in tests/golden/groups."""
+streamsGroupDescribe; scenarios describe-and-list, missing-group, empty-group-id, share-life and streams-life of tests/golden/groups."""
 
 from __future__ import annotations
 

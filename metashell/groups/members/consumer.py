@@ -2,7 +2,8 @@
 
 It sends heartbeats only; each answer may hold a new assignment. The member adopts it step by step: commit, revoke, assign, and a heartbeat
 that confirms. A heartbeat that joins has all fields, a later one only those that changed.
-Source: org.apache.kafka.clients.consumer.internals.AbstractMembershipManager, ConsumerMembershipManager, ConsumerHeartbeatRequestManager."""
+Source: AbstractMembershipManager, ConsumerMembershipManager and ConsumerHeartbeatRequestManager of
+org.apache.kafka.clients.consumer.internals; KIP-848."""
 
 from __future__ import annotations
 

@@ -322,7 +322,7 @@ class GroupRecords:
         self._round(now_ms, record.value.assignment_epoch, targets)
 
     def _current(self, record: Record, now_ms: int) -> None:
-        """What a member has and has to give up is no other member's: E1 of groups.md 10.5."""
+        """Check that no partition which a member has, or still has to give up, belongs to another member (KIP-848)."""
         member_id = record.key.member_id
         for partition in self._held.pop(member_id, ()):
             if self._holder.get(partition) == member_id:

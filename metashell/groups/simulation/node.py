@@ -115,7 +115,11 @@ class CoordinatorNode:
         self._plan()
 
     def _refuse(self, connection: Connection, sent: Send, request: Request) -> None:
-        """Source: groups.md 7.2: a classic heartbeat is answered while the log is loaded, so that members stay."""
+        """Refuse a request while the node does not coordinate.
+
+        While the log is loaded, a classic heartbeat is answered without error, so that members stay. Source: the heartbeat method of
+        org.apache.kafka.coordinator.group.GroupCoordinatorService, which handles CoordinatorLoadInProgressException so.
+        """
         is_loading = self.state is NodeState.LOADING
         if sent.api_key == FIND_COORDINATOR:
             code = COORDINATOR_NOT_AVAILABLE

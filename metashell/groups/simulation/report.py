@@ -256,7 +256,8 @@ def _unowned(outcome: Outcome) -> Iterator[str]:
     yield from time_axis(end_ms, height, clock_text)
     says = f"without an owner, at most {most}; the line: moved so far, {moved}"
     yield f'<text x="{LEFT - 8}" y="{TOP + 12}" text-anchor="end">partitions<title>{html_text(says)}</title></text>\n'
-    yield f'<path class="area" d="{_path(outcome.unowned, most, end_ms)} V{TOP + _CHART} H{LEFT} Z"><title>{html_text(says)}</title></path>\n'
+    area = f"{_path(outcome.unowned, most, end_ms)} V{TOP + _CHART} H{LEFT} Z"
+    yield f'<path class="area" d="{area}"><title>{html_text(says)}</title></path>\n'
     yield f'<path class="moves" d="{_path(outcome.moves, moved, end_ms)}"/>\n'
     yield f'</svg></div>\n<p class="faint">Partitions {html_text(says)}.</p>\n'
 
