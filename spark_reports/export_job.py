@@ -148,7 +148,6 @@ def _require_same_columns(store: Store, options: AppendOptions, name: str) -> No
 
 def options_of(values: SimpleNamespace) -> AppendOptions:
     """What a command line asks for."""
-
     return AppendOptions(
         paths=planned_paths(values.paths),
         out=values.out,
@@ -164,7 +163,6 @@ def options_of(values: SimpleNamespace) -> AppendOptions:
 
 def run_export(spark: Any, values: SimpleNamespace) -> int:
     """Write tables, and say which; returns how many faults were skipped."""
-
     try:
         report = export_tables(spark, options_of(values), split_bytes=values.split_size, commits=_commits(spark, values))
     except LogCorruptError as error:

@@ -42,7 +42,6 @@ from metashell.common.uris import is_uri
 from metashell.disk.names import LogKind
 from metashell.metadata.history import parse_moment
 from metashell.metadata.history.sources import image_as_of
-from metashell.tables import Split, plan_splits
 from metashell.tables.columns.reader import read_piece
 from metashell.tables.columns.typed_arrays import shaped
 from metashell.tables.columns.typed_tables import raw_columns, spark_batch, typed_batch
@@ -50,7 +49,7 @@ from metashell.tables.input_files import expand_globs, input_files
 from metashell.tables.read_options import OF_BODIES, Bounds
 from metashell.tables.reports.derived_tables import TABLES
 from metashell.tables.schemas import FAULTS, spark_row_metadata
-from metashell.tables.splits import Split, require_logs
+from metashell.tables.splits import Split, plan_splits, require_logs
 from metashell.tables.state.clusters import copies_by_cluster, read_state
 from metashell.tables.state.tables import spark_state_batch, state_batches
 from spark_reports.filters import Filters, judged, parse_conditions, with_bounds

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from struct import iter_unpack
 
 from metashell.common.errors import PathError, UsageError
 from metashell.common.uris import file_name, is_uri, shown_uri
@@ -268,7 +269,6 @@ def _index_hints(path: str, wanted: Iterable[int]) -> dict[int, tuple[int, int, 
     except OSError:
         return {}
     from bisect import bisect_right
-    from struct import iter_unpack
 
     entries = [(position, name.base_offset + relative) for relative, position in iter_unpack(">ii", data[: len(data) // 8 * 8])]
     while entries and entries[-1] == (0, name.base_offset):

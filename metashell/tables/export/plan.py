@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from errno import ENOTDIR
+from shutil import copyfile, rmtree
 from typing import TYPE_CHECKING, Any, Literal
 
 from metashell import __version__
@@ -216,8 +217,6 @@ class Journal:
         """Read what an interrupted export with the same settings left; what one with other settings left is removed."""
         lines = list(_json_lines(self.path))
         if not lines or lines[0] != {"settings": self.settings}:
-            from shutil import rmtree
-
             rmtree(self.folder, ignore_errors=True)
             os.makedirs(self.folder, exist_ok=True)
             self._append({"settings": self.settings})
@@ -304,8 +303,6 @@ def publish(
 
     `write_empty` writes a table without rows into the folder of work. It is passed in, since it needs pyarrow.
     """
-    from shutil import rmtree
-
     form, out = options.form, options.out
     tables = {table for table, count in rows.items() if count} | {_FAULTS, *options.named_tables}
     earlier_form = old.get("settings", {}).get("format", form)
@@ -339,8 +336,6 @@ def _published_part(table: str, entry: Entry, options: ExportOptions) -> str:
 
 
 def _link(source: str, target: str) -> None:
-    from shutil import copyfile
-
     if os.path.exists(target):
         os.unlink(target)
     try:
@@ -372,8 +367,6 @@ def require_folder(path: str) -> bool:
 
 def forget_work(work: str, *, had_folder: bool) -> None:
     """Remove a folder of work, and the one that it lies in if this run made it and nothing else is there."""
-    from shutil import rmtree
-
     rmtree(work, ignore_errors=True)
     if not had_folder:
         with suppress(OSError):

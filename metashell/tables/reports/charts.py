@@ -12,15 +12,15 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import compute
 
 from metashell.common.html_page import html_text
 from metashell.tables.reports.catalog import Chart, datetime_of, heading, number_text
 from metashell.tables.reports.timeline_chart import draw_axis, time_form, timeline_charts
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 COLORS: Final = 8
 """How many series have a colour of their own; further ones are summed as `other`."""
@@ -256,8 +256,6 @@ COUNT: Final = "rows counted"
 
 def rows_of_chart(chart: Chart, table: pa.Table) -> pa.Table:
     """The rows that take part, with the columns that the chart is about."""
-    from pyarrow import compute
-
     if chart.kind != "lanes":
         named = (*chart.x, *chart.values, *chart.series, *(name for name, _ in filter(None, (chart.where, chart.open))))
         table = table.select(list(dict.fromkeys(named)))
@@ -268,9 +266,6 @@ def rows_of_chart(chart: Chart, table: pa.Table) -> pa.Table:
 
 def longest_rows(chart: Chart, table: pa.Table, count: int) -> list[dict[str, Any]]:
     """The rows with the most `values[0]`, open ones first; equal ones in their order."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     column = table.column(chart.values[0])
     table = table.filter(compute.fill_null(compute.not_equal(column, 0), False))
     keys = {"size": table.column(chart.values[0])}
@@ -283,17 +278,12 @@ def longest_rows(chart: Chart, table: pa.Table, count: int) -> list[dict[str, An
 
 def times_of(chart: Chart, table: pa.Table) -> tuple[int, int]:
     """The first and the last time of a chart over time, as Unix milliseconds."""
-    from pyarrow import compute
-
     found = compute.min_max(_ms(table.column(chart.x[0])))
     return found["min"].as_py(), found["max"].as_py()
 
 
 def summed_rows(chart: Chart, table: pa.Table, start_s: int = 0, step_s: int = 0, *, largest: bool = False) -> list[dict[str, Any]]:
     """A row for each x and series, with the sums or the largest of `values`, and `COUNT`; a step that is given makes x its number."""
-    import numpy as np
-    import pyarrow as pa
-
     x = table.column(chart.x[0])
     if step_s:
         x = pa.array((_ms(x).to_numpy() // 1000 - start_s) // step_s, pa.int64())
@@ -309,6 +299,4 @@ def summed_rows(chart: Chart, table: pa.Table, start_s: int = 0, step_s: int = 0
 
 
 def _ms(times: pa.ChunkedArray) -> pa.ChunkedArray:
-    import pyarrow as pa
-
     return times.cast(pa.timestamp("ms", "UTC")).cast(pa.int64())

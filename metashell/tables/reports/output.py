@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import compute
+from pyarrow import compute, parquet
 
 from metashell.common.errors import UsageError
 from metashell.common.forms import Display, compact_json, counted, write_objects, write_rows
@@ -31,6 +31,7 @@ from metashell.tables.reports.catalog import (
     unix_ms,
 )
 from metashell.tables.reports.page import INDEX, Judged, ending_column, is_open, open_words, render_index, render_page
+from metashell.tables.schemas import with_spark_metadata
 
 if TYPE_CHECKING:
     from metashell.tables.stores import Store
@@ -107,9 +108,6 @@ def answer_parts(
 
 def as_parquet(answer: pa.Table) -> Iterator[bytes]:
     import pyarrow as pa
-    from pyarrow import parquet
-
-    from metashell.tables.schemas import with_spark_metadata
 
     sink = pa.BufferOutputStream()
     parquet.write_table(answer.cast(with_spark_metadata(answer.schema)), sink, compression="zstd")
@@ -118,13 +116,11 @@ def as_parquet(answer: pa.Table) -> Iterator[bytes]:
 
 def as_csv(answer: pa.Table) -> Iterator[bytes]:
     """CSV; times are text in UTC."""
-
     return csv_parts(answer)
 
 
 def as_json(answer: pa.Table) -> Iterator[bytes]:
     """One array of objects, a row a line; times are Unix milliseconds, as in all JSON of ours."""
-
     return json_parts(answer)
 
 

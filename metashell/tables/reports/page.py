@@ -12,6 +12,9 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import pyarrow as pa
+from pyarrow import compute
+
 from metashell.common.errors import MetashellError
 from metashell.common.forms import counted
 from metashell.common.html_page import Cell, html_page, html_table, html_text
@@ -32,13 +35,11 @@ from metashell.tables.reports.catalog import (
 )
 from metashell.tables.reports.charts import draw_chart
 from metashell.tables.reports.timeline_chart import timeline_charts
+from metashell.tables.state.clusters import Cluster, read_state
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from metashell.metadata.checks import Finding
     from metashell.tables.read_options import OnError
-    from metashell.tables.state.clusters import Cluster
 
 
 ROWS_MAX: Final = 1000
@@ -219,8 +220,6 @@ class Judged(NamedTuple):
 
 def judge_clusters(paths: Sequence[str], *, on_error: OnError = "fail") -> Judged:
     """The state of every metadata log at the paths."""
-    from metashell.tables.state.clusters import read_state
-
     try:
         return Judged([_current_state(cluster) for cluster in read_state(paths, on_error=on_error)])
     except MetashellError as error:
@@ -265,7 +264,6 @@ def open_rows(report: Report, answer: pa.Table) -> pa.Table:
     """The rows of what had not ended."""
     if report.open is None:
         return answer.slice(0, 0)
-    from pyarrow import compute
 
     column, value = report.open
     return answer.filter(compute.equal(answer.column(column), value))
@@ -275,8 +273,6 @@ def open_words(report: Report, answer: pa.Table) -> str:
     """How many had not ended, when that was, and how long the longest had lasted by then; the empty text where all had."""
     if report.open is None:
         return ""
-    import pyarrow as pa
-    from pyarrow import compute
 
     rows = open_rows(report, answer).select(["lasted_ms", report.open_since])
     rows = rows.filter(compute.and_(rows.column(0).is_valid(), rows.column(1).is_valid()))

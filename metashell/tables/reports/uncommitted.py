@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
 
 from metashell.common.uris import folder_of
 from metashell.tables.reports.catalog import GROUP_MEMBERS, GROUP_TOPICS, GROUP_TRANSACTIONS, INT64_MAX, in_checkpoint, with_places
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 BEGIN, END, ABORT, CONTROL, BATCHES = "begin_transaction", "end_transaction", "abort_transaction", "control", "batches"
 TABLES: Final = (ABORT, BEGIN, END, CONTROL, BATCHES)
@@ -155,8 +155,6 @@ def _batches_of_logs(tables: dict[str, pa.Table]) -> Iterator[pa.RecordBatch]:
 
 def _has_gap_after(place: Place, tables: dict[str, pa.Table]) -> bool:
     """Whether offsets behind a place were not read, though later ones were."""
-    import numpy as np
-
     cluster, offset = place
     found = [rows for rows in _batches_of_logs(tables) if rows.column("cluster_id")[0].as_py() == cluster]
     starts = np.concatenate([rows.column("log_offset").to_numpy() for rows in found])
@@ -194,8 +192,6 @@ def without_uncommitted(name: str, table: pa.Table, spans: Iterable[Span]) -> pa
     own = spans_for(name, spans)
     if not own or not table.num_rows:
         return table
-    import numpy as np
-    import pyarrow as pa
 
     kept = []
     # What loses no row stays where it is, in a file that is mapped.

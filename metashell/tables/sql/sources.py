@@ -44,6 +44,7 @@ from metashell.tables.sql.database import FilterBounds, Scan
 from metashell.tables.state.clusters import NoMetadataError, no_metadata
 from metashell.tables.stores import open_store
 from metashell.tables.stores.local import path_of_uri
+from metashell.tables.stores.store import retry
 
 if TYPE_CHECKING:
     from metashell.disk.inputs import InputFile
@@ -180,7 +181,6 @@ def is_lake(place: str) -> bool:
     if not is_uri(place) or place.lower().startswith("file:"):
         return os.path.isfile(os.path.join(path_of_uri(place) if is_uri(place) else place, FORMAT))
     from metashell.tables.stores.file_systems import errors_of, file_system
-    from metashell.tables.stores.store import retry
 
     system, top = file_system(place)
     with errors_of(place):

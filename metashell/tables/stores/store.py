@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import uniform
+from time import sleep
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -174,8 +176,5 @@ def is_transient(said: str) -> bool:
 
 
 def _wait(seconds: float) -> None:
-    from random import uniform
-    from time import sleep
-
     # Many workers that failed at once shall not come back at once.
     sleep(seconds * uniform(0.5, 1.5))

@@ -174,7 +174,7 @@ from metashell.tables.export import job
 from metashell.tables.export.plan import ExportOptions
 from metashell.tables.export.job import export
 def kill(*_): os.kill(os.getpid(), signal.SIGKILL)
-setattr(to_store._Run, sys.argv[3], kill)
+setattr(job._Run, sys.argv[3], kill)
 export(ExportOptions(paths=(sys.argv[1],), out=sys.argv[2], jobs=int(sys.argv[4]), target_bytes=4000, replaces=True))
 """
 
