@@ -22,6 +22,7 @@ import re
 import sys
 from contextlib import contextmanager, suppress
 from functools import cache
+from stat import S_ISFIFO
 from typing import TYPE_CHECKING, Final
 
 # C0 without tab and line feed, DEL, C1, separators of lines, marks that reorder text or cannot be seen, and lone surrogates.
@@ -318,7 +319,6 @@ def clear_progress_before(out: TextIO) -> TextIO:
 
 
 def _is_pipe(out: TextIO) -> bool:
-    from stat import S_ISFIFO
 
     try:
         return S_ISFIFO(os.fstat(out.fileno()).st_mode)
