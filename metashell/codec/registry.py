@@ -6,10 +6,11 @@ releases of a text (KIP-631's) use the same names. Nothing here scans: a message
 
 from __future__ import annotations
 
+from os import listdir
 from os.path import dirname, join
 from typing import TYPE_CHECKING, Any
 
-from metashell.codec.schema import MessageSchema, parse_schema
+from metashell.codec.schema import MessageSchema, parse_schema, plain_read
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -110,7 +111,6 @@ class MessageType:
 
     def plain_read(self, buf: bytes, version: int, start: int, end: int) -> Any:
         """As `read`, without any compiled code but the classes."""
-        from metashell.codec.schema import plain_read
 
         return plain_read(self.schema, version, self.structs, buf, start, end)
 
@@ -175,6 +175,5 @@ def message_type(family: str, name: str) -> MessageType:
 
 def message_names(family: str) -> list[str]:
     """The names of all messages of a family, sorted (for tests and tools: it reads a folder)."""
-    from os import listdir
 
     return sorted(name[: -len(".schema")] for name in listdir(join(SCHEMA_FOLDER, family)) if name.endswith(".schema"))
