@@ -18,7 +18,7 @@ from metashell.net.addresses import host_text
 from metashell.net.api_versions import KRAFT_FEATURES, ApiRanges, NodeFeatures, NodeIdentity, supported_ranges
 from metashell.net.frames import FRAME_LIMIT
 from metashell.net.principal import PrincipalRules, subject_of
-from metashell.net.sasl import PLAIN
+from metashell.net.sasl import PLAIN, StaticCredentials, sasl_server_mechanisms
 from metashell.net.security import ListenerSecurity, for_listener, java_number, listener_security
 
 if TYPE_CHECKING:
@@ -238,7 +238,6 @@ def secured_options(security: ListenerSecurity, credentials: Credentials | None 
 
     Errors: UsageError for a store that cannot be used, and for rules that are none.
     """
-    from metashell.net.sasl import StaticCredentials, sasl_server_mechanisms
 
     tls = None
     if security.tls is not None:

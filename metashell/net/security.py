@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from metashell.common.errors import UsageError
 from metashell.net.principal import DEFAULT_RULES
 from metashell.net.principal import MAPPING_RULES_KEY as RULES_KEY
-from metashell.net.sasl import PLAIN, PlainClient
+from metashell.net.sasl import PLAIN, PlainClient, ScramClient
 
 if TYPE_CHECKING:
     from metashell.net.sasl import SaslClient
@@ -93,7 +93,6 @@ class SecurityConfig:
             return None
         if self.mechanism == PLAIN:
             return PlainClient(self.username, self.password)
-        from metashell.net.sasl import ScramClient
 
         return ScramClient(self.mechanism, self.username, self.password)
 

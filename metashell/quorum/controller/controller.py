@@ -26,7 +26,6 @@ from metashell.quorum.controller import (
     topics,
     users,
 )
-from metashell.quorum.controller import brokers as controllers
 from metashell.quorum.controller.authorizer import APIS, Authorizer, EnvelopedRequest, Operation, close_envelope, open_envelope
 from metashell.quorum.controller.cluster import decide_activation
 from metashell.quorum.controller.decision import ApiError, Chance, Decision, Request, Steps, TaskResult, finish_steps
@@ -362,11 +361,11 @@ ROUTES: Final[dict[int, Route]] = {
     63: Route(brokers.broker_heartbeat, refuse_at_top_level("BrokerHeartbeat"), _ACTION),
     64: Route(brokers.unregister_broker, refuse_at_top_level("UnregisterBroker"), _ALTER),
     67: Route(cluster.allocate_producer_ids, refuse_at_top_level("AllocateProducerIds"), _ACTION),
-    70: Route(controllers.register_controller, refuse_at_top_level("ControllerRegistration"), _ACTION, CLUSTER_REFUSED),
+    70: Route(brokers.register_controller, refuse_at_top_level("ControllerRegistration"), _ACTION, CLUSTER_REFUSED),
     80: Route(decide_by_raft, refuse_at_top_level("AddRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
     81: Route(decide_by_raft, refuse_at_top_level("RemoveRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
     73: Route(replicas.assign_replicas_to_directories, replicas.refuse_assign_replicas, _ACTION),
-    94: Route(controllers.unregister_controller, refuse_at_top_level("UnregisterController"), _ALTER),
+    94: Route(brokers.unregister_controller, refuse_at_top_level("UnregisterController"), _ALTER),
 }
 
 

@@ -15,6 +15,7 @@ from metashell.common.errors import PathError, UsageError
 from metashell.common.forms import counted
 from metashell.groups.server import COORDINATOR, EMBEDDED, is_wanted
 from metashell.metadata.image import EMPTY_IMAGE
+from metashell.net.addresses import Address
 from metashell.quorum.embedded.background import LoopThread
 from metashell.quorum.embedded.layout import (
     HOST,
@@ -424,7 +425,6 @@ class EmbeddedQuorum:
         return self._client
 
     def _active_address(self) -> Address | None:
-        from metashell.net.addresses import Address
 
         leader_id = self.leader_id
         port = next((place.port for place in self._known_layout().places if place.id == leader_id), None)

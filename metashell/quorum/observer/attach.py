@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from metashell.common.errors import MetashellError
 from metashell.metadata.image import MetadataImage
 from metashell.metadata.image.differences import Step
-from metashell.quorum.observer.controllers import AttachError
+from metashell.quorum.observer.controllers import AttachError, dial_with
 from metashell.quorum.observer.observer import Chunk, ChunkConsumer, ImageConsumer
 
 if TYPE_CHECKING:
@@ -298,7 +298,6 @@ def attach_chunks(target: Target, dial: Dial | None = None) -> ChunkSource:
 
 
 def _dial(target: Target) -> Dial:
-    from metashell.quorum.observer.controllers import dial_with
 
     return dial_with(target.security)
 

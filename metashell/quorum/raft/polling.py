@@ -48,7 +48,6 @@ from metashell.codec.framing import whole_frames
 from metashell.common.errors import DecodeError, LogCorruptError, UnknownRecordError, UsageError
 from metashell.common.values import NO_LEADER
 from metashell.quorum.raft import appending, elections, fetch, progress, reconfiguration, transitions, voter_update
-from metashell.quorum.raft import appending as snapshot_loading
 from metashell.quorum.raft.ready import NEVER, ElectionState
 from metashell.quorum.raft.replica import Replica
 from metashell.quorum.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
@@ -62,7 +61,7 @@ def start_replica(node: Replica, election: ElectionState) -> None:
     latest = node.latest_snapshot()
     if latest is not None and latest.offset > node.log_end:
         # The crash came after a download was complete and before the log began with it.
-        snapshot_loading.restart_log(node, latest)
+        appending.restart_log(node, latest)
     # How much is committed is not known, but all of a snapshot is.
     node.committed = 0 if latest is None else latest.offset
     replay_log(node)
@@ -89,7 +88,7 @@ def replay_log(node: Replica) -> None:
     latest = node.latest_snapshot()
     position = node.log.start_offset
     if latest is not None:
-        snapshot_loading.load_snapshot_controls(node, latest)
+        appending.load_snapshot_controls(node, latest)
         position = max(position, latest.offset)
     while position < node.log_end:
         data = node.log.read(position, node.log_end, _READ_SIZE)
@@ -258,10 +257,6 @@ def poll_resigned(node: Replica, role: Resigned) -> int:
         transitions.become_unattached(node, role.epoch + 1, NO_LEADER, None)
         return node.now_ms
     return elections.send_end_requests(node, role)
-
-
-def poll_leader_role(node: Replica, role: Leader) -> int:
-    return poll_leader(node, role)
 
 
 _POLLS: dict[type, Callable[[Replica, Any], int]] = {

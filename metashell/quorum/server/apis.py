@@ -31,7 +31,7 @@ from metashell.codec.codes import (
 from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_SERVER_ERROR, UNKNOWN_TOPIC_OR_PARTITION
 from metashell.net.accepted_connection import ServerRequest
 from metashell.net.api_versions import NodeFeatures
-from metashell.net.sasl import ScramCredential, TokenCredential
+from metashell.net.sasl import ScramCredential, TokenCredential, make_credential
 from metashell.quorum.controller import Request
 from metashell.quorum.controller.acls_and_tokens import hmac_of_token
 from metashell.quorum.controller.authorizer import APIS, Operation, close_envelope, open_envelope
@@ -258,8 +258,6 @@ class ImageCredentials:
         key = mechanism, token_id
         found = self._of_tokens.get(key)
         if found is None:
-            from metashell.net.sasl import make_credential
-
             password = b64encode(hmac_of_token(secret, token_id)).decode()
             if len(self._of_tokens) >= TOKENS_MAX:
                 self._of_tokens.clear()

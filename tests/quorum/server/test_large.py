@@ -10,7 +10,7 @@ import pytest
 from metashell.codec import messages
 from metashell.codec.error_codes import NONE
 from metashell.quorum.server.apis import LARGE, is_large
-from tests.quorum.controller_server.quorum import Controllers, add_broker, ask, beat, create, topics_of
+from tests.quorum.server.controllers import Controllers, add_broker, ask, beat, create, topics_of
 from tests.quorum.server.quorum import run
 
 COUNT = 2000

@@ -1,6 +1,6 @@
 """Runs the golden scenarios of a real controller against ours over its listener.
 
-python -m tests.quorum.controller_server.listener_golden [-v] [SCENARIO ...]     what differs
+python -m tests.quorum.server.listener_golden [-v] [SCENARIO ...]     what differs
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from tests.quorum.controller.canon import Canon, translated
 from tests.quorum.controller.golden import Outcome, golden_exchange, outcome_of, scenarios, told
 from tests.quorum.controller.live import Live
-from tests.quorum.controller_server.served import Served
+from tests.quorum.server.served import Served
 
 
 def run(name: str, folder: Path) -> Iterator[Outcome]:

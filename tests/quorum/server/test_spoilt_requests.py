@@ -21,7 +21,7 @@ from metashell.quorum.controller.controller import ROUTES
 from metashell.quorum.server.controller_server import ControllerServer
 from tests.fuzz.frames import request_frame, sound_requests
 from tests.quorum.controller.random_requests import RandomRequests
-from tests.quorum.controller_server.quorum import CLUSTER_ID, Controllers, add_broker, ask, topic_request
+from tests.quorum.server.controllers import CLUSTER_ID, Controllers, add_broker, ask, topic_request
 from tests.quorum.server.quorum import LIMIT_S, eventually, run
 
 pytestmark = pytest.mark.slow

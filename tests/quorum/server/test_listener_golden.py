@@ -12,11 +12,11 @@ import pytest
 
 from tests.quorum.controller.golden import scenarios
 from tests.quorum.controller.test_golden import DIFFERS, EQUAL, STAYS, rows_of
-from tests.quorum.controller_server.listener_golden import run
+from tests.quorum.server.listener_golden import run
 
 pytestmark = pytest.mark.golden
 
-ONLY_HERE = rows_of("../controller_server/listener_stays.tsv")
+ONLY_HERE = rows_of("../server/listener_stays.tsv")
 # Walks are alike, and these scenarios wait for seconds.
 WAITING = {"session-expiry", "elections-by-themselves", "delegation-tokens", "session-of-a-fenced-broker"}
 WALKS = {f"random-{number:04}" for number in range(1, 31) if number % 5}

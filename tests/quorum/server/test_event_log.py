@@ -11,7 +11,7 @@ from metashell.codec import messages
 from metashell.metadata.image import BrokerRegistration
 from metashell.quorum.server.endpoint import ClusterEvents, EventLog, broker_changes
 from metashell.quorum.server.event_queue import ServerEvent
-from tests.quorum.controller_server.quorum import Controllers, add_broker, ask
+from tests.quorum.server.controllers import Controllers, add_broker, ask
 from tests.quorum.server.quorum import eventually, run
 
 

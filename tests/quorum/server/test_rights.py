@@ -23,7 +23,7 @@ from metashell.net.frames import encode_request
 from metashell.net.sasl import ScramClient
 from metashell.net.transport import ConnectionFailedError, connect
 from metashell.quorum.raft.wire.versions import TOPIC
-from tests.quorum.controller_server.quorum import Controllers, ask, client
+from tests.quorum.server.controllers import Controllers, ask, client
 from tests.quorum.server.quorum import eventually, run
 from tests.seeds import shows
 from tools.interop.nodes import free_ports

@@ -20,7 +20,7 @@ from metashell.quorum.server.endpoint import CONNECTIONS_MAX, REQUEST_MAX, Endpo
 from metashell.quorum.server.event_queue import ServerEvent, TimeWindow
 from metashell.quorum.server.metrics import PartitionCounts
 from tests.quorum.controller.cluster import Cluster
-from tests.quorum.controller_server.quorum import QUICK, Controllers, add_broker, ask
+from tests.quorum.server.controllers import QUICK, Controllers, add_broker, ask
 from tests.quorum.server.quorum import eventually, run
 from tests.seeds import shows
 

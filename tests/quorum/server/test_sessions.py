@@ -9,7 +9,7 @@ import pytest
 
 from metashell.quorum.server.controller_machine import ControllerMachine
 from metashell.quorum.server.event_queue import Pace, Steps
-from tests.quorum.controller_server.quorum import Controllers, add_broker
+from tests.quorum.server.controllers import Controllers, add_broker
 from tests.quorum.server.quorum import eventually, run
 
 IDLE = {"metadata.max.idle.interval.ms": 50}

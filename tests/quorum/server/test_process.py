@@ -11,7 +11,7 @@ import pytest
 
 from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from metashell.codec.error_codes import NONE
-from tests.quorum.controller_server.quorum import CLUSTER_ID, Controllers, Place, add_broker, create, topics_of
+from tests.quorum.server.controllers import CLUSTER_ID, Controllers, Place, add_broker, create, topics_of
 from tests.quorum.server.quorum import eventually, run
 from tests.running import run_main
 from tools.interop.nodes import controller_settings, free_ports, server_command, write_config

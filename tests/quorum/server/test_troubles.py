@@ -10,7 +10,7 @@ import pytest
 from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from metashell.quorum.server import registration
 from metashell.quorum.server.event_queue import ServerEvent
-from tests.quorum.controller_server.quorum import CLUSTER_ID, QUICK, Controllers
+from tests.quorum.server.controllers import CLUSTER_ID, QUICK, Controllers
 from tests.quorum.server.quorum import eventually, run
 from tests.running import run_main
 from tools.interop.nodes import controller_settings, free_ports, write_config

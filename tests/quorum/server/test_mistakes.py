@@ -13,7 +13,7 @@ from metashell.codec.error_codes import NONE, POLICY_VIOLATION, UNKNOWN_SERVER_E
 from metashell.metadata.image import ReplayError
 from metashell.quorum.controller import QuorumController
 from metashell.quorum.controller.controller import Schedule
-from tests.quorum.controller_server.quorum import QUICK, Controllers, add_broker, ask, client, create, create_at, topic_request, topics_of
+from tests.quorum.server.controllers import QUICK, Controllers, add_broker, ask, client, create, create_at, topic_request, topics_of
 from tests.quorum.server.quorum import eventually, run
 
 

@@ -11,7 +11,7 @@ from metashell.codec import messages
 from metashell.codec.error_codes import INVALID_UPDATE_VERSION, NONE, NOT_CONTROLLER
 from metashell.metadata.image import ReplayError
 from metashell.quorum.controller import QuorumController
-from tests.quorum.controller_server.quorum import QUICK, Controllers, add_broker, ask, create, topics_of
+from tests.quorum.server.controllers import QUICK, Controllers, add_broker, ask, create, topics_of
 from tests.quorum.server.quorum import eventually, run
 
 

@@ -8,7 +8,7 @@ from metashell.codec.error_codes import NONE
 from metashell.disk.source import FileSource, open_directory
 from metashell.metadata.image import load_image
 from metashell.metadata.image.writer import image_digest
-from tests.quorum.controller_server.quorum import QUICK, Controllers, add_broker, create, create_at, topics_of
+from tests.quorum.server.controllers import QUICK, Controllers, add_broker, create, create_at, topics_of
 from tests.quorum.server.quorum import eventually, run
 from tests.seeds import shows
 

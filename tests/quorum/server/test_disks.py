@@ -17,7 +17,7 @@ from metashell.net.transport import ConnectionFailedError
 from metashell.quorum.server import driver, replica_server
 from metashell.quorum.server.controller_machine import ControllerMachine
 from metashell.quorum.server.controller_server import ControllerServer, DiskHangsError
-from tests.quorum.controller_server.quorum import QUICK, Controllers, add_broker, client, create, create_at, topic_request, topics_of
+from tests.quorum.server.controllers import QUICK, Controllers, add_broker, client, create, create_at, topic_request, topics_of
 from tests.quorum.server.quorum import LIMIT_S, eventually, run
 
 

@@ -13,7 +13,7 @@ from metashell.disk.directory import first_records_file
 from metashell.disk.source import open_source
 from metashell.metadata.image import load_image
 from metashell.quorum.server.controller_server import ControllerServer
-from tests.quorum.controller_server.quorum import Controllers, ask
+from tests.quorum.server.controllers import Controllers, ask
 from tests.quorum.server.quorum import eventually, run
 
 USER = ("-S", "SCRAM-SHA-256=[name=alice,password=secret]", "-r", "4.2", "-f", "group.version=0")

@@ -9,7 +9,7 @@ import pytest
 
 from metashell.codec import messages
 from metashell.codec.error_codes import NONE, NOT_CONTROLLER
-from tests.quorum.controller_server.quorum import QUICK, Controllers, add_broker, ask, client, create, create_at, topic_request, topics_of
+from tests.quorum.server.controllers import QUICK, Controllers, add_broker, ask, client, create, create_at, topic_request, topics_of
 from tests.quorum.server.quorum import eventually, run
 from tests.seeds import shows
 
