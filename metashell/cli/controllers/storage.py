@@ -11,7 +11,6 @@ from metashell.cli.tool import STATUS_FAILED, STATUS_OK, Tool, complain, parsed,
 from metashell.common import options as shared
 from metashell.common.forms import spaced_json, standard_output
 from metashell.common.options import Argument, CommandSpec, Option, choice, file_option, flag
-from metashell.disk import storage_info
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -224,6 +223,7 @@ def _info(tool: str, values: SimpleNamespace) -> int:
 
 def _kafka_info(tool: str, path: str) -> int:
     """What Kafka's tool finds, as it prints it."""
+    from metashell.disk import storage_info
     from metashell.disk.config import load_config
     from metashell.disk.storage_info import read_info
 
@@ -237,6 +237,7 @@ def _kafka_info(tool: str, path: str) -> int:
 def _own_info(values: SimpleNamespace) -> int:
     """The directories, and what the checks of disks find: the same as `verify` and `health` say."""
     from metashell.common.errors import ConfigError
+    from metashell.disk import storage_info
     from metashell.disk.config import config_warnings, load_config
     from metashell.disk.storage_info import read_info
     from metashell.metadata.checks import judge_disks
@@ -271,7 +272,7 @@ def _own_info(values: SimpleNamespace) -> int:
 
 def _version_mapping(tool: str, values: SimpleNamespace) -> int:
     from metashell.codec.releases import FEATURES
-    from metashell.disk import bootstrap
+    from metashell.disk import bootstrap, storage_info
 
     typed = values.release_version
     level = bootstrap.NEWEST_RELEASE_LEVEL if typed is None else bootstrap.release_level(typed, unstable=True)
@@ -285,6 +286,7 @@ def _version_mapping(tool: str, values: SimpleNamespace) -> int:
 
 
 def _feature_dependencies(tool: str, values: SimpleNamespace) -> int:
+    from metashell.disk import storage_info
     from metashell.disk.bootstrap import dependencies
 
     return _print_answer(
@@ -303,6 +305,7 @@ def _random_uuid(tool: str, values: SimpleNamespace) -> int:
 
 
 def _format(tool: str, values: SimpleNamespace) -> int:
+    from metashell.disk import storage_info
     from metashell.disk.config import load_config
     from metashell.disk.format import plan_format
 
@@ -354,6 +357,8 @@ def _show_plan(plan: FormatPlan, values: SimpleNamespace) -> int:
 
 def _print_plan(plan: FormatPlan, values: SimpleNamespace, done: str) -> int:
     """Print a plan in our words; `done` says what became, or would become, of each directory."""
+    from metashell.disk import storage_info
+
     return _print_answer(
         values.output,
         text=lambda: chain(storage_info.plan_lines(plan), storage_info.directory_rows(plan, done)),
@@ -371,6 +376,7 @@ def _refuse_locked(paths: Iterable[str]) -> None:
 
 
 def _carry_out(plan: FormatPlan, values: SimpleNamespace) -> int:
+    from metashell.disk import storage_info
     from metashell.disk.format import write_format
 
     if values.output != "kafka":

@@ -423,6 +423,7 @@ def _noun_tool(noun: str) -> NounTool:
         from metashell.cli.controllers.live_quorum import main
 
         return main
+    from metashell.cli.cluster.noun_tool import NounTool
     from metashell.cli.main import tool_of
 
     tool = tool_of(noun)
