@@ -13,9 +13,15 @@ import gc
 import os
 import signal
 import sys
-from contextlib import contextmanager
-from errno import EBADF
+from contextlib import contextmanager, suppress
+from errno import EBADF, EDQUOT, EFBIG, ENOSPC
+from functools import partial
+from io import TextIOWrapper, UnsupportedOperation
+from stat import S_ISFIFO, S_ISSOCK
 from typing import TYPE_CHECKING, Final
+
+from metashell import __version__
+from metashell.common.errors import MetashellError, PathError, UsageError, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -82,7 +88,6 @@ class Tool:
         return status
 
     def _guarded(self, words: list[str]) -> int:
-        from metashell.common.errors import MetashellError, PathError, UsageError
 
         try:
             if self._answers_version and words == ["--version"]:
@@ -124,11 +129,6 @@ def file_error_text(error: OSError) -> str:
 
 def _unnamed_error_text(error: OSError) -> str:
     """An error that names no file: standard output's, unless that is what no disk is behind, and the disk is full."""
-    from contextlib import suppress
-    from errno import EDQUOT, EFBIG, ENOSPC
-    from stat import S_ISFIFO, S_ISSOCK
-
-    from metashell.common.errors import reason_of
 
     if error.errno == EBADF:
         return "standard output is closed"
@@ -154,9 +154,7 @@ def declared_tool(name: str, spec: CommandSpec, work: Callable[[SimpleNamespace]
 
 def run_sub_command(tool: CommandSpec, words: list[str], work: Callable[[CommandSpec, list[str]], int]) -> int:
     """Find the command of a tool that its first word names, and have it done by `work`, which gets its spec and the words after it."""
-    from functools import partial
 
-    from metashell.common.errors import UsageError
     from metashell.common.option_parser import render_help
     from metashell.common.options import did_you_mean
 
@@ -230,7 +228,6 @@ def chosen_settings(name: str, named: str | None = None) -> Settings | None:
 
 def named_values(option: str, words: Sequence[str], *, may_be_secret: bool = True) -> dict[str, str]:
     """`NAME=VALUE` words of an option, by name. Errors: UsageError, which never repeats what may be a secret."""
-    from metashell.common.errors import UsageError
 
     found = {}
     for number, word in enumerate(words, 1):
@@ -244,7 +241,6 @@ def named_values(option: str, words: Sequence[str], *, may_be_secret: bool = Tru
 
 def print_version(name: str) -> int:
     """Print `dump-log 0.1.0`."""
-    from metashell import __version__
 
     sys.stdout.write(f"{name} {__version__}\n")
     return STATUS_OK
@@ -252,7 +248,6 @@ def print_version(name: str) -> int:
 
 def complain(name: str, message: str) -> None:
     """Write one line to stderr, safe for a terminal and without the credentials that a URI may hold."""
-    from contextlib import suppress
 
     from metashell.common.terminal import clear_progress, terminal_line
 
@@ -295,7 +290,6 @@ def prepare_streams() -> None:
 
 
 def _make_utf8(stream: TextIO, errors: str) -> None:
-    from io import TextIOWrapper
 
     if isinstance(stream, TextIOWrapper):
         stream.reconfigure(encoding="utf-8", errors=errors)
@@ -303,14 +297,12 @@ def _make_utf8(stream: TextIO, errors: str) -> None:
 
 def with_way_out(error: LogCorruptError) -> MetashellError:
     """The same error about a bad place in a log, with the option that reads on."""
-    from metashell.common.errors import MetashellError
 
     return MetashellError(f"{error}; --on-error skip leaves it out and goes on")
 
 
 def write_page(path: str, text: str, *, source: str | None = None) -> None:
     """Write a page about a source to a file. Errors: PathError if it cannot be written there, or lies in the source or among logs."""
-    from metashell.common.errors import PathError
     from metashell.disk.outputs import open_output
 
     try:
@@ -322,7 +314,6 @@ def write_page(path: str, text: str, *, source: str | None = None) -> None:
 
 def output_target() -> int | ByteSink:
     """Where to write bytes for stdout: its descriptor, or its buffer if it has none (in tests)."""
-    from io import UnsupportedOperation
 
     sys.stdout.flush()
     try:
