@@ -11,6 +11,8 @@ from __future__ import annotations
 import signal
 import sys
 from contextlib import contextmanager
+from functools import partial
+from io import UnsupportedOperation
 from typing import TYPE_CHECKING, Final
 
 from metashell.common.command import STATUS_FAILED as STATUS_FAILED
@@ -27,6 +29,7 @@ from metashell.common.command import print_version as print_version
 from metashell.common.command import settings_file
 from metashell.common.command import show_error as show_error
 from metashell.common.command import with_way_out as with_way_out
+from metashell.common.errors import PathError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
