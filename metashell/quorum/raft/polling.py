@@ -1,4 +1,4 @@
-"""What a replica does by itself: at its start, and in each state when time passes.
+"""The work of a replica that no message asks for: at its start, and in each state when time passes.
 
 The first line that fits decides how it starts:
 
@@ -259,16 +259,6 @@ def poll_resigned(node: Replica, role: Resigned) -> int:
     return elections.send_end_requests(node, role)
 
 
-_POLLS: dict[type, Callable[[Replica, Any], int]] = {
-    Unattached: poll_unattached,
-    Prospective: poll_prospective,
-    Candidate: poll_candidate,
-    Leader: poll_leader_role,
-    Follower: poll_follower,
-    Resigned: poll_resigned,
-}
-
-
 def poll_leader(node: Replica, leader: Leader) -> int:
     """Do what is due; when something will be."""
     now = node.now_ms
@@ -291,6 +281,16 @@ def poll_leader(node: Replica, leader: Leader) -> int:
         due = min(due, reconfiguration.expire_change(node, leader))
     drain_due = leader.accumulator.next_due_ms
     return due if drain_due is None or drain_due > due else drain_due
+
+
+_POLLS: dict[type, Callable[[Replica, Any], int]] = {
+    Unattached: poll_unattached,
+    Prospective: poll_prospective,
+    Candidate: poll_candidate,
+    Leader: poll_leader,
+    Follower: poll_follower,
+    Resigned: poll_resigned,
+}
 
 
 def drain_accumulator(node: Replica, leader: Leader) -> None:

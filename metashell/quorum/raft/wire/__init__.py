@@ -23,11 +23,8 @@ from metashell.codec.error_codes import NOT_LEADER_OR_FOLLOWER
 from metashell.common.values import NO_LEADER
 from metashell.quorum.raft import messages as flat
 from metashell.quorum.raft.messages import Request, Response
-from metashell.quorum.raft.wire.administration import DESCRIBE_ROWS
-from metashell.quorum.raft.wire.administration import VOTER_ROWS
-from metashell.quorum.raft.wire.replication import ELECTION_ROWS
-from metashell.quorum.raft.wire.replication import ENDPOINTS_FROM
-from metashell.quorum.raft.wire.replication import FETCH_ROWS
+from metashell.quorum.raft.wire.administration import DESCRIBE_ROWS, VOTER_ROWS
+from metashell.quorum.raft.wire.replication import ELECTION_ROWS, ENDPOINTS_FROM, FETCH_ROWS
 from metashell.quorum.raft.wire.versions import OURS, Row, UnsupportedVersionError, api_key_of
 
 __all__ = [
