@@ -80,7 +80,7 @@ def decide_vote(node: Replica, request: VoteRequest) -> bool:
         node.complain("a vote was asked for by the own id")
         return False
     if node.recovering is not None:
-        # Its log does not say any more what it may have acknowledged (`recovering`).
+        # Its log does not say any more what it may have acknowledged (`polling`).
         return False
     candidate = ReplicaKey(request.candidate_id, request.candidate_directory_id)
     up_to_date = is_up_to_date(request.last_epoch, request.last_offset, node.last_epoch, node.log_end)
@@ -276,7 +276,7 @@ def reply_to_leader(node: Replica, token: object, response: BeginQuorumEpochResp
 
 
 def successor_backoff(node: Replica, candidates: tuple[ReplicaKey, ...]) -> int:
-    """How many ms to wait before standing: none for the first of the list, longer further down, the most if not in it.
+    """Return the ms to wait before standing: 0 for the first of the list, longer further down, the most if not in it.
 
     Source: KafkaRaftClient.endEpochElectionBackoff, strictExponentialElectionBackoffMs.
     """

@@ -6,7 +6,7 @@ log is never ahead of quorum-state.
 Times are those of one monotonic clock, in ms. Nothing that a peer sends raises; what it must not send is counted in `complaints`.
 
 The functions that decide (who gets a vote, what is committed, where to truncate, ...) are small and stand in a module each:
-`votes`, `common`, `progress`, `fetch_server`, `fetch_client`, `epochs`, `snapshot_server`, `snapshot_client`, `reconfiguration`.
+`elections`, `transitions`, `progress`, `fetch`, `snapshots`, `reconfiguration`, `voter_update`.
 Source: org.apache.kafka.raft.KafkaRaftClient; KIP-595, KIP-630, KIP-853, KIP-996, KIP-1166.
 """
 
@@ -79,7 +79,7 @@ class RaftNode(Replica):
         polling.start_replica(self, election)
 
     def take_ready(self) -> Ready:
-        """What the start wants done. To be taken once, before any other call."""
+        """Return the Ready of the start. Call it once, before any other call."""
         return self.ready
 
     # What the driver reports
@@ -138,7 +138,7 @@ class RaftNode(Replica):
         return ready
 
     def next_poll_ms(self) -> int:
-        """When `poll` is due, unless another call comes before."""
+        """Return the time when `poll` is due, unless another call comes before."""
         return self.next_poll
 
     def flushed(self, offset: int, now_ms: int) -> Ready:
@@ -204,7 +204,7 @@ class RaftNode(Replica):
         return Offset(role.accumulator.prepare(epoch, values, self.now_ms, self.wall_ms()))
 
     def schedule_append(self, now_ms: int) -> Ready:
-        """What was prepared may leave; it does when the linger time is over."""
+        """Release the prepared batches; they leave when the linger time is over."""
         ready = self.begin(now_ms)
         if isinstance(self.role, Leader):
             self.role.accumulator.schedule()
@@ -324,7 +324,7 @@ class RaftNode(Replica):
                 progress_listeners(self)
 
     def _catch_up(self) -> None:
-        """What the state did raised the high watermark once more: its consequences may, too."""
+        """Repeat while the high watermark rises: the state's work may raise it, and so may the consequences of that."""
         while self.has_new_watermark:
             if not isinstance(self.role, Leader):
                 self.has_new_watermark = False
