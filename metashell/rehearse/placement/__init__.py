@@ -10,8 +10,8 @@ Promises:
   even by changing the order of replicas, which copies nothing.
 - `measure` says how a placement looks, in figures that are defined in one place.
 
-`evening` says why the result is as even as can be. `plan_file` reads and writes plans as Kafka's own tool has them, `sizes`
-reads the answer of kafka-log-dirs, `of_image` takes brokers and partitions from an image.
+`balance` says why the result is as even as can be. `plan_file` reads and writes plans as Kafka's own
+tool has them, and reads the answer of kafka-log-dirs; `cluster` takes brokers and partitions from an image.
 """
 
 from __future__ import annotations
