@@ -149,8 +149,8 @@ _SMALLEST = 1e-322
 def java_double(value: float) -> str:
     """The text of Double.toString: always a fraction, exponent form from 1e7 up and below 1e-3.
 
-    Of all digits that read back as the value the shortest are taken, but two rather than one; JDK 17 prints more of them for some
-    values from 1e17 up (JDK-4511638).
+    The digits are the shortest that read back as the value, but at least two. JDK 17 prints more digits for some values from 1e17 up
+    (JDK-4511638).
     """
     if isnan(value):
         return "NaN"
@@ -159,7 +159,7 @@ def java_double(value: float) -> str:
     if value == 0:
         return "-0.0" if copysign(1, value) < 0 else "0.0"
     sign = "-" if value < 0 else ""
-    # Next to 0 a second digit makes a difference: 4.9E-324 and 5E-324 are the same number.
+    # For the smallest number Java prints two digits and Python one: 4.9E-324 and 5E-324 are the same number.
     shortest = f"{abs(value)!r}" if abs(value) > _SMALLEST else f"{abs(value):.1e}"
     mantissa, _, exponent_text = shortest.partition("e")
     whole, _, fraction = mantissa.partition(".")

@@ -1,7 +1,7 @@
-"""Finds messages by family and name and compiles what is asked of them, once.
+"""Finds messages by family and name, and compiles their classes, readers and writers on first use.
 
-A family is a folder of `schemas/`. Identity is (family, name): keys repeat between the logs of a cluster, and different
-releases of a text (KIP-631's) use the same names. Nothing here scans: a message's file is read when it is first named.
+A family is a folder of `schemas/`. Identity is (family, name): keys repeat between the logs of a cluster, and KIP-631's schemas use
+Kafka's names. Nothing here scans the folders: a message's file is read when the message is first named.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _messages: dict[tuple[str, str], MessageType] = {}
 class MessageType:
     """One message of Kafka in all its versions.
 
-    `cls` is its class, `structs` that and those of its structs by name, `key` its api key or record type.
-    `versions` is (lowest, newest). Versions above the newest are compiled on demand with the newest layout,
-    because `0+` has no upper end. Each product, the classes too, is made when it is first asked for, and the code that
-    makes it is imported then: a dump needs no objects, a shell no JSON from bytes.
+    `cls` is its class, `structs` has this class and those of its structs by name, `key` is its API key or record type. `versions` is
+    (lowest, newest). Versions above the newest are compiled on demand with the newest layout, because `0+` has no upper end. Each
+    product, the classes too, is made at its first use, and the compiler's module is imported then: a dump needs no objects, a shell no
+    JSON from bytes.
     """
 
     cls: Any
@@ -134,7 +134,7 @@ class MessageType:
         return bytes(out)
 
     def write_steps(self, value: Any, version: int) -> Generator[None, None, bytearray]:
-        """As `write`, for who must not wait for all of a large object at once: it rests between the structs of its arrays."""
+        """As `write`, in steps for an event loop that a large object would block: it yields between the structs of its arrays."""
         made = self._step_writers.get(version)
         if made is None:
             from metashell.codec.encoder import make_step_writer
@@ -145,7 +145,7 @@ class MessageType:
         return out
 
     def json(self, buf: bytes, version: int, start: int = 0, end: int | None = None) -> str:
-        """The text of Kafka's JSON converter for `buf[start:end]`, made without an object in between.
+        """The text of Kafka's JSON converter for `buf[start:end]`, made without an object.
 
         Errors: DecodeError, as `read`.
         """
@@ -160,7 +160,7 @@ class MessageType:
 
 
 def message_type(family: str, name: str) -> MessageType:
-    """The message of that name. Errors: KeyError where the family has none."""
+    """The message of that name. Errors: KeyError if the family has none."""
     found = _messages.get((family, name))
     if found is None:
         path = join(SCHEMA_FOLDER, family, name + ".schema")
