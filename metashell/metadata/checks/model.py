@@ -158,7 +158,7 @@ class Verdict:
 
 
 def _below(root: Finding, followers: dict[str, list[Finding]]) -> list[Finding]:
-    """All findings that follow from this one, directly or not. `test_registry.py` holds that checks form no circle."""
+    """All findings that follow from this one, directly or not. `test_model.py` holds that checks form no circle."""
     found = []
     for follower in followers[root.check.id]:
         found += [follower, *_below(follower, followers)]

@@ -26,7 +26,7 @@ _LOOKED_AT: Final = 10_000
     "brokers that are fenced",
     IMAGE,
     endangers="they lead nothing and serve nobody",
-    step="look whether the broker runs and reaches the active controller; one that is gone for good: metashell brokers unregister ID",
+    step="check whether the broker runs and reaches the active controller; if it is gone for good: metashell brokers unregister ID",
     source="org.apache.kafka.controller.BrokerHeartbeatManager",
 )
 def fenced(facts: Facts) -> Iterator[Found]:
@@ -48,7 +48,7 @@ def fenced(facts: Facts) -> Iterator[Found]:
 @check(
     "brokers.stopped",
     UNUSUAL,
-    "brokers that were shut down in an orderly way, and whose metadata ends there: what is so because of that is not counted",
+    "brokers that were shut down in order before the metadata ends: findings that follow from that are not counted",
     IMAGE,
     source="KIP-841, BrokerRegistrationChangeRecord.InControlledShutdown",
     example="0 (offset 41, 2026-11-27T00:23:30Z)",
@@ -163,8 +163,8 @@ def _evidence(series: Sequence[Registration]) -> tuple[Evidence, ...]:
     "broker ids that two processes use: they replace one another",
     LOG,
     IMAGE,
-    endangers="each time one registers the other is put out, and its partitions have no leader or lose data",
-    step="look where a second broker runs with this node.id, and give one of them another id and empty log directories",
+    endangers="whenever one registers the other is fenced off, and its partitions have no leader or lose data",
+    step="find out where a second broker runs with this node.id, and give one of them another id and empty log directories",
     source="org.apache.kafka.controller.ClusterControlManager.registerBroker",
     example="broker 3 (replaced 8 times within 31 s: kafka-3:9092, kafka-4:9092)",
 )
@@ -186,7 +186,7 @@ def contested_id(facts: Facts) -> Iterator[Found]:
     LOG,
     IMAGE,
     endangers="its partitions change their leader each time",
-    step="look into the broker's own log for why it stops",
+    step="find out from the broker's own log why it stops",
     source="org.apache.kafka.controller.ClusterControlManager.registerBroker",
     example="broker 3 (registered anew 5 times within 2 min, at kafka-3:9092)",
 )
@@ -203,7 +203,7 @@ def restarting_broker(facts: Facts) -> Iterator[Found]:
     "partitions that lost records: the only replica that had them all came back on an empty disk",
     LOG,
     IMAGE,
-    endangers="what only that replica had is gone, and the others were cut to it",
+    endangers="records that only that replica had are gone, and the others were truncated to it",
     step="keep the old disk: where nobody leads yet, start the broker with it and nothing is lost; else tell the topics' owners",
     source="org.apache.kafka.controller.ReplicationControlManager",
     example="orders/0 (broker 3 came back without directory XUf..., offset 812, 2026-11-27T00:27:20Z)",
@@ -306,7 +306,7 @@ def full_disk(facts: Facts) -> Iterator[Found]:
     UNUSUAL,
     "log directories on disks of which less than a tenth is free",
     DISKS,
-    step="look how fast it fills; shorten retention.ms or retention.bytes of large topics, or move replicas (metashell reassign plan)",
+    step="see how fast it fills; shorten retention.ms or retention.bytes of large topics, or move replicas (metashell reassign plan)",
     source="KIP-827",
 )
 def nearly_full_disk(facts: Facts) -> Iterator[Found]:

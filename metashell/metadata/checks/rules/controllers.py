@@ -105,7 +105,7 @@ def _static_voters(image: MetadataImage, log: MetadataLog | None) -> tuple[int, 
 @check(
     "configuration.other_voters_configured",
     BAD,
-    "configurations whose controller.quorum.voters are not the voters of the last election (kraft.version 0)",
+    "configurations whose controller.quorum.voters differ from the voters of the last election (kraft.version 0)",
     CONFIG,
     LOG,
     endangers="nodes with different lists may elect two leaders, or none; a majority of the new list may lack committed records",
@@ -307,7 +307,7 @@ def _ways_out(id: int, release: str, level: int) -> Iterator[str]:
     BAD,
     "controllers that are registered, have no vote, and support less than all other nodes: higher feature levels are refused",
     IMAGE,
-    endangers="no feature can be raised above what such a controller supports, though nobody runs it",
+    endangers="no feature can be raised above the level that such a controller supports, even if nobody runs it",
     source="org.apache.kafka.controller.QuorumFeatures, FeatureControlManager",
     example="controller 3 (supports metadata.version 7 to 25 (4.0-IV3), the voters are 1, 2; refused: metadata.version 30 (4.3-IV0))",
 )

@@ -42,7 +42,7 @@ def _found(directory: LogDirectory, cause: str, *steps: str, evidence: str = "")
     BAD,
     "nodes whose metadata log is gone while their other directories are there",
     DIRECTORIES,
-    endangers="the node does not start; formatted anew, an only voter begins an empty cluster and all partitions are lost to it",
+    endangers="the node does not start; if it is the only voter, formatting it begins an empty cluster without any of the partitions",
     source=_ENSEMBLE,
     example="d3 (is empty; node 1389 is the only voter)",
     of_a_part=True,
@@ -253,7 +253,7 @@ def other_cluster(facts: Facts) -> Iterator[Found]:
             right, place = (own, with_own) if is_alone_in_node else (expected, "the first node")
             cause = f"cluster.id {identity.cluster_id}; {'the others of this node have' if is_alone_in_node else place + ' has'} {right}"
             step = (
-                f"look which disk this is: one of another cluster does not belong here; if it is this node's, set cluster.id={right}"
+                f"find out which disk this is: one of another cluster does not belong here; if it is this node's, set cluster.id={right}"
                 if is_alone_in_node
                 else "judge each cluster by itself"
             )

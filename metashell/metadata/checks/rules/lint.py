@@ -84,7 +84,7 @@ def few_state_replicas(facts: Facts) -> Iterator[Found]:
 @check(
     "lint.even_quorum",
     UNUSUAL,
-    "an even number of voters: the last one adds nothing to what may fail",
+    "an even number of voters: as many may fail as with one voter less",
     IMAGE,
     step="add a controller (metashell quorum add-controller), or remove one",
     source="KIP-595",
@@ -102,7 +102,7 @@ def even_quorum(facts: Facts) -> Iterator[Found]:
     UNUSUAL,
     "brokers that should lead more than twice their share of partitions",
     IMAGE,
-    endangers="they work for the others, and a preferred election brings that back each time",
+    endangers="they carry the load of other brokers, and each preferred election restores that",
     step="metashell reassign plan --even leaders",
     source="auto.leader.rebalance.enable",
     example="broker 3 (the first replica of 60 of 100 partitions, its share is 25)",
@@ -157,10 +157,10 @@ def no_rack(facts: Facts) -> Iterator[Found]:
 @check(
     "lint.local_listener",
     UNUSUAL,
-    "brokers that tell clients an address which only their own machine finds, or nobody",
+    "brokers that advertise an address that only their own machine can reach, or nobody",
     IMAGE,
     endangers="clients elsewhere cannot reach what such a broker leads",
-    step="put advertised.listeners of the broker right and restart it",
+    step="correct advertised.listeners of the broker and restart it",
     source="advertised.listeners, org.apache.kafka.metadata.BrokerRegistration",
     example="broker 3, PLAINTEXT (localhost:9092, others have other hosts)",
 )
@@ -186,10 +186,10 @@ def local_listener(facts: Facts) -> Iterator[Found]:
 @check(
     "lint.same_listener",
     BAD,
-    "brokers that tell clients the same address as another broker",
+    "brokers that advertise the same address as another broker",
     IMAGE,
     endangers="clients ask a broker for what another one leads",
-    step="put advertised.listeners of the brokers right and restart them",
+    step="correct advertised.listeners of the brokers and restart them",
     source="advertised.listeners",
     example="localhost:9092 (brokers 1, 2)",
 )
@@ -283,7 +283,7 @@ def _listed(names: list[str]) -> str:
     UNUSUAL,
     "replication is throttled though no partition is being moved",
     IMAGE,
-    endangers="replicas that are behind take as long to catch up, and the next broker that fails finds them behind",
+    endangers="replicas that are behind catch up slowly, and may still be behind when the next broker fails",
     step=CLEAR,
     source="KIP-73, org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     example="4 brokers (1000 B/s: 101, 102, 103, 104) and 2 topics (clicks, orders) (a GB takes 11 d 13 h at 1000 B/s)",
@@ -325,7 +325,7 @@ _UNITS: Final = {
 @check(
     "throttles.tiny_quota",
     UNUSUAL,
-    "quotas for everybody that let next to nothing through",
+    "default quotas that let almost nothing through",
     IMAGE,
     endangers="clients wait for their answers, and time out",
     step="metashell quotas unset --user-default KEY (--client-id-default, --ip-default), or metashell quotas set with a larger value",
@@ -346,7 +346,7 @@ def tiny_quota(facts: Facts) -> Iterator[Found]:
 @check(
     "throttles.tiny_directory_rate",
     UNUSUAL,
-    "brokers that copy next to nothing between their log directories",
+    "brokers that copy almost nothing between their log directories",
     IMAGE,
     endangers="a replica that is moved to another directory of its broker never gets there",
     source=f"KIP-113, {ALTER_DIRS}",

@@ -26,10 +26,10 @@ STEPS: Final = {
     "broker": "name a broker with -b (--bootstrap-server), and with -C the controllers' own port",
     "tls": "give a --command-config with security.protocol=SSL (or SASL_SSL)",
     "plain": "give a --command-config without TLS: security.protocol=PLAINTEXT (or SASL_PLAINTEXT)",
-    "refused": "look whether the server runs there, and whether host and port are right",
-    "unresolved": "look whether the name is right: this machine does not know it",
-    "silent": "look at the network between this machine and that address",
-    "no_kafka": "look whether the port is right",
+    "refused": "check whether the server runs there, and whether host and port are right",
+    "unresolved": "check whether the name is right: this machine does not know it",
+    "silent": "check the network between this machine and that address",
+    "no_kafka": "check whether the port is right",
     "forbidden": "give the credentials of a user who has the right, with --command-config",
     "wrong_cluster": "name the controllers of one cluster",
     "no_controller": "ask the controllers themselves (metashell quorum describe -C): brokers reach no active one",
@@ -151,10 +151,10 @@ def _name(probe: Probe) -> str:
 @check(
     "probes.unreachable_voter",
     BAD,
-    "voters that cannot be reached where the voter set says that they are",
+    "voters that cannot be reached at the address of the voter set",
     QUORUM,
-    endangers="no voter gives it a vote or follows it: as soon as the leader stops, fewer voters than there are can elect another one",
-    step="start the controller, or put its advertised.listeners right and restart it while another controller leads",
+    endangers="the other voters cannot elect or follow it: when the leader stops, fewer voters can become the leader",
+    step="start the controller, or correct its advertised.listeners and restart it while another controller leads",
     source="KIP-853; org.apache.kafka.raft.internals.UpdateVoterHandler",
     example="voter 2 (localhost:1: Connection refused; it fetches from the leader, so it runs: the address is wrong, or closed to us)",
 )
@@ -168,7 +168,7 @@ def unreachable_voter(facts: Facts) -> Iterator[Found]:
     for id, probe in unreached(quorum).items():
         place = "registered there; " if probe.source == "registered" and not quorum.voters else ""
         cause = f"{probe.address}: {place}{probe.words}"
-        mend = f"put advertised.listeners of controller {id} right and restart it"
+        mend = f"correct advertised.listeners of controller {id} and restart it"
         if id in replicas and fetches(quorum, replicas[id]):
             cause += "; it fetches from the leader, so it runs: the address is wrong, or closed to this machine"
             steps: tuple[str, ...] = (f"{mend} while controller {quorum.leader_id} leads",)
@@ -191,8 +191,8 @@ def unreachable_voter(facts: Facts) -> Iterator[Found]:
     BAD,
     "voters that do not fetch from the leader",
     QUORUM,
-    endangers="such a voter neither confirms records nor gives a vote: another one that fails may be one too many",
-    step="look whether the controller runs and reaches the leader; metashell quorum describe -C connects to each",
+    endangers="such a voter confirms no records and grants no vote: one more failure may stop the quorum",
+    step="check whether the controller runs and reaches the leader; metashell quorum describe -C connects to each",
     source="KIP-595, DescribeQuorum",
     example="voter 1 (it has not fetched for 7.5 s)",
 )
@@ -211,7 +211,7 @@ def silent_voter(facts: Facts) -> Iterator[Found]:
 @check(
     "probes.voter_out_of_sight",
     UNUSUAL,
-    "voters that cannot be reached from here: nor can the leader where the others reach it, so this says nothing of the quorum",
+    "voters that cannot be reached from here: nor can the leader, though others reach it, so the quorum may be sound",
     QUORUM,
     step="ask from a machine of the controllers' network, or say by --address-map where they are seen from here",
 )
@@ -249,7 +249,7 @@ def no_leader(facts: Facts) -> Iterator[Found]:
 @check(
     "probes.no_answer",
     BAD,
-    "no controller tells of the quorum: what it is like is not known",
+    "no controller answers: the state of the quorum is not known",
     QUORUM,
     endangers="nothing is known of the cluster from here",
 )
@@ -284,8 +284,8 @@ def no_spare_voter(facts: Facts) -> Iterator[Found]:
     BAD,
     "controllers that answer and do not take the active controller for the leader",
     QUORUM,
-    endangers="they follow nobody, or somebody whom the others do not follow",
-    step="look at the log of that controller, and whether it reaches the leader; it may have an election of its own",
+    endangers="they follow nobody, or a leader that the others do not follow",
+    step="read the log of that controller, and check whether it reaches the leader; it may have an election of its own",
 )
 def other_leader(facts: Facts) -> Iterator[Found]:
     quorum = facts.quorum
@@ -304,7 +304,7 @@ def other_leader(facts: Facts) -> Iterator[Found]:
     BAD,
     "addresses at which controllers of another cluster answer",
     QUORUM,
-    endangers="a voter of another cluster is none: those of this one are fewer than it seems",
+    endangers="a voter of another cluster does not count: this quorum has fewer voters than it seems",
     step=STEPS["wrong_cluster"],
 )
 def mixed_clusters(facts: Facts) -> Iterator[Found]:
@@ -374,10 +374,10 @@ def not_loaded(facts: Facts) -> Iterator[Found]:
 @check(
     "probes.unreachable_broker",
     BAD,
-    "brokers that are not fenced and cannot be reached where they say that they are",
+    "brokers that are not fenced and cannot be reached at their registered address",
     BROKERS,
     endangers="clients that are sent to them fail, with what these brokers lead",
-    step="look whether the broker runs; where it does, put its advertised.listeners right and restart it",
+    step="check whether the broker runs; where it does, correct its advertised.listeners and restart it",
     source="KIP-103",
     example="broker 2 (kafka-2:9092: the name is not known)",
 )

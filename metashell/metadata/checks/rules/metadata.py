@@ -96,7 +96,7 @@ def newer_level(facts: Facts) -> Iterator[Found]:
 @check(
     "metadata.first_records",
     UNUSUAL,
-    "records that formatting left where only Kafka from 4.4 on takes them into the log: 4.3 begins at 4.3-IV0 without them",
+    "records of formatting that only Kafka from 4.4 on puts into the log: 4.3 begins at 4.3-IV0 without them",
     IMAGE,
 )
 def first_records(facts: Facts) -> Iterator[Found]:
@@ -212,7 +212,7 @@ def behind(facts: Facts) -> Iterator[Found]:
     BAD,
     "quorums whose other voters, a majority, lack what one node has in a checkpoint, so what is committed",
     LOG,
-    endangers="these voters elect a leader among themselves, and the committed records are gone",
+    endangers="these voters can elect a leader among themselves, and then the committed records are gone",
     step="start the node that has them first, or bring its checkpoint and log to the others, before a majority without them runs",
     source="KIP-595",
     of_a_part=True,

@@ -139,8 +139,8 @@ _rule(
     BAD,
     "partitions with fewer replicas in sync than replicas",
     follows=_AWAY,
-    endangers="fewer copies than configured are there when the next broker fails",
-    step="start the brokers whose replicas are not in sync, or look for what keeps them behind (disk, network, throttles)",
+    endangers="fewer copies than configured are left when the next broker fails",
+    step="start the brokers whose replicas are not in sync, or find out what keeps them behind (disk, network, throttles)",
 )
 _rule(
     "unclean",
@@ -191,9 +191,9 @@ UNCLEAN: Final = "unclean.leader.election.enable"
 @check(
     "leader_elections.unclean_allowed",
     UNUSUAL,
-    "topics, brokers or the cluster let a replica lead that lacks records",
+    "topics, brokers or a cluster that allow unclean leader elections",
     IMAGE,
-    endangers="where no replica in sync is left, records that were acknowledged are lost without a question",
+    endangers="if no replica in sync is left, acknowledged records are lost without anyone being asked",
     step="metashell configs unset RESOURCE unclean.leader.election.enable, unless the owners of the records want it so",
     source="unclean.leader.election.enable, KIP-106",
     example="topic:orders (offset 40, 2026-11-27T00:27:20Z)",
@@ -228,9 +228,9 @@ def min_isr_at_factor(facts: Facts) -> Iterator[Found]:
 @check(
     "transactions.hanging_transaction",
     BAD,
-    "transactions that hold back what readers of committed records may see",
+    "transactions that stop consumers with isolation.level=read_committed",
     TRANSACTIONS,
-    endangers="consumers with isolation.level=read_committed wait, and the log is not compacted or deleted from there on",
+    endangers="these consumers wait at the first record of the transaction, and the log is not compacted or deleted from there on",
     source="KIP-664",
     example="orders/0 (producer 1000, epoch 0, open since 2026-11-27T00:23:13Z)",
 )

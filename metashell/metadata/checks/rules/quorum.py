@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "voters without a registration as controller",
     IMAGE,
     endangers="features cannot be upgraded, and the voter may not run",
-    step="start the controller; one that is gone for good: metashell quorum remove-controller",
+    step="start the controller; if it is gone for good: metashell quorum remove-controller",
 )
 def unregistered_voter(facts: Facts) -> Iterator[Found]:
     assert facts.health is not None
@@ -40,10 +40,10 @@ def unregistered_voter(facts: Facts) -> Iterator[Found]:
 @check(
     "quorum.lagging",
     BAD,
-    "replicas of the metadata that have not had all of it for too long",
+    "replicas of the metadata that have been behind for too long",
     QUORUM,
     follows=("unreachable_voter", "silent_voter", "stale_controller"),
-    step="look whether the node runs and reaches the leader",
+    step="check whether the node runs and reaches the leader",
     of_a_part=True,
 )
 def lagging(facts: Facts) -> Iterator[Found]:
@@ -89,7 +89,7 @@ def _has_new_disk(former: Replica, observers: Iterable[Replica]) -> bool:
 
 _SETTLES_MS: Final = 10_000
 """The time that a controller with a new address may take to report it to the leader."""
-_LISTENERS: Final = "put advertised.listeners of controller {id} right and restart it while another controller leads"
+_LISTENERS: Final = "correct advertised.listeners of controller {id} and restart it while another controller leads"
 
 Address = tuple[str, int]
 Addresses = Mapping[str, Address]
@@ -142,7 +142,7 @@ def _name(voter: Voter) -> str:
     BAD,
     "voters with an address that others cannot connect to",
     IMAGE,
-    endangers="such a voter can neither be elected nor vote; when the leader goes, the rest may be no majority",
+    endangers="such a voter can neither be elected nor vote; when the leader stops, the rest may be no majority",
     source="KIP-853, org.apache.kafka.raft.VoterSet",
     example="voter 3 at kafka-old.invalid:9093 (no name ends in .invalid; offset 160, 2026-11-27T00:27:39Z)",
 )
@@ -155,7 +155,7 @@ def unusable_voter_address(facts: Facts) -> Iterator[Found]:
     has_others = any(not is_loopback(host) for host, _ in sound)
     for one in voters.voters:
         flaws = {
-            address_flaw(*place) or ("only its own machine finds it there" if has_others and is_loopback(place[0]) else "")
+            address_flaw(*place) or ("only its own machine can reach it there" if has_others and is_loopback(place[0]) else "")
             for place in addresses(one).values()
         } - {""}
         if flaws:
@@ -165,11 +165,11 @@ def unusable_voter_address(facts: Facts) -> Iterator[Found]:
 @check(
     "voters.moved_voter",
     UNUSUAL,
-    "voters whose address was changed, and that nobody is known to have reached there since",
+    "voters whose address was changed, and that no other voter is known to have reached there since",
     IMAGE,
-    endangers="where the new address is wrong, the voter is lost to the quorum as soon as the leader goes",
-    step="metashell quorum describe -C connects to each voter where the voter set says; a wrong address: put advertised.listeners of that"
-    " controller right and restart it while another controller leads",
+    endangers="if the new address is wrong, the quorum loses the voter as soon as the leader stops",
+    step="metashell quorum describe -C connects to each voter where the voter set says; a wrong address: correct advertised.listeners"
+    " of that controller and restart it while another controller leads",
     source="KIP-853, UpdateRaftVoter",
     example="voter 2 at localhost:1 (before at localhost:30085; offset 120, 2026-11-27T00:27:20Z)",
 )
@@ -361,7 +361,7 @@ def old_quorum_state(facts: Facts) -> Iterator[Found]:
     BAD,
     "nodes that voted for, or follow, a node that never was a voter",
     LOG,
-    endangers="what such a node says is elected is no leader to the others",
+    endangers="the leader of such a node is no leader for the others",
     step="look for a node that runs with another voter set (controller.quorum.voters, or a directory of another cluster)",
     source="org.apache.kafka.raft.QuorumState",
     example="node 1 (leader 9 in epoch 5; voters 1, 2, 3)",

@@ -172,7 +172,7 @@ def unknown_topic(facts: Facts) -> Iterator[Found]:
     for one in _placed(facts):
         id = one.place.topic_id
         if isinstance(id, bytes) and one.of_id is None and one.of_name is None and not _was_removed(facts, id):
-            step = "look whose disk this is: the metadata log has all since the cluster's first record, and no such topic"
+            step = "find out whose disk this is: the metadata log has all since the cluster's first record, and no such topic"
             yield Found(_name(one), f"topic id {uuid_text(id)}", (Evidence(one.place.path),), (step,), ("directory", one.place.path))
 
 
@@ -281,7 +281,7 @@ def other_directory(facts: Facts) -> Iterator[Found]:
     UNUSUAL,
     "directories that a broker has renamed to -stray: they are kept and serve nobody",
     TOPIC_DIRECTORIES,
-    step="look whether their records are missed; if not, remove them while the broker is down",
+    step="check whether their records are missed; if not, remove them while the broker is down",
     source=_STRAY,
     of_a_part=True,
 )

@@ -14,7 +14,7 @@ from metashell.metadata.checks import Facts, judge_disks
 from metashell.metadata.checks.model import Found
 from metashell.metadata.facts import gather_facts
 
-GOLDEN = Path(__file__).parent.parent.parent / "golden" / "kafka"
+GOLDEN = Path(__file__).parents[3] / "golden" / "kafka"
 BROKER = GOLDEN / "4.3.1" / "main" / "data" / "live-2" / "node-5"
 """Broker 5 with three log directories, of which d1 has the metadata log."""
 LOG = "__cluster_metadata-0"

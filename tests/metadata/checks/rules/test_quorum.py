@@ -1,10 +1,11 @@
-"""Addresses of voters: what nobody can connect to, what was changed and since when, and the quorums in which all is as it should be."""
+"""Addresses of voters, and brokers that came back with a new disk: each trouble, and the quorums in which all is as it should be."""
 
 from __future__ import annotations
 
 import pytest
 
-from metashell.metadata.checks.facts import Probe, QuorumAnswers
+from metashell.metadata.checks import Facts, judge
+from metashell.metadata.checks.facts import Probe, QuorumAnswers, Replica
 from tests.metadata.checks.situations import controller, facts_of, found, leader, told, voters
 
 SOUND = {"n1": "node-1:9093", "n2": "node-2:9093", "n3": "node-3:9093"}
@@ -23,8 +24,8 @@ def test_sound_quorums_are_quiet(places: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("place", "cause"),
     [
-        ("localhost:9093", "only its own machine finds it there"),
-        ("127.0.1.1:9093", "only its own machine finds it there"),
+        ("localhost:9093", "only its own machine can reach it there"),
+        ("127.0.1.1:9093", "only its own machine can reach it there"),
         ("kafka-old.invalid:9093", "no name ends in .invalid"),
         ("0.0.0.0:9093", "means every address, and none to connect to"),
         ("node-3:0", "0 is no port to connect to"),
@@ -87,3 +88,30 @@ def test_a_controller_that_registered_elsewhere_is_told_once_it_had_time_to_say_
     facts = facts_of(*records, later_s=60)
     assert told(facts, "voter_registered_elsewhere") == [("voter 3 at node-3:9093", "its controller registered new:9093")]
     assert found(facts_of(*records, later_s=1), "voter_registered_elsewhere") == []
+
+
+NOW = 1_000_000
+LEADER = Replica(1, b"a" * 16, 900, NOW, NOW)
+FORMER = Replica(4, b"b" * 16, 770, NOW - 48_400, NOW - 48_400)
+NEW = Replica(4, b"c" * 16, 900, NOW - 100, NOW - 100)
+
+
+def lagging(*observers: Replica, voters: tuple[Replica, ...] = (LEADER,)) -> list[str]:
+    quorum = QuorumAnswers(leader_id=1, epoch=3, voters=voters, observers=observers)
+    verdict = judge(Facts(quorum=quorum), {"lagging"})
+    return [found.name for finding in verdict.findings for found in finding]
+
+
+def test_the_former_disk_of_a_broker_does_not_lag() -> None:
+    assert not lagging(FORMER, NEW)
+
+
+def test_a_broker_without_a_newer_disk_does() -> None:
+    assert lagging(FORMER)
+    assert lagging(FORMER, NEW._replace(id=5))
+    # The other one stopped before this one did.
+    assert lagging(FORMER, NEW._replace(last_fetch_ms=NOW - 90_000, last_caught_up_ms=NOW - 90_000))
+
+
+def test_a_voter_whose_node_has_a_new_disk_is_none_of_the_voters_any_more() -> None:
+    assert lagging(NEW, voters=(LEADER, FORMER))

@@ -11,7 +11,7 @@ from metashell.metadata.checks import Found, judge
 from metashell.metadata.checks.rules.metadata import lowest_maxima, registered_nodes
 from metashell.metadata.facts import gather_facts
 
-CASES = Path(__file__).parents[2] / "golden" / "cases"
+CASES = Path(__file__).parents[1] / "golden" / "cases"
 
 
 def found(case: str, id: str) -> list[Found]:
