@@ -57,14 +57,14 @@ def default_level(feature: str, metadata_version: int) -> int:
 
 
 def release_level(text: str, *, unstable: bool) -> int:
-    """The metadata.version that a release text means: `4.3-IV0`, or `3.7` for the last one of 3.7.
+    """The metadata.version of a release text: `4.3-IV0`, or `3.7` for the last one of 3.7.
 
-    Errors: StorageError in Kafka's words, which list all that would do.
+    Errors: StorageError in Kafka's words, which list the valid texts.
     """
     newest = NEWEST_TESTING_LEVEL if unstable else NEWEST_RELEASE_LEVEL
     names = {metadata_version_name(level): level for level in range(OLDEST_RELEASE_LEVEL, newest + 1)}
     by_release = {name.partition("-")[0]: level for name, level in names.items() if level <= NEWEST_RELEASE_LEVEL}
-    # A patch release is the release: of `4.3.1` only the first two numbers count.
+    # A patch release has the levels of its release: only the first two numbers of `4.3.1` count.
     key = ".".join(text.split(".")[:2]) if len(_java_split(text)) > 2 else text
     level = names.get(key) or by_release.get(key)
     if level is None:
