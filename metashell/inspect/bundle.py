@@ -65,7 +65,7 @@ _TAILS: Final = {
 
 
 class _Item:
-    """A file with batches: its place, its name in the copy, the bytes of it that count, and whether it is the last, whose tail may be torn."""
+    """A file with batches: its place, its name in the copy, its size, and whether it is the last, whose tail may be torn."""
 
     __slots__ = ("directory", "is_last", "name", "path", "size")
 

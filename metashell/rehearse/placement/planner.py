@@ -6,8 +6,8 @@ Undoing a move: a replica goes home, to a broker that had it before. That broker
 costs nothing if the plan moved it anyway, and so on, until the first broker has its count again. In the graph of moves this is a cycle of
 negative cost: one copy is saved, others are exchanged, and the counts stay the same.
 
-Worked case: the plan moves A from broker 1 to 2 and B from broker 3 to 1. A goes home to 1, and B goes to 2 in its place. Each broker has as
-many as before, and one copy is saved."""
+Worked case: the plan moves A from broker 1 to 2 and B from broker 3 to 1. A goes home to 1, and B goes to 2 in its place. The counts stay
+the same, and one copy is saved."""
 
 from __future__ import annotations
 
