@@ -158,7 +158,7 @@ def refuse_other_output(store: Store) -> None:
 
 
 def progress_place(spark: Any, out: str) -> str:
-    """Return the place below `out` where Spark keeps the progress of a stream. Errors: UsageError if its file systems have no such place."""
+    """Return where below `out` Spark keeps the progress of a stream. Errors: UsageError if its file systems have no such place."""
     if not is_uri(out):
         return f"{out.rstrip('/')}/{PROGRESS}"
     place = f"{java_uri(out)}/{PROGRESS}"
