@@ -1,4 +1,4 @@
-"""What one process of an export does: it writes the tables of a split, each to a file."""
+"""The work of one process of an export: it writes the tables of a split, each to a file."""
 
 from __future__ import annotations
 

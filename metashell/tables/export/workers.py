@@ -137,7 +137,7 @@ def _ignoring_interrupts() -> Iterator[None]:
 
 
 def _begin(prepare: Callable[[], object]) -> None:
-    """What each process does first."""
+    """The start of each process."""
     Thread(target=_end_with_parent, daemon=True).start()
     prepare()
 

@@ -23,7 +23,7 @@ from metashell.tables.reports.catalog import Chart, datetime_of, heading, number
 from metashell.tables.reports.timeline_chart import draw_axis, time_form, timeline_charts
 
 COLORS: Final = 8
-"""How many series have a colour of their own; further ones are summed as `other`."""
+"""The number of series with a colour of their own; further ones are summed as `other`."""
 BARS_MAX: Final = 60
 _LONGEST_MAX: Final = 20
 _LABEL_MAX: Final = 60
@@ -105,7 +105,8 @@ def _over_time(chart: Chart, table: pa.Table) -> Iterator[str]:
     top = max(max(found.values()) for _, found in series) if is_line else _highest_stack(points)
     ticks = _ticks(top)
     yield '<div class="plot">\n<div class="y">' + "".join(f"<span>{number_text(column, tick)}</span>" for tick in ticks) + "</div>\n"
-    yield f'<div class="area"><svg viewBox="0 0 {len(labels)} 1" preserveAspectRatio="none" role="img" aria-label="{html_text(chart.title)}">\n'
+    yield f'<div class="area"><svg viewBox="0 0 {len(labels)} 1" preserveAspectRatio="none" role="img" '
+    yield f'aria-label="{html_text(chart.title)}">\n'
     yield "".join(f'<line x1="0" x2="{len(labels)}" y1="{y:.4g}" y2="{y:.4g}"/>' for tick in ticks for y in (1 - tick / ticks[-1],))
     drawer = _line_marks if is_line else _bar_marks
     yield from drawer(series, labels, ticks[-1], column)
@@ -172,7 +173,7 @@ def _values(chart: Chart, row: Row) -> list[tuple[str, float]]:
 
 
 def _name(columns: Sequence[str], row: Row) -> str:
-    """What a row is called by some of its columns: `orders/1`, `broker 5, broker epoch 367`."""
+    """Return a row's name, made of some of its columns: `orders/1`, `broker 5, broker epoch 367`."""
     values = [row[column] for column in columns]
     if isinstance(values[0], str):
         return "/".join(map(str, values))

@@ -39,7 +39,7 @@ DUCKDB_MACROS: Final = (
 
 _THREADS_MAX: Final = 4
 _MEMORY_MB: Final = 96
-"""What DuckDB may use for each thread, and for no less than two; what does not fit goes to disk."""
+"""The memory that DuckDB may use for each thread, and for no less than two; what does not fit goes to disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class Answerable(NamedTuple):
 
 
 def answerable(reports: Sequence[Report], logs: Collection[LogKind | None], paths: Sequence[str]) -> Answerable:
-    """Which of the reports can be answered from logs of these kinds (None: only reading shows the kind).
+    """Return the reports that can be answered from logs of these kinds (None: only reading shows the kind), and the others.
 
     Errors: PathError where none can: an empty answer would say that nothing has happened.
     """
@@ -188,7 +188,7 @@ def source_tables(base_tables: Sequence[str]) -> set[str]:
 
 
 def tables_of_files(reports: Sequence[Report], pieces: Iterable[Piece]) -> Callable[[pa.RecordBatch], list[str]]:
-    """Which base tables the rows of a batch are for: those of the reports that are about the log of its file."""
+    """Return which base tables the rows of a batch are for: those of the reports that are about the log of its file."""
     by_log = {log: base_tables_of([report for report in reports if report.log == log]) for log in dict.fromkeys(r.log for r in reports)}
     log_of = {writable(shown_uri(piece.path)): piece.log for piece in pieces}
     everything = base_tables_of(reports)

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 
 def left_out(fault_count: int) -> str:
-    """What a reader must know of faults that were skipped."""
+    """Return the note about faults that were skipped."""
     return f"left out: {counted(fault_count, 'corrupt or unknown place')}"
 
 
 def notes_on(fault_count: int, *, show_secrets: bool) -> tuple[str, ...]:
-    """What a reader must know of how the input was read."""
+    """Return the notes on how the input was read."""
     notes = []
     if fault_count:
         notes.append(f"{left_out(fault_count).capitalize()}.")
@@ -53,7 +53,7 @@ def notes_on(fault_count: int, *, show_secrets: bool) -> tuple[str, ...]:
 
 
 def left_out_lines(reports: Sequence[Report]) -> list[str]:
-    """What to say of reports that nothing here can answer, a line for each log that is missing."""
+    """Return a line for each missing log, with the reports that cannot be answered without it."""
     logs = dict.fromkeys(report.log for report in reports)
     return [
         f"left out, no {log_name_of(log).removeprefix('the ')} here: {', '.join(r.name for r in reports if r.log == log)}" for log in logs
@@ -130,7 +130,7 @@ WRITERS: Final[dict[str, Callable[[pa.Table], Iterator[bytes]]]] = {"parquet": a
 TABLE: Final = "table"
 _OBJECTS: Final = ("json", "jsonl")
 TEXT_FORMS: Final = (TABLE, "csv", *_OBJECTS)
-"""What is printed here; the other forms are files."""
+"""The forms that are printed here; the other forms are files."""
 Answers = Sequence[tuple[Report, "pa.Table"]]
 
 

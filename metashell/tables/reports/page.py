@@ -76,7 +76,7 @@ def _body(report: Report, answer: pa.Table, sources: str, notes: Sequence[str], 
 
 
 def note_lines(notes: Iterable[str]) -> Iterator[str]:
-    """What a reader must know first."""
+    """Yield the notes that a reader must know first."""
     return (f'<p class="note">{html_text(note)}</p>\n' for note in notes)
 
 
@@ -175,7 +175,8 @@ def _entries(answers: Answers, left_out: Sequence[Report], fault_count: int) -> 
         if name in answers:
             yield f'<li><a href="{name}.html">{html_text(report.title)}</a> {_answered(report, answers[name], fault_count)}'
         elif name in missing:
-            yield f'<li class="faint">{html_text(report.title)} <b>not answered: no {html_text(log_name_of(report.log).removeprefix("the "))} here</b>'
+            log = html_text(log_name_of(report.log).removeprefix("the "))
+            yield f'<li class="faint">{html_text(report.title)} <b>not answered: no {log} here</b>'
         else:
             continue
         yield f'<br><span class="faint">{html_text(report.summary)}</span></li>\n'
@@ -254,7 +255,7 @@ def is_open(report: Report, row: Mapping[str, Any]) -> bool:
 
 
 def ending_column(report: Report, row: Mapping[str, Any]) -> str:
-    """What the column says that tells open rows from others: `open`, or how it ended where that is known."""
+    """Return the words of the column that tells open rows from others: `open`, or how it ended where that is known."""
     assert report.open is not None
     value = row[report.open[0]]
     return "open" if is_open(report, row) else "" if value is None or isinstance(value, bool) else cell_text(report.open[0], value)
@@ -270,7 +271,7 @@ def open_rows(report: Report, answer: pa.Table) -> pa.Table:
 
 
 def open_words(report: Report, answer: pa.Table) -> str:
-    """How many had not ended, when that was, and how long the longest had lasted by then; the empty text where all had."""
+    """Return how many had not ended, when that was, and how long the longest had lasted by then; empty if all had ended."""
     if report.open is None:
         return ""
 

@@ -100,7 +100,7 @@ def owner_json(purpose: str) -> bytes:
 
 
 def parse_owner(text: bytes) -> dict[str, Any]:
-    """What a holder wrote of itself; nothing where that is damaged, or of somebody else."""
+    """Return what an owner wrote about itself; nothing if that is damaged, or somebody else's."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -128,7 +128,7 @@ def is_dead(said: dict[str, Any]) -> bool:
 
 
 def _machine() -> str:
-    """What numbers of processes mean something in: a start of a machine, and a name space on it. Empty where that is not known."""
+    """Return the scope of process numbers: a start of a machine and a name space on it. Empty where that is not known."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
@@ -289,7 +289,7 @@ class StoreLock:
                 yield file.name, said
 
     def listed(self, store: _Listed, folder: str) -> list[StoreFile]:
-        """What lies in the folder of locks, or above. A list without our own is of an earlier time, and would lack others' files too."""
+        """List the folder of locks, or a higher one. A list without our own file is an old one, and may lack others' files too."""
         for seconds in _LIST_WAITS_S:
             found = store.files(folder)
             if any(file.name == self.name for file in found):

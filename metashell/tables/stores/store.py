@@ -1,4 +1,4 @@
-"""What a place of output can do, whether it is a folder on this machine or one in a store."""
+"""The operations of an output place, whether it is a folder on this machine or one in a store."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ _PASSING: Final = (
     "imeout",
     "ncomplete",
 )
-"""What a store says of trouble that may pass."""
+"""Words of a store's errors about trouble that may pass."""
 _HOPELESS: Final = ("curlCode: 6,", "curlCode: 7,", "curlCode: 60,", "UNKNOWN_HOST")
 """Among these: no such host, nothing listens there, a certificate that is not trusted."""
 
