@@ -17,7 +17,6 @@ QUORUM = (
     "metashell.quorum.raft.wire",
     "metashell.net",
     "metashell.quorum.server",
-    "metashell.groups.server",
     "metashell.quorum.embedded",
     "metashell.quorum.observer",
     "metashell.cli.admin",
@@ -28,7 +27,6 @@ PACKAGES = (
     "metashell.codec",
     "metashell.disk",
     "metashell.metadata.image",
-    "metashell.inspect",
     "metashell.rehearse",
     "metashell.groups.simulation",
 )

@@ -11,6 +11,8 @@ from __future__ import annotations
 import signal
 import sys
 from contextlib import contextmanager
+from functools import partial
+from io import UnsupportedOperation
 from typing import TYPE_CHECKING, Final
 
 from metashell.common.command import STATUS_FAILED as STATUS_FAILED
@@ -27,6 +29,7 @@ from metashell.common.command import print_version as print_version
 from metashell.common.command import settings_file
 from metashell.common.command import show_error as show_error
 from metashell.common.command import with_way_out as with_way_out
+from metashell.common.errors import PathError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -49,9 +52,7 @@ def declared_tool(name: str, spec: CommandSpec, work: Callable[[SimpleNamespace]
 
 def run_sub_command(tool: CommandSpec, words: list[str], work: Callable[[CommandSpec, list[str]], int]) -> int:
     """Find the command of a tool that its first word names, and have it done by `work`, which gets its spec and the words after it."""
-    from functools import partial
 
-    from metashell.common.errors import UsageError
     from metashell.common.option_parser import render_help
     from metashell.common.options import did_you_mean
 
@@ -120,7 +121,6 @@ def chosen_settings(name: str, named: str | None = None) -> Settings | None:
 
 def named_values(option: str, words: Sequence[str], *, may_be_secret: bool = True) -> dict[str, str]:
     """`NAME=VALUE` words of an option, by name. Errors: UsageError, which never repeats what may be a secret."""
-    from metashell.common.errors import UsageError
 
     found = {}
     for number, word in enumerate(words, 1):
@@ -134,7 +134,6 @@ def named_values(option: str, words: Sequence[str], *, may_be_secret: bool = Tru
 
 def write_page(path: str, text: str, *, source: str | None = None) -> None:
     """Write a page about a source to a file. Errors: PathError if it cannot be written there, or lies in the source or among logs."""
-    from metashell.common.errors import PathError
     from metashell.disk.outputs import open_output
 
     try:
@@ -146,7 +145,6 @@ def write_page(path: str, text: str, *, source: str | None = None) -> None:
 
 def output_target() -> int | ByteSink:
     """Where to write bytes for stdout: its descriptor, or its buffer if it has none (in tests)."""
-    from io import UnsupportedOperation
 
     sys.stdout.flush()
     try:

@@ -1,4 +1,4 @@
-"""What every wing uses: values, errors, forms of output, declared options and settings. Nothing here knows a log, an image or a cluster.
+"""Values, errors, forms of output, declared options and settings, for every wing. Nothing here knows a log, an image or a cluster.
 
 - `values` has ids, uuids, times and sizes; `errors` the families of errors.
 - `forms` writes text, JSON, CSV and tables; `terminal` makes text safe for a terminal, colours it and shows progress; `html_page` writes

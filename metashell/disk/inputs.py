@@ -20,6 +20,7 @@ from metashell.disk.directory import (
     Listing,
     content_of,
     kind_of_place,
+    listed_files,
     listing_of,
     log_kind_of,
     log_name_of,
@@ -265,7 +266,6 @@ def _found(folder: str, listing: Listing, place: LogKind | None, clusters: "_Clu
     tree = clusters.tree
     path_of = partial(tree.place, folder)
     cluster_id, node = clusters.of(folder), clusters.node_of(folder)
-    from metashell.disk.directory import listed_files
 
     passed_over: list[SourceFault] = []
     look = _look_into(folder, listing, tree, every_segment=place is None)  # a place that is known holds one log

@@ -33,9 +33,9 @@ from spark_reports import export_job
 from spark_reports import main as command
 from spark_reports.export_job import SparkTasks, WriteTask, require_fitting
 from tests.spark_reports.lakes import on_spark
-from tests.tables.columns.lake.dying import Died, Life, living
-from tests.tables.columns.lake.lakes import DAY, SEGMENT, expected, left_over, names, node, rows, run, segment, topics
-from tests.tables.columns.lake.test_crashes import everything
+from tests.tables.lake.dying import Died, Life, living
+from tests.tables.lake.lakes import DAY, SEGMENT, expected, left_over, names, node, rows, run, segment, topics
+from tests.tables.lake.test_crashes import everything
 
 # pyspark itself warns: of sockets that it closes late, and of what it will call otherwise.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

@@ -19,7 +19,7 @@ from metashell.tables.stores import open_store
 from spark_reports.export_job import is_done_without_spark
 from spark_reports.table_commits import TableCommits
 from spark_reports.table_logs import DeltaTables, TableState, back_at
-from tests.tables.columns.lake.lakes import SEGMENT, node, topics
+from tests.tables.lake.lakes import SEGMENT, node, topics
 
 
 class Commits(TableCommits):

@@ -72,10 +72,10 @@ def phases() -> None:
 
 
 def print_phases() -> None:
+    from metashell.common.options import ANSWER_FORMS
     from metashell.metadata.checks import judge
     from metashell.tables.reports import REPORTS
     from metashell.tables.reports.local import ReportDatabase, run_local
-    from metashell.common.options import ANSWER_FORMS
     from metashell.tables.reports.output import answer_parts
 
     log = str(log_of(RECORDS))

@@ -73,7 +73,7 @@ Texts = FramedTexts | CoordinatorTexts
 
 
 def texts_of_log(log: str, *, show_secrets: bool) -> Texts:
-    """What writes the text of a log's records."""
+    """Return what writes the text of a log's records."""
     return (CoordinatorTexts if log in COORDINATOR_LOGS else FramedTexts)(log, show_secrets=show_secrets)
 
 
@@ -88,7 +88,7 @@ class _Columns:
     names: dict[str, int] = field(default_factory=dict)
 
     def put_all(self, rows: Ints, name: str, version: int, fault: str | None) -> None:
-        """What the records of one type and version share."""
+        """Return what the records of one type and version share."""
         self.codes[rows] = self._code(name)
         self.versions[rows] = version
         if fault is not None:

@@ -163,7 +163,7 @@ def _tables_of_faults(faults: list[Fault], place: Place, options: ReadOptions) -
 
 
 def _wanted_rows(headers: Headers, rows: Rows, only: Bounds) -> Mask:
-    """Which rows lie within the bounds."""
+    """Return a mask of the rows within the bounds."""
     found = np.ones(len(rows), np.bool_)
     for (least, most), column in (
         (only.offset, rows.offset),
@@ -224,7 +224,7 @@ def _may_be_empty(piece: Piece) -> bool:
 
 
 JOINT_BYTES: Final = 4 << 20
-"""How much is decoded at once. Each group of files pays for every type of record that it has."""
+"""The number of bytes decoded at once. Each group of files pays for every type of record that it has."""
 SMALL_MAX: Final = JOINT_BYTES // 8
 """Larger files are decoded alone: what is paid for each is little beside them."""
 FAILURES_MAX: Final = 2

@@ -155,7 +155,7 @@ VIEWS: Final = (
     "group_history",
     "offset_commits",
 )
-"""What several questions are built on, each after those that it reads itself."""
+"""The views that several questions are built on, each after those that it reads itself."""
 
 
 def _report(name: str) -> Report:
@@ -185,7 +185,7 @@ def tables_in_sql(reports: Iterable[Report], folded: Collection[str]) -> list[st
 
 
 def _names_read(sql: str) -> set[str]:
-    """What stands after FROM and JOIN: tables, views, and names of the question's own."""
+    """Return the names after FROM and JOIN: tables, views, and names of the question's own."""
     return set(re.findall(r"\b(?:from|join)\s+(\w+)", sql))
 
 
@@ -240,7 +240,7 @@ LATEST_MS: Final = 253_402_300_799_999
 
 
 def short_name(column: str) -> str:
-    """What a column is called where its values have units: `lasted_ms` is `lasted`."""
+    """Return the heading of a column whose values have units: `lasted_ms` is `lasted`."""
     return column.removesuffix(_DURATION)
 
 

@@ -48,7 +48,7 @@ class Cluster(NamedTuple):
 
     @property
     def fault_count(self) -> int:
-        """How many records are not in the state, or not all of them is."""
+        """The number of records that are not in the state, or only in part."""
         return len(self.image.faults) + sum(fault.record_count for fault in self.image.unread if not fault.is_whole)
 
 
@@ -328,7 +328,7 @@ def voter_rows(image: MetadataImage) -> Iterator[Row]:
 
 
 def source_row(cluster: Cluster) -> Row:
-    """Where a cluster's state is from; a position that is not known is null."""
+    """The origin of a cluster's state; a position that is not known is null."""
     provenance = cluster.image.provenance
     known = {"offset": provenance.offset, "epoch": provenance.epoch, "timestamp": provenance.timestamp_ms}
     return {

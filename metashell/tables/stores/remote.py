@@ -28,13 +28,13 @@ from metashell.tables.stores.store import Held, StoreFile, checked_name, retry
 
 T = TypeVar("T")
 _AT_ONCE: Final = 8
-"""How many requests wait for the store at the same time."""
+"""The number of requests that wait for the store at the same time."""
 _COPIED: Final = 8 << 20
 _TYPES: Final = {".html": "text/html; charset=utf-8", ".json": "application/json", ".csv": "text/csv; charset=utf-8"}
 _BYTES: Final = "application/octet-stream"
-"""What a browser is told that a file is."""
+"""Content types of files, for browsers."""
 _RENAMES = frozenset(("hdfs", "viewfs"))
-"""Where a file is renamed, but not onto another."""
+"""File systems that rename a file, but not onto another."""
 
 
 class RemoteStore:

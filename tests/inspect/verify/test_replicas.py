@@ -215,7 +215,7 @@ def test_replicas_of_different_length_are_compared_at_the_highest_certain_offset
     for path in other.path.glob("*[1-9]*.log"):
         path.unlink()
     _, text = run("text", made.log_directory, other.log_directory)
-    assert "compared at offset 5, the highest certain offset that all have\n" in text
+    assert "compared at offset 5, the highest committed offset that all have\n" in text
     assert text.count("at offset 5\n") == 2
     _, text = run("json", made.log_directory, other.log_directory)
     assert json.loads(text)["compared"] == {"offset": 5, "certain": True}
@@ -229,7 +229,7 @@ def test_without_any_checkpoint_the_highest_common_offset_is_not_certain(made: M
         for path in node.path.glob("*.checkpoint"):
             path.unlink()
     _, text = run("text", made.log_directory, other.log_directory)
-    assert "compared at offset 12, the highest that all have; none is certain\n" in text
+    assert "compared at offset 12, the highest that all have; it may not be committed\n" in text
 
 
 def test_images_that_differ_at_the_common_offset_are_status_1(made: MetadataLog, tmp_path: Path):
