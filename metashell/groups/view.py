@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from metashell.codec.consumer_protocol import CONNECT, decode_assignment, decode_subscription
-from metashell.codec.redaction import REDACTED
-from metashell.common.values import uuid_text
-from metashell.disk.uris import shown_uri
+from metashell.common.uris import shown_uri
+from metashell.common.values import REDACTED, uuid_text
 from metashell.groups.topics import Topics
 
 Parts = tuple[tuple[str, tuple[int, ...]], ...]

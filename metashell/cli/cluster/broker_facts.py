@@ -6,10 +6,18 @@ does not know is never taken for a value: replicas have no directory that could 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Final
 
+from immutables import Map
+
+from metashell.cli.connection import open_admin
+from metashell.codec.codes import DESCRIBE_CLUSTER, TOPIC_RESOURCE
+from metashell.codec.releases import KRAFT_VERSION, METADATA_VERSION
 from metashell.common.errors import MetashellError
+from metashell.common.values import MIGRATING_DIRECTORY, ZERO_UUID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -77,9 +85,7 @@ class BrokersView:
 
 def of_brokers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
     """All that brokers tell. Errors: MetashellError where none of them answers."""
-    from types import SimpleNamespace
 
-    from metashell.cli.connection import open_admin
     from metashell.metadata.checks import Facts
 
     with open_admin(named) as admin, open_admin(SimpleNamespace(**{**vars(named), "timeout": _quick_s(named)})) as quick:
@@ -112,7 +118,6 @@ def view_of(
     from metashell.cli.admin.reassign import list_reassignments
     from metashell.cli.admin.session import FENCED_FROM
     from metashell.cli.admin.topics import describe_topics, list_topics, unseen_topics
-    from metashell.codec.codes import DESCRIBE_CLUSTER
     from metashell.metadata.checks import Health
 
     names_fenced = admin.ranges().get(DESCRIBE_CLUSTER, (0, 0))[1] >= FENCED_FROM
@@ -148,7 +153,6 @@ def view_of(
 def min_isr_of(admin: Admin, topics: Sequence[str]) -> tuple[dict[str, int], list[str]]:
     """min.insync.replicas in force for each topic, where the cluster tells it, and why it does not elsewhere."""
     from metashell.cli.admin.configs import Resource, describe_configs
-    from metashell.codec.codes import TOPIC_RESOURCE
     from metashell.metadata.checks.partitions import MIN_ISR
 
     found: dict[str, int] = {}
@@ -165,13 +169,9 @@ def min_isr_of(admin: Admin, topics: Sequence[str]) -> tuple[dict[str, int], lis
 
 def ask_through_brokers(named: SimpleNamespace, lag_after_ms: int) -> QuorumAnswers:
     """The quorum as brokers are told of it; why they are not, where they are not. Where something is amiss it looks twice."""
-    import time
-    from dataclasses import replace
-    from types import SimpleNamespace
 
     from metashell.cli.admin.cluster import describe_quorum_answer
     from metashell.cli.admin.protocol import AdminError
-    from metashell.cli.connection import open_admin
     from metashell.metadata.checks.facts import Probe, QuorumAnswers
     from metashell.metadata.checks.rules.live_quorum import is_settled, looked_twice
     from metashell.net.addresses import ConnectError
@@ -211,10 +211,7 @@ def _image(
     *,
     names_fenced: bool,
 ) -> MetadataImage:
-    from immutables import Map
 
-    from metashell.codec.codes import TOPIC_RESOURCE
-    from metashell.codec.releases import KRAFT_VERSION, METADATA_VERSION
     from metashell.metadata.checks.partitions import MIN_ISR
     from metashell.metadata.image import EMPTY_IMAGE
     from metashell.metadata.image.cluster import ClusterImage, FeaturesImage
@@ -258,16 +255,13 @@ def _registration(node: Node) -> BrokerRegistration:
 
 
 def _registration_of(id: int, *, is_fenced: bool) -> BrokerRegistration:
-    from metashell.common.values import ZERO_UUID
     from metashell.metadata.image.cluster import BrokerRegistration
 
     return BrokerRegistration(id=id, epoch=-1, incarnation_id=ZERO_UUID, fenced=is_fenced)
 
 
 def _topic(topic: Topic, moves: Mapping[Place, Moving]) -> TopicImage:
-    from immutables import Map
 
-    from metashell.common.values import MIGRATING_DIRECTORY
     from metashell.metadata.image import TopicImage
     from metashell.metadata.image.partitions import PartitionRegistration
 
@@ -317,7 +311,6 @@ def answers_of(quick: Admin, view: BrokersView) -> tuple[BrokerAnswers, ...]:
 
 def _transactions(quick: Admin, view: BrokersView) -> dict[int, tuple[HangingTransaction, ...]]:
     """The transactions that have been open for too long, by the broker that leads their partition; nothing of brokers that do not say."""
-    import time
 
     from metashell.cli.admin.topics import OPEN_MAX_MS, PARTITIONS_MAX, long_transactions
     from metashell.metadata.checks.facts import HangingTransaction

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from metashell.cli.tool import STATUS_FAILED, STATUS_OK, complain, parsed
-from metashell.common.errors import MetashellError
+from metashell.common.errors import MetashellError, UsageError
+from metashell.common.forms import JsonWriter, aligned, counted, standard_output, write_objects
+from metashell.common.terminal import terminal_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +24,6 @@ _READ_SIZE = 1 << 20
 
 def assign(command: CommandSpec, words: Sequence[str]) -> int:
     """Answer every row of the files; the status. Errors: UsageError; MetashellError for a file."""
-    from metashell.common.errors import UsageError
-    from metashell.common.forms import standard_output
 
     values = parsed(command, words)
     if values is None:
@@ -54,7 +54,6 @@ class _Work:
     """Shape: `status` is that of the rows so far."""
 
     def __init__(self, name: str, form: str, display: Display, *, is_check: bool) -> None:
-        from metashell.common.forms import JsonWriter
 
         self.status = STATUS_OK
         self._name = name
@@ -93,7 +92,6 @@ class _Work:
         self.status = STATUS_FAILED
 
     def close(self) -> None:
-        from metashell.common.forms import write_objects
 
         if self._writer is not None:
             self._writer.close()
@@ -103,7 +101,6 @@ class _Work:
 
 def _rows(paths: Sequence[str]) -> Iterator[tuple[str, Row]]:
     """The objects of files, with where they lie. Errors: UsageError."""
-    from metashell.common.errors import UsageError
     from metashell.rehearse.placement.plan_file import parse_json
 
     for path in paths:
@@ -122,7 +119,6 @@ def _rows(paths: Sequence[str]) -> Iterator[tuple[str, Row]]:
 
 
 def _text(path: str) -> str:
-    from metashell.common.errors import UsageError
     from metashell.disk.files import open_file
 
     with open_file(path) as file:
@@ -157,8 +153,6 @@ def _parts(assigned: Any) -> list[tuple[str, list[int]]]:
 
 def _write_text(display: Display, row: Row) -> None:
     """One line for each member: how much it got, and what."""
-    from metashell.common.forms import aligned, counted
-    from metashell.common.terminal import terminal_line
     from metashell.groups.view import parts_text
 
     output = row["output"]

@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from metashell.cli.connection import CONTROLLER_VARIABLE, SERVER_VARIABLE, client_config_of, cluster_of
+from metashell.common.errors import MetashellError, UsageError
+from metashell.common.forms import aligned, counted, plain_text
+from metashell.common.terminal import terminal_line
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -21,8 +26,6 @@ SHOWN = 5
 
 def asks_cluster(work: Work) -> bool:
     """Whether a cluster is to be asked: no log is named, but a cluster is, here or in the environment. Errors: UsageError."""
-    from metashell.cli.connection import CONTROLLER_VARIABLE, SERVER_VARIABLE
-    from metashell.common.errors import UsageError
 
     values = work.values
     is_named = bool(values.bootstrap_server or values.bootstrap_controller)
@@ -91,7 +94,6 @@ def offset_rows(work: Work) -> list[OffsetRow]:
 
 def share_commits_nothing(group_id: str) -> MetashellError:
     """What is said of a share group, of which the state of its partitions is kept elsewhere."""
-    from metashell.common.errors import MetashellError
 
     return MetashellError(f"{group_id}: a share group commits no offsets")
 
@@ -99,16 +101,12 @@ def share_commits_nothing(group_id: str) -> MetashellError:
 def _find_brokers(work: Work) -> None:
     """Ask brokers where controllers were named: those that the newest metadata has. Errors: MetashellError."""
     if work.asks_controllers:
-        from metashell.cli.connection import cluster_of
-
         addresses = brokers_of(work.image(), cluster_of(work.values).command_config, work.place)
         work.values.bootstrap_server, work.values.bootstrap_controller = addresses, None
 
 
 def brokers_of(image: MetadataImage, command_config: str | None, place: str) -> str:
     """The brokers that are up, `HOST:PORT,...`, on listeners with the protocol of the client's configuration. Errors: MetashellError."""
-    from metashell.cli.connection import client_config_of
-    from metashell.common.errors import MetashellError
 
     protocol = client_config_of(command_config).security.protocol
     addresses = broker_addresses(image, protocol)
@@ -188,8 +186,6 @@ def member_rows(description: GroupDescription) -> list[dict[str, object]]:
 
 def description_lines(description: GroupDescription) -> Iterator[str]:
     """A group with its members as text."""
-    from metashell.common.forms import aligned, counted
-    from metashell.common.terminal import terminal_line
 
     summary = description.summary
     yield terminal_line(f"{summary.group_id}: {summary.kind} group, {summary.state}, {counted(len(description.members), 'member')}")
@@ -259,7 +255,6 @@ def _words(name: str) -> str:
 
 
 def _short(value: object) -> str:
-    from metashell.common.forms import plain_text
     from metashell.groups.view import parts_text
 
     if isinstance(value, dict) and all(

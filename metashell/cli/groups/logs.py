@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections import Counter
+from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from metashell.cli.cluster.noun_tool import Work, run_command
+from metashell.cli.connection import CLUSTER_OPTIONS
 from metashell.cli.groups import description as groups_live
+from metashell.cli.groups.description import MEMBER_COLUMNS, description_lines, member_rows
+from metashell.cli.images import load_image
+from metashell.common.errors import MetashellError, UsageError
+from metashell.common.forms import counted
+from metashell.common.options import did_you_mean
+from metashell.common.runtime import PausedCollector
+from metashell.common.values import duration_text, time_text
+from metashell.groups.topics import KnownTopics, Topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,8 +69,6 @@ def expiring(command: CommandSpec, words: Sequence[str]) -> int:
 
 def perform_on_logs(command: CommandSpec, words: Sequence[str], act: Callable[[Work], None]) -> int:
     """Do a command that cannot ask a live cluster, and say so to who names one. Errors: UsageError."""
-    from metashell.cli.connection import CLUSTER_OPTIONS
-    from metashell.common.errors import UsageError
 
     try:
         return run_command(command, words, act)
@@ -74,7 +86,6 @@ class Meanwhile:
     """Shows on a terminal what a command does that takes longer than a second."""
 
     def __init__(self, work: Work) -> None:
-        from time import monotonic
 
         self._work = work
         self._now = monotonic
@@ -102,9 +113,7 @@ def read_logs(
 
     Errors: UsageError.
     """
-    from collections import Counter
 
-    from metashell.common.forms import counted
     from metashell.groups.log import shown_id
     from metashell.groups.log.queries import FAULTS_MAX, load_logs
 
@@ -142,9 +151,6 @@ def read_logs(
 
 def _read_lines(loaded: LoadedLogs) -> Iterator[str]:
     """What was read: each copy of each log."""
-    import os
-
-    from metashell.common.forms import counted
 
     for log in loaded.logs:
         for copy in log.log.copies:
@@ -175,7 +181,6 @@ def _tell_findings(work: Work, loaded: LoadedLogs, group_id: str | None) -> None
 
 def found_groups(work: Work, loaded: LoadedLogs, group_id: str) -> list[FoundGroup]:
     """The group in the logs. Errors: MetashellError where no log has it; it names those with near ids."""
-    from metashell.common.errors import MetashellError
     from metashell.groups.log import ids_meant
     from metashell.groups.log.queries import find_group
 
@@ -190,8 +195,6 @@ def found_groups(work: Work, loaded: LoadedLogs, group_id: str) -> list[FoundGro
 
 def no_such_group(loaded: LoadedLogs, group_id: str) -> str:
     """What to say of a group that no log has: with ids that are near."""
-    from metashell.common.forms import counted
-    from metashell.common.options import did_you_mean
     from metashell.groups.log.queries import group_summaries
 
     known = [summary.group_id for summary in group_summaries(loaded)]
@@ -214,7 +217,6 @@ def no_such_group(loaded: LoadedLogs, group_id: str) -> str:
 def _list_groups(work: Work) -> None:
     if groups_live.asks_cluster(work):
         return groups_live.list_live_groups(work)
-    from metashell.common.runtime import PausedCollector
     from metashell.groups.log.queries import group_summaries
 
     wanted = work.values
@@ -246,7 +248,6 @@ def _describe_group(work: Work) -> None:
 
 def show_description(work: Work, description: GroupDescription) -> None:
     """A group: as text or JSON one thing, as a table or CSV a row for each member."""
-    from metashell.cli.groups.description import MEMBER_COLUMNS, description_lines, member_rows
 
     if work.form in ("table", "csv"):
         work.rows(member_rows(description), MEMBER_COLUMNS)
@@ -258,7 +259,6 @@ def show_description(work: Work, description: GroupDescription) -> None:
 
 
 def _list_offsets(work: Work) -> None:
-    from metashell.common.values import time_text
 
     rows = groups_live.offset_rows(work) if groups_live.asks_cluster(work) else _rows_of_logs(work)
     if work.values.lag and (missing := [row for row in rows if row.end_offset is None]):
@@ -306,7 +306,6 @@ def _of_this_topic(work: Work, row: OffsetRow, ids: Mapping[str, set[bytes]]) ->
     if known is None or row.topic_id in known or not any(row.topic_id):
         return row
     work.note_once(f"{row.topic} was made again since: its commits of before do not count for brokers, and have no lag")
-    from dataclasses import replace
 
     return replace(row, is_of_old_topic=True)
 
@@ -315,9 +314,7 @@ def _of_this_topic(work: Work, row: OffsetRow, ids: Mapping[str, set[bytes]]) ->
 
 
 def _list_expiring(work: Work) -> None:
-    import time
 
-    from metashell.common.runtime import PausedCollector
     from metashell.groups.log.queries import expiring_offsets as found_expiring
 
     values = work.values
@@ -330,7 +327,6 @@ def _list_expiring(work: Work) -> None:
 
 
 def _expiring_object(one: Expiring, now_ms: int, *, for_people: bool) -> dict[str, object]:
-    from metashell.common.values import duration_text, time_text
 
     left = one.expires_ms - now_ms
     commit_ms = one.row.commit_ms or 0
@@ -384,15 +380,12 @@ class NamedTopics:
 
     def _read_beside(self) -> Topics:
         from metashell.groups.log.log_dir import topic_names
-        from metashell.groups.topics import KnownTopics, Topic
 
         return KnownTopics(Topic(id, name, ()) for id, name in topic_names(self._work.values.paths).items())
 
     def _read_metadata(self) -> Topics:
         """The first metadata that can be read. Errors: MetashellError for metadata that was named and cannot be."""
-        from metashell.common.errors import MetashellError
         from metashell.groups.log.log_dir import metadata_directories
-        from metashell.groups.topics import KnownTopics
 
         values = self._work.values
         if values.metadata is not None:
@@ -405,8 +398,6 @@ class NamedTopics:
         return KnownTopics()
 
     def _of(self, path: str) -> Topics:
-        from metashell.cli.images import load_image
-        from metashell.groups.topics import KnownTopics, Topic
 
         image = load_image(path, certain_only=False, max_decompressed=self._work.values.max_decompressed).image
         return KnownTopics(Topic(topic.id, topic.name, ((),) * topic.partition_count) for topic in image.topics)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.reports import known_answers
 
 from metashell.common.errors import LogCorruptError, MetashellError
 from metashell.tables.reports import REPORTS
@@ -19,6 +18,7 @@ from metashell.tables.reports.local import run_local
 from metashell.tables.reports.page import is_open
 from tests.golden_cases import SUBSET_ROOT
 from tests.quick import quick
+from tests.tables.reports import known_answers
 from tests.tables.reports.known_access import acl_history, quota_history, replica_skew, scram_history
 from tests.tables.reports.known_answers import COLUMNS, Metadata, Row
 from tests.tables.reports.known_groups import FOREVER, RETENTION_MS, group_expiring, group_offsets, group_rebalances
