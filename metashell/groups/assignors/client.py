@@ -36,27 +36,11 @@ class ClientAssignment(NamedTuple):
     newest_generation: int | None = None
 
 
-def _range(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
-    return ClientAssignment(assign_client_range(members, topics))
-
-
-def _roundrobin(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
-    return ClientAssignment(assign_client_roundrobin(members, topics))
-
-
-def _sticky(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
-    return ClientAssignment(*sticky.assign_eager(members, topics))
-
-
-def _cooperative_sticky(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
-    return ClientAssignment(*sticky.assign_cooperative(members, topics))
-
-
 CLIENT_ASSIGNORS: Final[dict[str, Callable[[Members, Mapping[str, PartitionRacks]], ClientAssignment]]] = {
-    "range": _range,
-    "roundrobin": _roundrobin,
-    "sticky": _sticky,
-    "cooperative-sticky": _cooperative_sticky,
+    "range": lambda members, topics: ClientAssignment(assign_client_range(members, topics)),
+    "roundrobin": lambda members, topics: ClientAssignment(assign_client_roundrobin(members, topics)),
+    "sticky": lambda members, topics: ClientAssignment(*sticky.assign_eager(members, topics)),
+    "cooperative-sticky": lambda members, topics: ClientAssignment(*sticky.assign_cooperative(members, topics)),
 }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple
 
-from metashell.codec.error_codes import ILLEGAL_GENERATION, NON_EMPTY_GROUP, STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION
+from metashell.codec.error_codes import ILLEGAL_GENERATION, NON_EMPTY_GROUP, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION
 from metashell.groups.consumer import ConsumerGroupMember, Held, Target, describe_group, group_tombstones
 from metashell.groups.decision import GroupError, Record
 from metashell.groups.java_collections import TimelineMap
@@ -162,7 +162,7 @@ class ConsumerGroup(Group):
         """Errors: GroupError 25."""
         found = self.members.get(member_id)
         if found is None:
-            raise GroupError(UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
+            raise self.unknown_member(member_id)
         return found
 
     def static_member(self, instance_id: str | None) -> ConsumerGroupMember | None:

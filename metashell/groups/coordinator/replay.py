@@ -30,6 +30,7 @@ from metashell.groups.consumer import (
 )
 from metashell.groups.consumer.group import ConsumerGroup, Resolved
 from metashell.groups.decision import Place, Record
+from metashell.groups.java_collections import names_in_order
 from metashell.groups.share import (
     NO_PARTITIONS,
     SHARE_CURRENT,
@@ -40,7 +41,6 @@ from metashell.groups.share import (
     SHARE_TARGET_MEMBER,
     ShareGroup,
     ShareGroupMember,
-    names_in_order,
     share_state_of,
 )
 from metashell.groups.state import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT, Group, PartitionKey, State, add_pending, committed_of, drop_pending

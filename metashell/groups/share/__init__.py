@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from metashell.codec import messages
 from metashell.codec.error_codes import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP
-from metashell.codec.java import string_hash_order
 from metashell.groups.decision import GroupError, Record
 from metashell.groups.java_collections import TimelineMap
 from metashell.groups.state import CommitClaim, Group
@@ -161,12 +160,6 @@ class ShareGroupMember(NamedTuple):
     client_id: str = ""
     client_host: str = ""
     names: tuple[str, ...] = ()
-
-
-def names_in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Return names in the order of a java.util.HashSet made from them."""
-    names = tuple(names)
-    return string_hash_order(names, max(int(len(names) / 0.75) + 1, 16))
 
 
 SHARE_MEMBER: Final = 10

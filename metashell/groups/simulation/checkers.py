@@ -6,8 +6,8 @@ round, and each member's current assignment (8) is what it may own; other record
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 from metashell.codec.codes import CONSUMER_GROUP_HEARTBEAT, JOIN_GROUP, OFFSET_COMMIT
 from metashell.codec.consumer_protocol import read_assignment, read_subscription
@@ -15,22 +15,15 @@ from metashell.codec.error_codes import FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH,
 from metashell.common.errors import DecodeError
 from metashell.groups.classic.group import ClassicGroup
 from metashell.groups.consumer.group import ConsumerGroup
-from metashell.groups.decision import GroupError
+from metashell.groups.coordinator.coordinator import Written
+from metashell.groups.decision import GroupError, Record
+from metashell.groups.members import Callback, Send
 from metashell.groups.simulation import RULES, Mark, Round, Violation
 from metashell.groups.simulation.client import Client, PartitionKey
 from metashell.groups.simulation.ledger import Ledger, Report
-from metashell.groups.state import CommitClaim
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from metashell.groups.coordinator.coordinator import Written
-    from metashell.groups.decision import Record
-    from metashell.groups.members import Callback, Send
-    from metashell.groups.simulation.node import Clock, Connection, Peer
-    from metashell.groups.state import Group, State
-    from metashell.groups.topics import Topics
-
+from metashell.groups.simulation.node import Clock, Connection, Peer
+from metashell.groups.state import CommitClaim, Group, State
+from metashell.groups.topics import Topics
 
 VIOLATIONS_MAX: Final = 100
 _GONE: Final = {

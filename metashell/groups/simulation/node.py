@@ -10,19 +10,16 @@ from collections.abc import Callable
 from enum import Enum
 from heapq import heappop, heappush
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from metashell.codec.codes import FIND_COORDINATOR, HEARTBEAT
 from metashell.codec.error_codes import COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NONE, NOT_COORDINATOR
 from metashell.groups.coordinator.coordinator import GroupCoordinator, Written
-from metashell.groups.decision import Place, Request
+from metashell.groups.decision import Decision, Place, Request
 from metashell.groups.error_answers import error_body
 from metashell.groups.members import Send
-
-if TYPE_CHECKING:
-    from metashell.groups.decision import Decision
-    from metashell.groups.state import Settings, State
-    from metashell.groups.topics import Topics
+from metashell.groups.state import Settings, State
+from metashell.groups.topics import Topics
 
 
 class SeededChance:

@@ -308,8 +308,11 @@ def _with(member: StreamsGroupMember, assigned: Tasks, epoch: int) -> StreamsGro
 
 
 def _free(want: Tasks, own: StreamsGroupMember, members: list[StreamsGroupMember]) -> Tasks:
-    """What may be taken: active tasks that nobody runs, and that no other member of the process has in another role; standbys that the
-    process has in no role, but for tasks that this member itself runs."""
+    """Return the tasks of a target that the member may take now.
+
+    An active task must have no owner, and no other member of the process may have it in another role. A standby or warm-up must be in no
+    role of another member of the process: two tasks of one process would share a state directory.
+    """
     running: set[TaskId] = set()
     active, standby, warmup = set[TaskId](), set[TaskId](), set[TaskId]()
     for member in members:

@@ -56,7 +56,6 @@ from metashell.groups.streams.timeouts import (
     Inputs,
     answer_of,
     delay_first_assignment,
-    group_setting,
     keep_delay,
     remove_streams_member,
     start_session,
@@ -93,7 +92,7 @@ def _leave(context: Context, request: Request) -> Decision:
     if body.instance_id is None:
         member = group.members.get(body.member_id)
         if member is None:
-            raise _unknown(group, body.member_id)
+            raise group.unknown_member(body.member_id)
     else:
         member = _own_static_member(group, body.member_id, body.instance_id)
     response = messages.StreamsGroupHeartbeatResponse(member_id=body.member_id, member_epoch=body.member_epoch, status=())
@@ -192,7 +191,7 @@ class _Heartbeat:
             known = _own_static_member(group, body.member_id, body.instance_id)
         if known is None:
             if epoch != 0:
-                raise _unknown(group, body.member_id)
+                raise group.unknown_member(body.member_id)
             return StreamsGroupMember(body.member_id)
         owned = owned_tasks(self._body)
         is_repeated = epoch == known.previous_epoch and owned is not None and owned.is_within(known.assigned)
@@ -312,7 +311,7 @@ class _Heartbeat:
             self._records.append(target_record(group.group_id, epoch, group.assignment_ms))
             return epoch, targets
         default_ms = context.settings.streams.assignment_interval_ms
-        interval_ms = group_setting(context, group.group_id, "streams.assignment.interval.ms", default_ms)
+        interval_ms = context.group_setting(group.group_id, "streams.assignment.interval.ms", default_ms)
         if group.assignment_ms and self._now_ms < group.assignment_ms + interval_ms:
             self._delayed("assignment interval")
             return last
@@ -341,10 +340,6 @@ def _own_static_member(group: StreamsGroup, member_id: str, instance_id: str) ->
         text = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.member_id}."
         raise GroupError(FENCED_INSTANCE_ID, text)
     return member
-
-
-def _unknown(group: StreamsGroup, member_id: str) -> GroupError:
-    return GroupError(UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}.")
 
 
 def check_heartbeat(body: Any) -> None:
