@@ -55,7 +55,7 @@ SPLITS_SCHEMA = pa.schema([pa.field("split", pa.binary()), pa.field("note", pa.s
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """What a load asks for. With several `tables` a row has its columns in a struct that is named as its table."""
+    """The options of a load. With several `tables` a row has its columns in a struct that is named as its table."""
 
     paths: tuple[str, ...]
     tables: tuple[str, ...]
@@ -100,7 +100,7 @@ class LoadOptions:
 
 
 def parse_options(options: Mapping[str, str]) -> LoadOptions:
-    """What options ask for. Errors: UsageError."""
+    """Return the parsed options of a load. Errors: UsageError."""
     _refuse_unknown(options)
     several = names_in(options, "tables")
     if several and options.get(TABLE):
@@ -291,7 +291,7 @@ def _may_be_null(field: FieldSchema) -> bool:
 
 
 def _of_part(part: Part) -> Iterator[str]:
-    """Which columns of a part have a value wherever the raw one has."""
+    """Return the columns of a part that have a value wherever the raw one has."""
     if isinstance(part, Time):
         return
     names = [field.name for field in part.fields()]

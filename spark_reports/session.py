@@ -122,7 +122,7 @@ def require_parts() -> None:
 
 
 def java_trouble() -> str | None:
-    """Why there is no usable Java, None where there is one."""
+    """Return why there is no usable Java, None if there is one."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=f"{home}/bin" if home else None)
     if found is None:
@@ -246,7 +246,7 @@ def _require_answer(master: str) -> None:
     raise MetashellError(f"--master {master}: no master answers: {'; '.join(reasons)}")
 
 
-_OURS: Final = re.compile(r"^\s*metashell\.errors\.(\w+): (.*)$", re.MULTILINE)
+_OURS: Final = re.compile(r"^\s*metashell\.common\.errors\.(\w+): (.*)$", re.MULTILINE)
 _OURS_OF_USAGE: Final = "UsageError"
 _PYTHON: Final = re.compile(r"^(\w+(?:\.\w+)*(?:Error|Exception|Warning)): (.+)$", re.MULTILINE)
 _JAVA: Final = re.compile(r'^(?:Exception in thread "\w+" )?((?:\w+\.){2,}[\w$]*(?:Exception|Error)): (.+)$', re.MULTILINE)
@@ -296,7 +296,7 @@ def silence_interrupts() -> None:
 
 
 def start_reason(remarks: str, error: Exception) -> str:
-    """Why Spark did not start, of what Java wrote to standard error meanwhile."""
+    """Return why Spark did not start, from what Java wrote to standard error meanwhile."""
     first = _JAVA.search(remarks)
     if first is None:
         lines = [line.strip() for line in (remarks.strip() or str(error)).splitlines()]
@@ -307,7 +307,7 @@ def start_reason(remarks: str, error: Exception) -> str:
 
 
 def _full_place(text: str) -> str:
-    """What a full disk kept from being written: output, or else what Spark puts aside."""
+    """Return what a full disk kept from being written: output, or else Spark's own files."""
     found = _WRITTEN.search(text)
     return found[1] if found else "a folder for Spark's own files (SPARK_LOCAL_DIRS, or spark.local.dir)"
 

@@ -38,11 +38,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from metashell.common.errors import MetashellError, UsageError
+from metashell.common.uris import is_uri
 from metashell.disk.names import LogKind
-from metashell.disk.uris import is_uri
 from metashell.metadata.history import parse_moment
 from metashell.metadata.history.sources import image_as_of
-from metashell.tables import Split, plan_splits
 from metashell.tables.columns.reader import read_piece
 from metashell.tables.columns.typed_arrays import shaped
 from metashell.tables.columns.typed_tables import raw_columns, spark_batch, typed_batch
@@ -50,7 +49,7 @@ from metashell.tables.input_files import expand_globs, input_files
 from metashell.tables.read_options import OF_BODIES, Bounds
 from metashell.tables.reports.derived_tables import TABLES
 from metashell.tables.schemas import FAULTS, spark_row_metadata
-from metashell.tables.splits import Split, require_logs
+from metashell.tables.splits import Split, plan_splits, require_logs
 from metashell.tables.state.clusters import copies_by_cluster, read_state
 from metashell.tables.state.tables import spark_state_batch, state_batches
 from spark_reports.filters import Filters, judged, parse_conditions, with_bounds
@@ -74,7 +73,7 @@ class SplitPartition(InputPartition):
 
 
 class KafkaMetadataSource(DataSource):
-    """What `spark.read.format("kafka_metadata")` and `spark.readStream.format(...)` make."""
+    """The data source of `spark.read.format("kafka_metadata")` and `spark.readStream.format(...)`."""
 
     @classmethod
     def name(cls) -> str:
@@ -139,7 +138,7 @@ class Rows:
 
     @property
     def bounds(self) -> Bounds | None:
-        """What limits the batches that are read, if anything does."""
+        """The limits of the batches that are read, if there are any."""
         return None if self.filters.bounds.is_open else self.filters.bounds
 
     def of(self, split: Split) -> Iterator[pa.RecordBatch]:
@@ -284,7 +283,7 @@ class GrowingLogsReader(DataSourceStreamReader):
         return {}
 
     def latestOffset(self, start: Offset | None = None, *_: Any) -> Offset:  # noqa: N802 - Spark's name
-        """How far whole batches reach now. Spark before 4.2 does not say where the last one ended."""
+        """Return how far whole batches reach now. Spark before 4.2 does not say where the last one ended."""
         # Spark keeps offsets in files, which must not hold credentials.
         known = {**(start or {}), **self._known}
         self._known = {log.name: position_of_log(log, known.get(log.name), self._run) for log in self._logs()}
@@ -292,7 +291,7 @@ class GrowingLogsReader(DataSourceStreamReader):
         return cast(Offset, json.loads(json.dumps(self._known)))
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """What was appended between two offsets, cut into shares."""
+        """Return what was appended between two offsets, cut into shares."""
         if any(not isinstance(reach, dict) for reach in (*start.values(), *end.values())):
             raise MetashellError("the progress of this stream was written by an earlier release: begin a new one with another place for it")
         logs = {log.name: log for log in self._logs()}

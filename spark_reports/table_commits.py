@@ -1,4 +1,4 @@
-"""How the rows of tasks get into tables of Delta Lake or Iceberg: the same commits as of Parquet, with other steps in the middle.
+"""Commits of rows to tables of Delta Lake or Iceberg: the same commits as of Parquet, with other steps in the middle.
 
     2  the pending file says also how each table was before, and which Java writes to them
     4  each table gets its rows, unless it says that it has them
@@ -47,7 +47,7 @@ class TableCommits(Commits):
         self._begun = ""
 
     def prepared(self, store: Store, state: LakeState, commit: Commit, staged: Sequence[str]) -> dict[str, Any]:
-        """What has to be known of the tables if this is interrupted. Errors: MetashellError where one is not as the lake left it."""
+        """Return what has to be known of the tables if this is interrupted. Errors: MetashellError where one is not as the lake left it."""
         tables = self._tables(store, commit)
         parts = _by_table(commit, staged)
         # An overwrite counts as the last commit of each table that there ever was, so one that has no rows gets it too.
@@ -229,7 +229,7 @@ _IN_SPARK: Final = "com.*:*,commons-*:*,io.airlift:*,io.unitycatalog:*,javax.*:*
 
 
 def packages_of(table_format: str, spark_version: str) -> tuple[str, ...]:
-    """What Maven calls the jars of a format: those that Spark does not have itself. Errors: UsageError where there are none."""
+    """Return Maven's names of the jars of a format that Spark does not have itself. Errors: UsageError where there are none."""
     spark = ".".join(spark_version.split(".")[:2])
     version = RELEASES[table_format].get(spark)
     if version is None:

@@ -48,7 +48,7 @@ from metashell.disk.names import (
     LogKind,
     parse_name,
 )
-from metashell.disk.segment import BatchFault, SourceFault, read_batches
+from metashell.disk.segment import BatchFault, SourceFault, first_snapshot_fault, read_batches
 
 if TYPE_CHECKING:
     from metashell.codec.coordinator import CoordinatorLog
@@ -182,7 +182,6 @@ def listed_files(
 
 
 def _is_complete(name: str, open_name: Callable[[str], OpenFile], passed_over: list[SourceFault]) -> bool:
-    from metashell.disk.segment import first_snapshot_fault
 
     try:
         with open_name(name) as file:

@@ -1,6 +1,6 @@
-"""Answers that consist of an error: one table has the answer of each API to a request that is refused as a whole.
+"""Error answers: a table with the answer of each API to a request that is refused as a whole.
 
-Also the error of the answer when the records of a decision could not be written.
+Also the error of the answer if the records of a decision could not be written.
 Source: the getErrorResponse methods of org.apache.kafka.common.requests of 4.3.1;
 org.apache.kafka.coordinator.group.GroupMetadataManager.appendGroupMetadataErrorToResponseError."""
 
@@ -52,11 +52,11 @@ from metashell.codec.error_codes import (
 from metashell.groups.decision import Answer, GroupError, Request
 
 ALL_OPERATIONS: Final = 0b1101_0100_1000
-"""What a client may do to a group where nothing is forbidden: read, delete, describe, and describe and alter its configs."""
+"""The operations on a group that are authorized without ACLs: READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS."""
 
 
 def error_body(request: Request, code: int, message: str | None = None) -> Any:
-    """The response object that refuses a request. `message` is for APIs that have one; without it theirs is null.
+    """Return the response object that refuses a request. `message` is null for APIs that have one and get none here.
 
     Errors: KeyError for an API that is not the coordinator's.
     """
@@ -64,12 +64,12 @@ def error_body(request: Request, code: int, message: str | None = None) -> Any:
 
 
 def refuse_request(request: Request, error: GroupError) -> Answer:
-    """The answer to a request that failed as a whole."""
+    """Return the answer to a request that failed as a whole."""
     return Answer(request.ticket, error_body(request, error.code, error.message))
 
 
 def commit_error_topics(body: Any, code: int, topic_kind: Any, partition_kind: Any) -> tuple[Any, ...]:
-    """One code for each partition of a commit."""
+    """Return the same error for each partition of a commit."""
     return tuple(
         topic_kind(
             name=topic.name,
@@ -237,5 +237,8 @@ _ANSWERED_AS: Final = {
 
 
 def append_error_code(code: int) -> int:
-    """The error of the answer for the error of the append."""
+    """Return the error that the client gets if an append failed with `code`.
+
+    The client sent no record and chose no topic: MESSAGE_TOO_LARGE would tell it nothing, COORDINATOR_NOT_AVAILABLE makes it retry.
+    """
     return _ANSWERED_AS.get(code, code)

@@ -54,7 +54,7 @@ class ServerRequest:
 
     @property
     def principal(self) -> str:
-        """Who asks: `User:alice`, `User:ANONYMOUS`, or `User:` and the name in a client's certificate."""
+        """The principal of the client: `User:alice`, `User:ANONYMOUS`, or `User:` and the name in a client's certificate."""
         return self._connection.core.principal
 
     @property
@@ -69,7 +69,7 @@ class ServerRequest:
 
     @property
     def client_id(self) -> str:
-        """What the client calls itself; a null is empty."""
+        """The client id that the client sent; a null is empty."""
         return self._received.header.client_id or ""
 
     @property
@@ -108,7 +108,7 @@ OnRequest = Callable[[ServerRequest], None]
 
 
 class Owner(Protocol):
-    """What a connection needs of the listener that accepted it."""
+    """The calls that a connection makes on the listener that accepted it."""
 
     @property
     def options(self) -> ListenerOptions: ...

@@ -20,9 +20,9 @@ from types import CodeType, FrameType
 from typing import Any
 
 MEMORY_BYTES = 3 << 30
-POOL = ("tests/quorum/raft", "tests/disk/log", "tests/transcripts", "tests/simulation")
-"""The tests that judge: what checks raft and log by itself, without sockets, clocks and real servers."""
-LEFT_OUT = ("tests/disk/log/test_log_with_kafka.py", "tests/disk/log/test_properties_against_java.py")
+POOL = ("tests/quorum/raft", "tests/disk", "tests/transcripts", "tests/simulation")
+"""The tests that judge: what checks raft and disk by itself, without sockets, clocks and real servers."""
+LEFT_OUT = ("tests/disk/test_against_kafka.py", "tests/disk/test_against_storage_tool.py", "tests/disk/test_properties_against_java.py")
 SEED = "seed:"
 """`seed:12` is a test too: the simulation with seed 12."""
 

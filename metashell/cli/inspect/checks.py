@@ -17,7 +17,7 @@ from metashell.common.errors import PathError, UsageError
 from metashell.common.forms import standard_output, write_rows
 from metashell.common.options import CommandSpec, Option, choice, flag, source_argument
 from metashell.common.terminal import show_progress
-from metashell.disk.uris import shown_uri
+from metashell.common.uris import shown_uri
 from metashell.inspect.verify import VerifyOptions
 
 if TYPE_CHECKING:

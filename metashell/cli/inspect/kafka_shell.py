@@ -412,14 +412,16 @@ class ShellChanges:
 
 
 def _noun_tool(noun: str) -> NounTool:
-    if noun == "quorum":
-        # Only those of its commands that ask a cluster.
-        from metashell.cli.controllers.live_quorum import main
-
-        return main
     from metashell.cli.cluster.noun_tool import NounTool
-    from metashell.cli.main import tool_of
 
-    tool = tool_of(noun)
+    if noun == "quorum":
+        # Only those of its commands that ask a cluster; by name, because that module knows this one.
+        from importlib import import_module
+
+        tool: object = import_module("metashell.cli.controllers.live_quorum").main
+    else:
+        from metashell.cli.main import tool_of
+
+        tool = tool_of(noun)
     assert isinstance(tool, NounTool)
     return tool

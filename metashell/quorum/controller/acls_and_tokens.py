@@ -140,7 +140,7 @@ def _name_of(code: int, codes: Any) -> str:
 
 
 class AclFilter:
-    """Which entries are meant; a code that nobody knows matches none.
+    """A filter of entries; an unknown code matches none.
 
     Errors: ApiError INVALID_REQUEST for a code that stands for none: Kafka closes the connection.
     """

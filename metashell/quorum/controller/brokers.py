@@ -126,7 +126,7 @@ def _check_feature(broker_id: int, name: str, level: int, low: int, high: int) -
 
 
 def _end_of_former_life(state: State, request: Request, known: BrokerRegistration | None) -> Iterator[VersionedRecord | None]:
-    """What a broker's new life does to the partitions that it held in the former one."""
+    """Return the changes of partitions that a broker's new incarnation causes."""
     broker_id = request.body.broker_id
     former_epoch = _NEVER_REGISTERED if known is None else known.epoch
     is_clean = request.version >= 3 and request.body.previous_broker_epoch == former_epoch
@@ -157,7 +157,7 @@ def _registration(state: State, body: messages.BrokerRegistrationRequest, epoch:
 
 
 class BrokerMode(Enum):
-    """What a broker is to the controller between two heartbeats."""
+    """The mode of a broker between two heartbeats."""
 
     FENCED = "fenced"
     UNFENCED = "unfenced"

@@ -63,7 +63,7 @@ RESOURCE_TYPES: Final = {*STORED_TYPES, BROKER_LOGGER_RESOURCE}
 
 
 class ConfigChange(NamedTuple):
-    """What becomes of one key."""
+    """The change of one key."""
 
     operation: int
     value: str | None
@@ -113,7 +113,7 @@ class ConfigChecker:
         ]
 
     def _stored(self, resource: ResourceKey) -> Mapping[str, str]:
-        """What a resource sets; a key that this release does not know, left by another one, does not count."""
+        """Return the settings of a resource, without keys that this release does not know."""
         stored: Mapping[str, str] = self._configs.get(resource, {})
         kind = KINDS.get(resource[0])
         if kind is None or all(key in config_keys(kind) for key in stored):

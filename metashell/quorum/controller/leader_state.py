@@ -1,4 +1,4 @@
-"""What the active controller knows that no record says, and that dies with its leadership: heartbeats and mutation quotas.
+"""State of the active controller that is in no record and ends with its leadership: heartbeats and mutation quotas.
 
 `Heartbeats` has contact times and metadata offsets of brokers. `MutationQuotas` bounds how many partitions a client may create and delete:
 a bucket of tokens for each user and client that has a quota.
@@ -59,7 +59,7 @@ class Heartbeats:
             self._contacts.move_to_end(key)
 
     def contacted_ms(self, broker_id: int, epoch: int) -> int | None:
-        """When this life of a broker was heard of last; None if it never was, or its session is over."""
+        """Return the time of the last heartbeat of this incarnation; None without one, or after its session."""
         return self._contacts.get((broker_id, epoch))
 
     def has_session(self, broker_id: int, epoch: int, now_ms: int) -> bool:
@@ -190,7 +190,7 @@ class MutationQuotas:
         self._count_max = max(BUCKETS_KEPT, 2 * len(self._buckets))
 
     def throttle_time_ms(self, quotas: ClientQuotasImage, request: Request) -> int:
-        """How long a client should wait before it asks again: until its bucket is no longer overdrawn."""
+        """Return how long a client should wait before it asks again: until its bucket is no longer overdrawn."""
         found = _quota_of(quotas, request)
         bucket = None if found is None else self._buckets.get(found[0])
         if found is None or bucket is None or bucket.tokens >= 0:

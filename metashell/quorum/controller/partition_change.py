@@ -22,7 +22,7 @@ RECOVERING: Final = 1
 
 
 class Election(Enum):
-    """What an election is after: keep a leader that is fine, prefer the first replica, or take any replica at all."""
+    """The aim of an election: keep a valid leader, prefer the first replica, or take any replica at all."""
 
     ONLINE = 1
     PREFERRED = 2

@@ -96,7 +96,7 @@ def _wanted(version: int, one: messages.AlterPartitionRequest.PartitionData) -> 
 def _fault(
     state: State, sender: int, partition: PartitionRegistration, one: messages.AlterPartitionRequest.PartitionData, wanted: _Wanted
 ) -> int:
-    """What is wrong with a change, NONE if nothing is; the order is that of ReplicationControlManager.validateAlterPartitionData."""
+    """Return the error of a change, or NONE; checks are in the order of ReplicationControlManager.validateAlterPartitionData."""
     if one.leader_epoch > partition.leader_epoch or one.partition_epoch > partition.partition_epoch:
         # The sender knows more than we do: somebody else controls by now.
         return NOT_CONTROLLER

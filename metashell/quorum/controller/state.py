@@ -107,7 +107,7 @@ class State:
 
     @property
     def rules(self) -> PartitionRules:
-        """What the configuration at the tip says about partitions."""
+        """The rules for partitions of the configuration at the tip."""
         if self._rules.configs is not self.tip.image.configs:
             self._rules = PartitionRules(self.settings, self.tip.image.configs)
         return self._rules
@@ -132,7 +132,7 @@ class State:
         self._scan = self._hints.add_image(image)
 
     def set_quorum(self, voters: VoterSet | None, kraft_version: int) -> None:
-        """What raft's control records say; it counts at once, as raft itself acts on it at once."""
+        """Take over the voters of raft's control records; they count at once, as in raft itself."""
 
         def with_quorum(view: View) -> View:
             features = view.image.features._replace(kraft_version=kraft_version)
@@ -185,7 +185,7 @@ class State:
         return view if delta is None else view._replace(image=delta.apply())
 
     def _clear_all_elr(self, delta: MetadataDelta) -> Steps[None]:
-        """What a ClearElrRecord for all topics says, where the hints know which partitions it is about."""
+        """Apply a ClearElrRecord for all topics to the partitions that the hints name."""
         yield from self.make_hints()
         for number, (topic_id, partition_id) in enumerate(self._hints.eligible):
             if number % PIECE == PIECE - 1:
@@ -229,7 +229,7 @@ class State:
 
     @property
     def hints(self) -> Hints:
-        """Which partitions may be meant; where a snapshot was loaded and `make_hints` did not end, it is ended here."""
+        """The hints; after a snapshot was loaded this ends a `make_hints` that has not ended."""
         if self._scan is not None:
             finish_steps(self.make_hints())
         return self._hints

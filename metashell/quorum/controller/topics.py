@@ -258,7 +258,7 @@ def _grow(
 
 
 def _replication_factor(topic: TopicImage) -> Steps[int]:
-    """How many replicas a partition of the topic has: the one that Kafka looks at, for they may differ."""
+    """Return the replica count of the partition that Kafka looks at; partitions of one topic may differ."""
     partitions = topic.partitions
     first, first_if_changed = (timeline_order(range(len(partitions)), was_changed=changed)[0] for changed in (False, True))
     if first != first_if_changed:

@@ -102,7 +102,7 @@ class Registry:
         raise self.refusal()
 
     def refusal(self) -> QuorumError:
-        """Why no second quorum is started."""
+        """Return the reason why no second quorum is started."""
         found = self.read()
         if found is None or not found.bootstrap_controllers or found.pid != self.holder:
             return QuorumError("a quorum is being started or stopped")
@@ -123,7 +123,7 @@ class Registry:
 
 
 class Announcement:
-    """How a process in the background says to the one that started it that it is ready, or why it never will be."""
+    """A background process uses this to tell the one that started it that it is ready, or why it failed."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -233,7 +233,7 @@ class LoopThread:
             asyncio.set_event_loop(None)
 
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
-        """What a coroutine gives, run on the loop. Where this thread is interrupted, or the time is over, the coroutine is cancelled.
+        """Run a coroutine on the loop and return its result; an interrupt of this thread, or the timeout, cancels it.
 
         Errors: TimeoutError; QuorumError in the loop's own thread, which would wait for itself, and after `close`.
         """

@@ -81,7 +81,7 @@ class FakeBroker:
             await asyncio.sleep(HEARTBEAT_S if is_settled else RETRY_S)
 
     async def _ask(self, request: Any) -> Any:
-        """What the active controller answers, None where there is none."""
+        """Return the answer of the active controller, None where there is none."""
         address = self._active()
         if address is None:
             return None
@@ -123,7 +123,7 @@ REQUEST_RETRY_S: Final = 0.01
 
 
 async def request_active_controller(client: AsyncClient, active: ActiveController, request: Any, version: int | None = None) -> Any:
-    """What the active controller answers; asked again while there is none, or another one. Errors: EncodeError."""
+    """Return the answer of the active controller; repeats the request while there is none, or it moves. Errors: EncodeError."""
     while True:
         address = active()
         if address is not None:
@@ -173,7 +173,7 @@ def create_topic(
 
 
 def _active(client: Client) -> Address | None:
-    """Where the active controller is, as the first that answers says; None where it knows of none. Errors: ConnectError."""
+    """Return the active controller's address, from the first controller that answers; None where it knows none. Errors: ConnectError."""
     answer = client.request(messages.DescribeClusterRequest(endpoint_type=CONTROLLERS))
     if answer.error_code != NONE:
         raise RefusedError("DescribeCluster", answer.error_code, answer.error_message)
@@ -183,7 +183,7 @@ def _active(client: Client) -> Address | None:
 def topic_request(
     name: str, partitions: int, replication_factor: int, configs: Mapping[str, str] | None, timeout_s: float
 ) -> messages.CreateTopicsRequest:
-    """What makes one topic."""
+    """Return the CreateTopics request for one topic."""
     config = messages.CreateTopicsRequest.CreatableTopicConfig
     topic = messages.CreateTopicsRequest.CreatableTopic(
         name=name,

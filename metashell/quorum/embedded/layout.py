@@ -66,7 +66,7 @@ QUICK: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a new quorum is to be.
+    """The options of a new quorum.
 
     `metadata_version` is a release or a level's name (`4.2`, `4.2-IV1`), None for the newest of production. `features` are levels by name.
     `properties` are settings of every controller. `is_static`: controller.quorum.voters in place of KIP-853's initial controllers.
@@ -129,7 +129,7 @@ class _NotSynced(Disk):
 
 
 def security_of(properties: Mapping[str, str]) -> SecurityConfig:
-    """How the controllers connect to each other, and so whoever wants to ask them. Errors: UsageError."""
+    """Return the security with which controllers, and their clients, connect. Errors: UsageError."""
     from metashell.net.security import security_config
 
     return security_config(properties, LISTENER)

@@ -214,7 +214,7 @@ class Groups:
 
     @property
     def address(self) -> Address:
-        """Where clients find it."""
+        """The address for clients."""
         return self.server.address
 
     @property

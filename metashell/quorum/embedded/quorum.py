@@ -15,6 +15,7 @@ from metashell.common.errors import PathError, UsageError
 from metashell.common.forms import counted
 from metashell.groups.server import COORDINATOR, EMBEDDED, is_wanted
 from metashell.metadata.image import EMPTY_IMAGE
+from metashell.net.addresses import Address
 from metashell.quorum.embedded.background import LoopThread
 from metashell.quorum.embedded.layout import (
     HOST,
@@ -255,7 +256,7 @@ class EmbeddedQuorum:
 
     @property
     def directory(self) -> str:
-        """Where its files are."""
+        """The folder of its files."""
         return self._known_layout().directory
 
     @property
@@ -288,7 +289,7 @@ class EmbeddedQuorum:
 
     @property
     def failure(self) -> QuorumError | None:
-        """Why a controller ended by itself, None where none did; until it is restarted."""
+        """The error that ended a controller, None where all run; cleared by a restart."""
         return self._failure_of(self._members)
 
     def _failure_of(self, members: Members | None) -> QuorumError | None:
@@ -343,7 +344,7 @@ class EmbeddedQuorum:
         return found[0]
 
     def request(self, message: Any, timeout_s: float = WAIT_S) -> Any:
-        """What the active controller answers to a request of `metashell.codec.messages`, whatever error codes that has.
+        """Send a request of `metashell.codec.messages` to the active controller and return its answer, whatever error codes that has.
 
         While there is no active controller, or another one, or when the connection breaks, it is asked again; so it may have been carried
         out before, and a topic that was just made may be said to exist already. Errors: QuorumError; EncodeError.
@@ -400,7 +401,7 @@ class EmbeddedQuorum:
             return self._change.wait_for(lambda: self._changes != seen, max(0.0, limit_s))
 
     def _run(self, work: Any, what: str, timeout_s: float = STOP_S) -> Any:
-        """What a coroutine gives on the quorum's thread. Errors: QuorumError where that takes too long; what it raises."""
+        """Run a coroutine on the quorum's thread and return its result. Errors: QuorumError after the timeout; those of the coroutine."""
         thread = self._thread
         if thread is None:
             work.close()
@@ -424,7 +425,6 @@ class EmbeddedQuorum:
         return self._client
 
     def _active_address(self) -> Address | None:
-        from metashell.net.addresses import Address
 
         leader_id = self.leader_id
         port = next((place.port for place in self._known_layout().places if place.id == leader_id), None)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from metashell.common.errors import MetashellError
 from metashell.metadata.image import MetadataImage
 from metashell.metadata.image.differences import Step
-from metashell.quorum.observer.controllers import AttachError
+from metashell.quorum.observer.controllers import AttachError, dial_with
 from metashell.quorum.observer.observer import Chunk, ChunkConsumer, ImageConsumer
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _WAIT_S = 0.2
 
 
 class LiveView(NamedTuple):
-    """How things stand. `lag` counts committed records that the image does not have, None where no leader has said how many there are."""
+    """The state of a live source. `lag` counts committed records that the image lacks, None before a leader has said how many there are."""
 
     image: MetadataImage
     lag: int | None
@@ -47,7 +47,7 @@ class LiveView(NamedTuple):
 
     @property
     def details(self) -> dict[str, object]:
-        """What `status` shows of a quorum."""
+        """The fields that `status` shows of a quorum."""
         leader = None if self.leader_id < 0 else {"id": self.leader_id, "epoch": self.epoch}
         shown: dict[str, object] = {
             "leader": leader,
@@ -66,7 +66,7 @@ def names_no_voters(image: MetadataImage) -> bool:
 
 
 class _Position(NamedTuple):
-    """What the loop publishes beside the image."""
+    """The position that the loop publishes beside the image."""
 
     high_watermark: int = -1
     end_offset: int = 0
@@ -125,12 +125,12 @@ class _Session:
         return self._follow.observer is not None and self._follow.observer.epoch > 0 and self.silent_s() < LOST_AFTER_S
 
     def silent_s(self) -> float:
-        """How long no leader has answered."""
+        """Seconds since a leader last answered."""
         return self._follow.silent_s
 
     @property
     def trouble(self) -> str:
-        """Why nothing more comes, in a few words; empty while all is well."""
+        """The reason why nothing more comes, in a few words; empty while all is well."""
         if self.failure:
             return f"stopped: {self.failure}"
         silent_s = int(self.silent_s())
@@ -142,7 +142,7 @@ class _Session:
         return f"refused for {silent_s} s: {refused}" if refused else f"no leader for {silent_s} s"
 
     def refusal(self) -> str:
-        """Why nobody should wait any longer, empty where that may help: our credential is refused for long."""
+        """The reason to stop waiting (the credential has been refused for long), else empty."""
         forbidden = self._follow.forbidden
         return f"refused for {int(self.silent_s())} s: {forbidden}" if forbidden and self.silent_s() > REFUSED_MAX_S else ""
 
@@ -155,7 +155,7 @@ class _Session:
         return self._follow.voter_ids()
 
     def older_log(self, snapshot: OffsetAndEpoch) -> OlderLog | None:
-        """What the leader still has from before a snapshot; None where that is nothing."""
+        """Fetch the leader's log from before a snapshot; None where it has none."""
         return self._follow.older_log(snapshot)
 
     def close(self) -> None:
@@ -212,14 +212,14 @@ class LiveSource:
         self._hub.publish(step)
 
     def view(self) -> LiveView:
-        """How things stand now."""
+        """Return the current state."""
         image, position = self._image, self._session.position
         lag = None if position.high_watermark < 0 else max(position.high_watermark - image.provenance.end_offset, 0)
         return LiveView(image, lag, self._session.trouble, position.high_watermark, position.leader_id, position.epoch, self._voter_ids)
 
     @property
     def refusal(self) -> str:
-        """Why nobody should wait for changes any longer; empty while there may be some."""
+        """The reason why no more changes will come; empty while some may."""
         return self._session.refusal()
 
     def subscribe(self) -> StepQueue:
@@ -274,7 +274,7 @@ class ChunkSource:
         return self._session.cluster_id
 
     def older_log(self, snapshot: OffsetAndEpoch) -> OlderLog | None:
-        """What the leader still has from before a snapshot that was given; None where that is nothing."""
+        """Fetch the leader's log from before a given snapshot; None where it has none."""
         return self._session.older_log(snapshot)
 
     def close(self) -> None:
@@ -298,7 +298,6 @@ def attach_chunks(target: Target, dial: Dial | None = None) -> ChunkSource:
 
 
 def _dial(target: Target) -> Dial:
-    from metashell.quorum.observer.controllers import dial_with
 
     return dial_with(target.security)
 

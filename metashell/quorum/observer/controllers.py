@@ -45,7 +45,7 @@ class Target:
 
     @property
     def label(self) -> str:
-        """What the source is called: its first address."""
+        """The name of the source: its first address."""
         return str((self.controllers or self.brokers)[0])
 
 
@@ -212,7 +212,7 @@ class Controllers:
                 self._learn_from(answer)
 
     async def _describe(self, link: Link) -> Any | None:
-        """What a controller says of all of them, None where it is too old or answers with an error. Errors: those of the connection."""
+        """Ask a controller for all controllers; None where it is too old or answers with an error. Errors: those of the connection."""
         if link.versions.get(DESCRIBE_CLUSTER, 0) < CONTROLLERS_FROM:
             return None
         answer = await link.request(DescribeClusterRequest(endpoint_type=CONTROLLER_ENDPOINTS), timeout_s=self._timeout_s)

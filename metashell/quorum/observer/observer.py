@@ -3,7 +3,7 @@
 It drives a `RaftNode` that has no id and may not stand, over a log in memory that forgets what was consumed. Nothing that it holds
 has to survive it, so every state is "durable" as soon as it is written down here.
 
-A `Consumer` takes what is committed: `ImageConsumer` makes images and steps between them, `ChunkConsumer` hands on the batches as they are."""
+A `Consumer` takes committed batches: `ImageConsumer` makes images and steps between them, `ChunkConsumer` passes the batches on."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ class SnapshotSource:
 
 
 class SnapshotFault(NamedTuple):
-    """What is wrong with a snapshot's bytes."""
+    """A fault in a snapshot's bytes."""
 
     file: str
     offset: int

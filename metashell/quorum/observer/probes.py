@@ -57,7 +57,7 @@ _TLS_ALERTS: Final = ("ALERT", "UNSUPPORTED_PROTOCOL", "NO_PROTOCOLS", "CERTIFIC
 
 @dataclass(slots=True)
 class _ProbeResult:
-    """What came of one address. `quorum` is the leader's description, `nodes` are the controllers that it names, by id."""
+    """The result of one address. `quorum` is the leader's description, `nodes` are the controllers that it names, by id."""
 
     address: Address
     outcome: str = "silent"
@@ -74,7 +74,7 @@ class _ProbeResult:
 
 
 def probe(target: Target, known: Mapping[int, Address] | None = None, *, limit_s: float = LIMIT_S) -> QuorumAnswers:
-    """What the controllers of `target`, and all that they name, answer. `known` are voters of which somebody else told, by id.
+    """Ask the controllers of `target`, and all that they name. `known` are voters learned elsewhere, by id.
 
     Nobody is waited for longer than twice `limit_s`. Errors: UsageError for security that cannot be used.
     """
@@ -195,7 +195,7 @@ class _Survey:
         return None
 
     async def _explain(self, told: _ProbeResult, place: Address, failure: MetashellError) -> None:
-        """Why there is no connection: what else is at the place, found out by talking to it the other way."""
+        """Explain a failed connection: try the other security protocol to find out what listens there."""
         told.words = str(failure)
         if told.words == os.strerror(errno.ECONNREFUSED):
             told.outcome = "refused"
@@ -300,7 +300,7 @@ class _Survey:
         )
 
     def _voters(self, told: Iterable[_ProbeResult], leads: _ProbeResult | None) -> dict[int, tuple[Address, str]]:
-        """Where the voters are, by id: as the leader says, else as was known before, else where controllers are registered."""
+        """Return the voters' addresses by id: from the leader, else as known before, else from the registrations."""
         registered = {id: (at, _REGISTERED) for one in told for id, at in one.nodes.items()}
         known = {id: (at, _VOTERS) for id, at in self._known.items()}
         if leads is None:

@@ -29,8 +29,6 @@ from metashell.codec.error_codes import (
 )
 from metashell.common.values import NO_LEADER, ReplicaKey
 from metashell.quorum.raft import transitions
-from metashell.quorum.raft import transitions as common
-from metashell.quorum.raft import transitions as replies
 from metashell.quorum.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
@@ -46,7 +44,7 @@ from metashell.quorum.raft.roles import Candidate, Follower, Leader, Prospective
 
 def handle_vote_request(node: Replica, token: object, request: VoteRequest, listener: str) -> None:
     """Answer a Vote request, in the order of the checks that Kafka makes."""
-    if error := common.check_addressed(node, request):
+    if error := transitions.check_addressed(node, request):
         node.reply(token, VoteResponse(error))
         return
     error = check_vote_request(node, request)
@@ -59,7 +57,7 @@ def handle_vote_request(node: Replica, token: object, request: VoteRequest, list
             error = INVALID_VOTER_KEY
         else:
             granted = decide_vote(node, request)
-    response = replies.response_with_leader(node, VoteResponse, error, listener, request.candidate_id)
+    response = transitions.response_with_leader(node, VoteResponse, error, listener, request.candidate_id)
     response.granted = granted
     node.reply(token, response)
 
@@ -71,7 +69,7 @@ def check_vote_request(node: Replica, request: VoteRequest) -> int:
         return INVALID_REQUEST
     if epoch < node.role.epoch:
         return FENCED_LEADER_EPOCH
-    if not common.is_plausible_epoch(node, epoch):
+    if not transitions.is_plausible_epoch(node, epoch):
         return UNKNOWN_LEADER_EPOCH
     return INVALID_REQUEST if request.candidate_id < 0 else NONE
 
@@ -82,7 +80,7 @@ def decide_vote(node: Replica, request: VoteRequest) -> bool:
         node.complain("a vote was asked for by the own id")
         return False
     if node.recovering is not None:
-        # Its log does not say any more what it may have acknowledged (`recovering`).
+        # Its log does not say any more what it may have acknowledged (`polling`).
         return False
     candidate = ReplicaKey(request.candidate_id, request.candidate_directory_id)
     up_to_date = is_up_to_date(request.last_epoch, request.last_offset, node.last_epoch, node.log_end)
@@ -185,7 +183,7 @@ def request_votes(node: Replica, role: Prospective | Candidate) -> int:
 
 def handle_vote_response(node: Replica, source: int, response: VoteResponse) -> bool:
     """Count an answer; whether its connection is fine."""
-    is_fine = common.handle_plain_response(node, response, "a vote")
+    is_fine = transitions.handle_plain_response(node, response, "a vote")
     if is_fine is not None:
         return is_fine
     role = node.role
@@ -278,7 +276,7 @@ def reply_to_leader(node: Replica, token: object, response: BeginQuorumEpochResp
 
 
 def successor_backoff(node: Replica, candidates: tuple[ReplicaKey, ...]) -> int:
-    """How many ms to wait before standing: none for the first of the list, longer further down, the most if not in it.
+    """Return the ms to wait before standing: 0 for the first of the list, longer further down, the most if not in it.
 
     Source: KafkaRaftClient.endEpochElectionBackoff, strictExponentialElectionBackoffMs.
     """

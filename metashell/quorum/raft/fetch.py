@@ -136,7 +136,7 @@ def heard_from_leader(node: Replica, role: Follower) -> None:
 
 
 def truncation_offset(node: Replica, diverging: OffsetAndEpoch) -> int:
-    """Where to truncate, when the leader's log ends at `diverging` for the epoch asked for."""
+    """Return the offset to truncate to, when the leader's log ends at `diverging` for the epoch asked for."""
     if diverging.epoch == 0:
         return min(diverging.offset, node.log_end)
     epoch, end_offset = node.epochs.end_offset_for(diverging.epoch, node.log_end, node.last_epoch, node.earliest_snapshot())
@@ -177,7 +177,7 @@ def append_response(node: Replica, role: Follower, response: FetchResponse) -> b
 
 
 def follower_high_watermark(log_end: int, leader_high_watermark: int) -> int:
-    """What a follower may call committed: what the leader does, as far as it is here."""
+    """Return a follower's high watermark: the leader's, as far as the log is here."""
     return min(log_end, leader_high_watermark)
 
 
@@ -201,7 +201,7 @@ def learn_high_watermark(node: Replica, leader_high_watermark: int) -> bool:
 
 
 class Position:
-    """What a fetch position is: valid, or `diverging`, or served by `snapshot`."""
+    """The verdict on a fetch position: valid, or `diverging`, or served by `snapshot`."""
 
     __slots__ = ("diverging", "snapshot")
 

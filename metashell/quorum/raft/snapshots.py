@@ -121,7 +121,7 @@ def snapshot_head(partition: PartitionState, id: OffsetAndEpoch, last_contained_
 
 
 def snapshot_refusal(node: Replica, id: OffsetAndEpoch) -> str | None:
-    """Why no snapshot of that id may be made, in one line."""
+    """Return the reason why no snapshot of that id may be made, in one line."""
     log = node.log
     if id in log.snapshots():
         return f"snapshot {id} is there"

@@ -78,7 +78,7 @@ def become_unattached(
 
 
 def unattached_deadline(node: Replica, role: Role) -> int:
-    """When to stand after a higher epoch was met; observers never do.
+    """Return the time to stand after a higher epoch was met; observers never stand.
 
     A replica that was going to stand keeps the time that was left: a candidate that met epoch 7 with 300 ms to go stands in 300 ms. One
     that was not (a leader, a follower, a prospective that has lost) takes a new random time, so that not all stand at once.
@@ -115,7 +115,7 @@ def become_prospective(node: Replica) -> None:
     """Ask whether an election would be won; a sole voter goes on to lead at once.
 
     The epoch stays, and so does a leader that is known: if the round is lost because others still hear from it, this replica follows it
-    again (`votes.lose_pre_vote`) as if nothing had happened.
+    again (`elections.lose_pre_vote`) as if nothing had happened.
     """
     role = node.role
     assert (node.is_voter or node.is_leaving()) and role.__class__ is not Leader, "only voters stand, or who is leaving them"
@@ -301,7 +301,7 @@ def handle_leader(node: Replica, leader_id: int, epoch: int, endpoints: Endpoint
 
 
 def response_endpoints(node: Replica, leader_id: int, endpoint: Endpoint | None) -> Endpoints:
-    """Where a leader that a response names listens: as it says, else as the voter set has it."""
+    """Return the endpoints of a leader that a response names: the response's, else those of the voter set."""
     if leader_id < 0:
         return NO_ENDPOINTS
     if endpoint is not None:

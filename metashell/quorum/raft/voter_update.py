@@ -94,7 +94,7 @@ def volatile_voters(node: Replica, leader: Leader) -> VoterSet:
 
 
 def own_voter(node: Replica) -> Voter:
-    """What a voter set should say of this replica."""
+    """Return the entry that a voter set should have for this replica."""
     config = node.config
     assert node.local_key is not None, "an anonymous observer is no voter"
     return Voter(node.local_key, node.own_endpoints, config.min_kraft_version, config.max_kraft_version)
@@ -148,7 +148,7 @@ def maybe_send_update(node: Replica, follower: Follower) -> bool:
 
 
 def update_to_send(node: Replica, follower: Follower) -> UpdateRaftVoterRequest | AddRaftVoterRequest | RemoveRaftVoterRequest | None:
-    """What to send to the leader now, None for nothing."""
+    """Return the request to send to the leader now, None for none."""
     if node.is_voter:
         return _update_request(node, follower) if needs_update(node, follower) else None
     config = node.config

@@ -57,7 +57,7 @@ SHUTTING_DOWN: Final = "The controller is shutting down."
 
 
 class SnapshotLimits(NamedTuple):
-    """When a snapshot is made: after so many bytes of the log, or so long after the last one (0 for never)."""
+    """The limits that start a snapshot: so many bytes of the log, or so long after the last one (0 for never)."""
 
     after_size: int
     after_ms: int

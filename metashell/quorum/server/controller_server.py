@@ -241,12 +241,12 @@ class ControllerServer:
 
     @property
     def state_name(self) -> str:
-        """What raft is: leader, follower, ..."""
+        """The name of raft's state: leader, follower, ..."""
         return self.node.state_name
 
     @property
     def leader_id(self) -> int:
-        """Who leads, as far as this controller knows; -1 for nobody."""
+        """The leader that this controller knows; -1 for none."""
         return self.node.leader_id
 
     @property
@@ -256,7 +256,7 @@ class ControllerServer:
 
     @property
     def image(self) -> MetadataImage:
-        """What is committed, outside of any transaction."""
+        """The committed image, without open transactions."""
         return self.machine.controller.image
 
     @property
@@ -265,12 +265,12 @@ class ControllerServer:
 
     @property
     def ports(self) -> Mapping[str, int]:
-        """Where it listens, by listener."""
+        """The ports by listener."""
         return self._ports
 
     @property
     def log_end(self) -> tuple[int, int]:
-        """How far its log reaches: (epoch, offset)."""
+        """The end of its log: (epoch, offset)."""
         return self.node.last_epoch, self.node.log_end_offset
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
@@ -314,7 +314,7 @@ def start_replica(replica: ReplicaServer, machine: ControllerMachine, config: Ra
 
 
 def leader_endpoint(node: RaftNode) -> Endpoint | None:
-    """Where the leader is reached on the first controller listener."""
+    """The leader's endpoint on the first controller listener."""
     return node.role.endpoints.get(node.config.default_listener) if node.leader_id >= 0 else None
 
 

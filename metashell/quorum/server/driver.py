@@ -41,20 +41,20 @@ TIDY_S: Final = 60.0
 
 
 class Store(Protocol):
-    """Where election states become durable: `ElectionStore`, or one of a test."""
+    """The store that makes election states durable: `ElectionStore`, or one of a test."""
 
     def write(self, election: ElectionState, kraft_version: int) -> Durable: ...
 
 
 class Asker(Protocol):
-    """Who waits for the answer to a request."""
+    """The connection that waits for the answer to a request."""
 
     @property
     def cancelled(self) -> bool: ...
 
 
 class Outward(Protocol):
-    """Where messages go."""
+    """The sender of messages."""
 
     def send(self, message: Send) -> None: ...
 

@@ -1,4 +1,4 @@
-"""What a controller shows to operators: HTTP on loopback (/metrics, /healthz, /readyz), and its events as lines.
+"""The operator's view of a controller: HTTP on loopback (/metrics, /healthz, /readyz), and its events as lines.
 
 Promises of the endpoint:
 - It listens on 127.0.0.1 alone, and takes only requests that name a loopback host: a page in a browser cannot reach it by a name of its
@@ -66,7 +66,7 @@ _METHODS: Final = ("GET", "HEAD")
 
 
 class Answer(NamedTuple):
-    """What is sent back."""
+    """An HTTP answer."""
 
     status: HTTPStatus
     body: bytes
@@ -395,7 +395,7 @@ class ClusterEvents:
 
 
 def broker_changes(was: BrokerRegistration | None, now: BrokerRegistration | None) -> list[str]:
-    """What happened to a broker, in the order in which it did."""
+    """Return the events of a broker, in their order."""
     if now is None:
         return ["unregistered"]
     found = []

@@ -35,7 +35,7 @@ _END: Final = object()
 
 
 class Pace(Enum):
-    """What a generator yields that wants more than its turn to be over when the slice is."""
+    """A generator yields this to let other work go on, even when its slice is not over."""
 
     REST = "let others go on until what this one needs is there"
 
@@ -48,7 +48,7 @@ Sending = Callable[[], Iterator[object] | None]
 
 
 class Kind(Enum):
-    """What an event is; the value is what metrics call it."""
+    """The kinds of events; the value is the name in metrics."""
 
     CONTROL = "control"
     TASK = "task"
@@ -387,7 +387,7 @@ _BUCKETS: Final = 128
 
 
 class TimeWindow:
-    """How long things took. `count` and `sum_s` are of all times; quantiles are of the last one to two minutes."""
+    """A summary of durations. `count` and `sum_s` are of all times; quantiles are of the last one to two minutes."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.count = 0

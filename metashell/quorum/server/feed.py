@@ -74,7 +74,7 @@ class Feed:
 
     @property
     def snapshots_made(self) -> int:
-        """How many snapshots of this application became complete."""
+        """The number of this application's complete snapshots."""
         return self._maker.made
 
     async def close(self) -> None:
@@ -147,7 +147,7 @@ class ImageMachine:
 
     @property
     def image(self) -> MetadataImage:
-        """What is committed so far; a metadata transaction that is open does not show."""
+        """The committed image; an open metadata transaction does not show."""
         return self._loader.image()
 
     async def handle_commit(self, batches: Sequence[RecordBatch]) -> SnapshotToMake | None:

@@ -42,7 +42,6 @@ from metashell.quorum.raft.messages import (
 )
 from metashell.quorum.raft.ready import Send
 from metashell.quorum.raft.wire import OURS, UnsupportedVersionError, decode_request, encode_response, hide_leader, send_raft_request
-from metashell.quorum.raft.wire.versions import OURS
 
 if TYPE_CHECKING:
     import ssl
@@ -61,7 +60,7 @@ LINKS_MAX: Final = 64
 
 
 class Answers(Protocol):
-    """Who hears of answers."""
+    """The receiver of answers."""
 
     def response(self, destination: int, correlation_id: CorrelationId, response: Response) -> None: ...
 
@@ -70,7 +69,7 @@ class Answers(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkOptions:
-    """How to connect: `tls` and `sasl` (made for each connection) are those of the controller listener."""
+    """The options of outbound connections: `tls` and `sasl` (made for each connection) are those of the controller listener."""
 
     client_id: str
     request_timeout_ms: int
@@ -243,7 +242,7 @@ class Application(Protocol):
 
 
 class Asked(Protocol):
-    """Who is asked."""
+    """The replica that takes requests."""
 
     @property
     def is_stopped(self) -> bool: ...

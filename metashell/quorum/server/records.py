@@ -35,8 +35,7 @@ from metashell.codec.metadata_records import (
 )
 from metashell.codec.primitives import MAX_DECOMPRESSED
 from metashell.codec.registry import message_type
-from metashell.codec.releases import KRAFT_VERSION as KRAFT_VERSION_FEATURE
-from metashell.codec.releases import unsupported_features
+from metashell.codec.releases import KRAFT_VERSION, unsupported_features
 from metashell.common.errors import DecodeError, LogCorruptError, UnknownRecordError
 from metashell.common.values import Epoch, NodeId, OffsetAndEpoch
 from metashell.quorum.raft.accumulator import AppendedBatch
@@ -170,7 +169,7 @@ def _refuse_control(file: str, offset: int, key: bytes | None, value: bytes | No
     if control.fault is not None:
         raise UnknownRecordError(file, offset, control.fault)
     if control.type == KRAFT_VERSION_RECORD:
-        _refuse_level(file, offset, KRAFT_VERSION_FEATURE, control.body.k_raft_version)
+        _refuse_level(file, offset, KRAFT_VERSION, control.body.k_raft_version)
 
 
 def _refuse_level(file: str, offset: int, feature: str, level: int) -> None:
@@ -218,7 +217,7 @@ class StateMachine(Protocol):
         """Forget everything, then load a snapshot; the log goes on at its end offset."""
 
     def handle_leader_change(self, leader_id: NodeId, epoch: Epoch) -> None:
-        """Who leads, -1 for nobody known; the new leader itself hears it when it has all that was committed before."""
+        """Take the leader's id, -1 for none known; the new leader itself gets this call when it has all that was committed before."""
 
     def begin_shutdown(self) -> None:
         """Nothing follows."""

@@ -43,7 +43,7 @@ REQUESTS_MAX: Final = 4
 
 @dataclass(slots=True, kw_only=True)
 class Parts:
-    """What a replica is given: its disk, chance, and who listens to it.
+    """The parts that a replica gets: its disk, a random source, and its listeners.
 
     `election` is what the store has; `wall_ms` is Unix ms now.
     `application` takes the requests of peers, without one raft does. `on_event` gets one line for each event that an operator wants to see.
@@ -71,7 +71,7 @@ def bounded(limits: ConnectionLimits) -> ConnectionLimits:
 
 
 def no_vote_line(found: Recovering) -> str:
-    """What a replica says at its start that has no vote."""
+    """Return the line that a replica without a vote prints at its start."""
     reached = "" if found.until_offset is None else f"offset {found.until_offset}, or "
     return f"this replica has no vote until its log reaches {reached}an epoch after {found.epoch}: {found.reason}"
 
@@ -134,7 +134,7 @@ class ReplicaServer:
 
     @property
     def driver(self) -> Driver:
-        """What performs the core's wishes; the core is its `node`."""
+        """The driver, which does what the core hands out; the core is its `node`."""
         assert self._driver is not None, "not started"
         return self._driver
 
@@ -158,7 +158,7 @@ class ReplicaServer:
 
     @property
     def counters(self) -> dict[str, int]:
-        """What has been counted since the start, by name: links to peers, complaints, each listener's connections and requests.
+        """The counters since the start, by name: links to peers, complaints, each listener's connections and requests.
 
         `longest_hold_ms` is the longest time in which one piece of work held the loop, `long_holds` how many took 50 ms and more.
         """

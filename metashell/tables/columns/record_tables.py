@@ -20,10 +20,11 @@ from metashell.codec.batches import CODEC_MASK
 from metashell.codec.metadata_records import unknown_tags
 from metashell.codec.primitives import CODEC_NAMES
 from metashell.codec.record_text import control_text
-from metashell.codec.redaction import REDACTED, is_sensitive_config, secrets_of, shown_bytes
+from metashell.codec.redaction import is_sensitive_config, secrets_of, shown_bytes
 from metashell.codec.registry import MessageType
 from metashell.common.errors import DecodeError
 from metashell.common.runtime import PausedCollector
+from metashell.common.values import REDACTED
 from metashell.tables.columns.chunk_records import ChunkRecords, OddRow, Place, Texts, envelope_arrays, spread, text_columns, texts_of_log
 from metashell.tables.columns.chunks import UNKNOWN_RECORD, Fault
 from metashell.tables.columns.column_reader import ColumnReader, column_of_objects

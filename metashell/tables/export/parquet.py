@@ -134,7 +134,7 @@ def _file_of(table: pa.Table | pa.Schema, settings: dict[str, Any], metadata: di
 
 
 class _Layout(NamedTuple):
-    """What the files of a table share: how pyarrow writes them, Parquet's columns of each of ours, and the footer of one without rows."""
+    """Shared by the files of a table: how pyarrow writes them, Parquet's columns of each of ours, and the footer of a file without rows."""
 
     settings: dict[str, Any]
     columns: dict[str, list[Column]]
@@ -158,7 +158,7 @@ def _layout(schema_bytes: bytes) -> _Layout:
 
 
 def parquet_settings(schema: pa.Schema) -> dict[str, Any]:
-    """How pyarrow writes a table: the encodings that pay for columns like ours.
+    """Return how pyarrow writes a table: the encodings that pay for columns like ours.
 
     Statistics are kept of what a query narrows its search by: numbers, names and times of the row itself, not those within lists, nor ids.
     """

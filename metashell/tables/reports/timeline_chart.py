@@ -13,7 +13,7 @@ from metashell.tables.reports.catalog import CLUSTER, datetime_of, second_text, 
 
 BROKERS_MAX: Final = 60
 _PARTS: Final = 400
-"""What lies closer together than such a part of the whole time is drawn as one, in the colour of the worst."""
+"""Bars that lie closer together than this part of the whole time are drawn as one, in the colour of the worst."""
 _SAID_MAX: Final = 5
 _LABEL_SHARE: Final = 0.18
 """A bar that takes this share of its lane has room for what it says."""
@@ -176,7 +176,7 @@ def _mark(label: str, place: float, *, is_minor: bool) -> str:
 
 
 def time_form(first_s: float, last_s: float, step_s: float) -> str:
-    """How times along an axis are written: no more than tells them apart."""
+    """Return the form of times along an axis: no more than tells them apart."""
     if step_s >= 86400:
         return "%Y-%m-%d"
     if step_s < 60:

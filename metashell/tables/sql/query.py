@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.terminal import update_progress
+from metashell.common.uris import shown_uri
 from metashell.disk.names import METADATA
-from metashell.disk.uris import shown_uri
 from metashell.metadata.image.image import newer_line, newer_parts
 from metashell.tables.columns.typed_arrays import EARLIEST_MS, LATEST_MS, row_values
 from metashell.tables.dictionary import STATE_TABLES
@@ -75,12 +75,12 @@ class Answer:
 
     @property
     def fault_count(self) -> int:
-        """How many faults were skipped; it may grow until all rows are read."""
+        """The number of skipped faults; it may grow until all rows are read."""
         return self.count_faults()
 
 
 class QueryError(UsageError):
-    """What DuckDB refuses: its first line, and the others in `excerpt`."""
+    """DuckDB refuses a question: the first line of its message, and the others in `excerpt`."""
 
     def __init__(self, refused: RefusedError) -> None:
         super().__init__(str(refused))
@@ -238,7 +238,7 @@ class Session:
         return clusters
 
     def _note(self, state: Sequence[str], events: set[str]) -> str:
-        """What is odd about the state: several clusters, as perhaps nobody meant, or a newer release; what a lake has that is not shown."""
+        """A note about the state: several clusters, perhaps by mistake, a newer release, or rows of a lake that are not shown."""
         if isinstance(self._events, LakeTables):
             return self._events.note(events)
         clusters = self._clusters if state and self._clusters else []

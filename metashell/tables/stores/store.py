@@ -1,7 +1,9 @@
-"""What a place of output can do, whether it is a folder on this machine or one in a store."""
+"""The operations of an output place, whether it is a folder on this machine or one in a store."""
 
 from __future__ import annotations
 
+from random import uniform
+from time import sleep
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -151,7 +153,7 @@ _PASSING: Final = (
     "imeout",
     "ncomplete",
 )
-"""What a store says of trouble that may pass."""
+"""Words of a store's errors about trouble that may pass."""
 _HOPELESS: Final = ("curlCode: 6,", "curlCode: 7,", "curlCode: 60,", "UNKNOWN_HOST")
 """Among these: no such host, nothing listens there, a certificate that is not trusted."""
 
@@ -174,8 +176,5 @@ def is_transient(said: str) -> bool:
 
 
 def _wait(seconds: float) -> None:
-    from random import uniform
-    from time import sleep
-
     # Many workers that failed at once shall not come back at once.
     sleep(seconds * uniform(0.5, 1.5))

@@ -58,4 +58,4 @@ def test_a_proof_is_made_in_one_place_and_claims_leave_by_one_door() -> None:
                 calls.setdefault(name, set()).add(path.name)
     assert calls["DurableEnd"] == calls["UncountedEnd"] == calls["Send"] == {"replica.py"}
     assert calls["_send"] == {"replica.py"}
-    assert calls["send_claim"] == {"votes.py", "fetch_client.py"}
+    assert calls["send_claim"] == {"elections.py", "fetch.py"}

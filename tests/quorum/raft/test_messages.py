@@ -10,7 +10,11 @@ from metashell.common.values import ZERO_UUID
 from metashell.quorum.raft import messages
 from metashell.quorum.raft.messages import FetchRequest
 
-CLASSES = [value for value in vars(messages).values() if is_dataclass(value) and value.__module__ == messages.__name__]
+CLASSES = [
+    value
+    for value in vars(messages).values()
+    if is_dataclass(value) and value.__module__ == messages.__name__ and value is not messages.RaftConfig
+]
 DEFAULTS = [
     pytest.param(cls, field, id=f"{cls.__name__}.{field.name}") for cls in CLASSES for field in fields(cls) if field.default is not MISSING
 ]

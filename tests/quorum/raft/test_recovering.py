@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from random import Random
 
 import pytest
-from tests.raft import quorum
 
 from metashell.codec.error_codes import NONE
 from metashell.common.errors import LogCorruptError
@@ -16,6 +15,7 @@ from metashell.quorum.raft.node import RaftNode
 from metashell.quorum.raft.ready import ElectionState
 from metashell.quorum.raft.replicated_log import MemoryLog
 from metashell.quorum.raft.voters import SnapshotFooter, SnapshotHeader, write_control_batch
+from tests.quorum.raft import quorum
 from tests.quorum.raft.pump import endpoint, key
 from tests.quorum.raft.solo import Solo, batches, begin, fetched, log_of, vote
 
