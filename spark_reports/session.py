@@ -52,9 +52,10 @@ def open_session(name: str, master: str | None = None, settings: dict[str, str] 
         # Spark's own handler asks the JVM to cancel its jobs, in the middle of whatever is said to it.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     spark.sparkContext.setLogLevel("ERROR")
-    import spark_reports
+    from spark_reports.source import KafkaMetadataSource
 
-    spark_reports.register(spark)
+    prepare_session(spark)
+    spark.dataSource.register(KafkaMetadataSource)
     return spark
 
 
