@@ -171,7 +171,7 @@ class MetadataLog:
         return self._epochs
 
     def read(self, start_offset: int, end_offset: int, max_size: int) -> bytes:
-        """Errors: OSError; LogCorruptError where the disk gives other bytes back than were written."""
+        """Whole batches from `start_offset` on. Errors: OSError; LogCorruptError if the disk returns other bytes than were written."""
         if not self._bases[0] <= start_offset < self._end:
             return b""
         segment = self._segment_of(start_offset)
