@@ -83,7 +83,7 @@ def _require_fitting_format(values: SimpleNamespace) -> None:
     if values.catalog and not _CATALOG.fullmatch(values.catalog):
         raise UsageError(f"--catalog {values.catalog}: not CATALOG or CATALOG.NAMESPACE", "--catalog")
     if name != PARQUET and values.target_file_size:
-        raise UsageError(f"--target-file-size: tables of {name} have a way of their own to put files together", "--target-file-size")
+        raise UsageError(f"--target-file-size: tables of {name} merge small files in their own way", "--target-file-size")
     if name != PARQUET:
         require_readable(values.out)
     is_object_store = is_uri(values.out) and not values.out.lower().startswith(("hdfs:", "file:"))

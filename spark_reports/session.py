@@ -49,7 +49,7 @@ def open_session(name: str, master: str | None = None, settings: dict[str, str] 
     with _quiet_java():
         spark = builder.getOrCreate()
     if threading.current_thread() is threading.main_thread():
-        # Spark's own handler asks the JVM to cancel its jobs, in the middle of whatever is said to it.
+        # Spark's own handler tells the JVM to cancel its jobs, in the middle of any other call to it.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     spark.sparkContext.setLogLevel("ERROR")
     from spark_reports.source import KafkaMetadataSource
@@ -284,7 +284,7 @@ def error_from(error: Exception) -> MetashellError | None:
 
 
 def silence_interrupts() -> None:
-    """Keep py4j from logging Ctrl-C with traces, by its own loggers and the root one: the command tells it in a line.
+    """Keep py4j from logging Ctrl-C with traces, by its own loggers and the root one: the command reports it in a line.
 
     What goes wrong otherwise comes as an exception, too.
     """
@@ -314,7 +314,7 @@ def _full_place(text: str) -> str:
 
 
 def _reason(text: str) -> str:
-    """The innermost cause that somebody named: of a worker's trace, or of Java's."""
+    """The innermost cause with a message: of a worker's trace, or of Java's."""
     python = [found for found in _PYTHON.findall(text) if "Traceback" in text]
     if python:
         name, message = python[-1]

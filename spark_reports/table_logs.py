@@ -66,7 +66,7 @@ class Tables(Protocol):
         ...
 
     def write(self, table: str, number: int, frame: Any, *, resets: bool) -> None:
-        """Add rows to a table, which is made where there is none, or put them in place of all that it has."""
+        """Add rows to a table, created if there is none, or replace all that it has."""
         ...
 
 
@@ -209,7 +209,7 @@ class IcebergTables:
         self._spark = spark
         self._lake_id = lake_id
         self._top = "" if catalog else java_uri(place)
-        # A session keeps a catalog as it was when it was asked first.
+        # A session keeps a catalog as it was at its first use.
         self._space = catalog or f"{OWN_CATALOG}_{crc32(self._top.encode()):08x}"
         if catalog:
             self._open_space()

@@ -295,7 +295,7 @@ def fetch_logs(paths: Sequence[str]) -> Iterator[LocalCopies]:
 
 
 def _fetch(uri: str, above: str) -> str:
-    """Copy what lies at a URI to a place of the same name below `above`, and what stands above it and tells its cluster."""
+    """Copy what lies at a URI to a place of the same name below `above`, with the files above it that name its cluster."""
     from metashell.tables.remote_files import remote_input
 
     tree, top, is_folder = remote_input(uri)

@@ -197,7 +197,7 @@ _USUAL_MASK = 0x8080FF
 
 
 OddRow = tuple[int, str, bool]
-"""A row, what is odd about it, and whether that is serious: that a newer release wrote it is not."""
+"""A row, the finding about it, and whether it is serious: a row of a newer release is not."""
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 A manifest lists the splits that an export has written, keyed by the identity and size of their files. While an export runs, its journal
 lies beside the parts in a work folder, one line for each finished split; the last step of an export writes `_manifest.json` beside the
 tables. Both have the same entries, so the next export of the same directory can take over what has not changed. No rows of an earlier
-export are dropped unless that was asked for."""
+export are dropped only on request."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ExportOptions:
 
     @property
     def named_tables(self) -> tuple[str, ...]:
-        """The tables that were asked for by name: they are there even without rows, unless all were."""
+        """The tables that were named: they are written even without rows, unless all were."""
         named = self.tables or ()
         return named if len(named) < len(table_names()) else ()
 

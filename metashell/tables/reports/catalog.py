@@ -169,7 +169,7 @@ def _report(name: str) -> Report:
 
 
 def _all_read(sql: str, *, folded: Collection[str] = ()) -> set[str]:
-    """The tables and views that a question needs, but for the tables of views that are `folded`, for which no SQL is asked."""
+    """The tables and views that a question needs, but not the tables of views that are `folded`, which need no SQL."""
     read = _names_read(sql)
     for view in reversed(VIEWS):
         if view in read:
@@ -250,7 +250,7 @@ def heading(column: str) -> str:
 
 
 def shown_columns(answer: pa.Table) -> list[str]:
-    """The columns that people see: the cluster's only where there are several."""
+    """The columns that people see: the cluster's only if there are several."""
     is_one = len(answer.column(CLUSTER).unique()) <= 1
     return [name for name in answer.column_names if not (is_one and name == CLUSTER)]
 

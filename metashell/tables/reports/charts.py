@@ -118,7 +118,7 @@ def _over_time(chart: Chart, table: pa.Table) -> Iterator[str]:
 
 
 def _days(first_ms: int, last_ms: int) -> str:
-    """The days that a chart is about, which its axis may not tell."""
+    """The days that a chart is about, which its axis may not show."""
     first, last = datetime_of(first_ms).strftime("%Y-%m-%d"), datetime_of(last_ms).strftime("%Y-%m-%d")
     return f"{first}, UTC" if first == last else f"{first} to {last}, UTC"
 
@@ -233,7 +233,7 @@ def _short_key(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    """A label: of long ones the middle is left out, since the end tells partitions apart."""
+    """A label; long ones lose the middle, since partitions differ at the end."""
     half = _LABEL_MAX // 2
     return text if len(text) <= _LABEL_MAX else f"{text[:half]}…{text[-half:]}"
 

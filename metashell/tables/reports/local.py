@@ -177,7 +177,7 @@ def tables_by_log(reports: Sequence[Report]) -> dict[LogKind, set[str]]:
 
 
 def base_tables_of(reports: Iterable[Report]) -> list[str]:
-    """The base tables that the reports need: those of their questions and, of the metadata log, those that tell what has not happened."""
+    """The base tables that the reports need: those of their questions, and those that show uncommitted records."""
     of_logs = {table for report in reports for table in (*report.tables, *(uncommitted.TABLES if report.log == METADATA else ()))}
     return sorted(of_logs)
 

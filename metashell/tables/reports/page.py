@@ -90,7 +90,7 @@ def _count_words(count: int) -> str:
 
 
 def answer_table(report: Report, answer: pa.Table, rows_max: int = ROWS_MAX) -> Iterator[str]:
-    """The first rows of an answer as a table, or nothing where there are none."""
+    """The first rows of an answer as a table; nothing if there are none."""
     if not answer.num_rows:
         return
     names = shown_columns(answer)
@@ -112,7 +112,7 @@ def _cell(report: Report, name: str, row: dict[str, Any], css: str) -> Cell:
 
 
 def _css(report: Report, name: str, rows: Sequence[dict[str, Any]]) -> str:
-    """The class of a column: short values stay whole, long ones are broken where there is no room."""
+    """The class of a column: short values stay whole, long ones are broken if there is no room."""
     kind = report.columns[name]
     if kind == "time":
         return "time whole" if list(report.columns.values()).count(kind) <= _WHOLE_TIMES_MAX else kind
@@ -168,7 +168,7 @@ def _verdict(cluster: CurrentState) -> Iterator[str]:
 
 
 def _entries(answers: Answers, left_out: Sequence[Report], fault_count: int) -> Iterator[str]:
-    """Every report with what became of it: how much it answers, or why it does not."""
+    """Every report with its result: how much it answers, or why it does not."""
     missing = {report.name for report in left_out}
     yield '<ul class="reports">\n'
     for name, report in REPORTS.items():
@@ -250,7 +250,7 @@ def _as_of(cluster: Cluster) -> str:
 
 
 def is_open(report: Report, row: Mapping[str, Any]) -> bool:
-    """Whether what the row tells of lasts beyond the end of the log."""
+    """Whether what the row describes lasts beyond the end of the log."""
     return report.open is not None and row[report.open[0]] == report.open[1]
 
 

@@ -153,7 +153,7 @@ class Database:
             while self._unread is reader and (batch := self._waited_for(partial(next, reader, None))) is not None:
                 yield batch
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            # DuckDB 2 says some of what goes wrong as an error of the system.
+            # DuckDB 2 raises some of its errors as OSError.
             raise self._reason(error) from error
         finally:
             if self._unread is reader:

@@ -69,7 +69,7 @@ class Wanted:
 
 
 class EventTables:
-    """Tables of events by name, as `served` asks for them. `go_on` raises where nobody waits for them any more."""
+    """Tables of events by name, as `served` asks for them. `go_on` raises when nothing waits for them any more."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class EventTables:
         self._reading = Lock()
 
     def find(self) -> Mapping[str, MetashellError]:
-        """Find the logs; gives the tables that they do not have, and why. Errors: UsageError where there is no log."""
+        """Find the logs; return the tables that they do not have, and why. Errors: UsageError if there is no log."""
         self._files = [file for path in self._paths for file in input_files(path, self._log)]
         logs = set(map(kind_of, self._files))
         absent: dict[str, MetashellError] = {name: absent_log(self._paths, name) for name in self.schemas if not has_log(logs, name)}
@@ -187,15 +187,15 @@ def is_lake(place: str) -> bool:
         return bool(retry(lambda: system.get_file_info(f"{top.rstrip('/')}/{FORMAT}")).type == FileType.File)
 
 
-class Asked(TypedDict):
-    """The form of rows that was asked for, which a lake has to have."""
+class RowForm(TypedDict):
+    """The wanted form of rows, which a lake has to have."""
 
     show_secrets: bool
     columns: Form
 
 
 class LakeTables:
-    """Tables of events by name, as `served` asks for them. `go_on` raises where nobody waits for them any more."""
+    """Tables of events by name, as `served` asks for them. `go_on` raises when nothing waits for them any more."""
 
     fault_count = 0
     newer: Final[NewerNotes] = {}
@@ -212,8 +212,8 @@ class LakeTables:
         lake = read_format(self._store)
         if lake is None:
             raise PathError(f"{self._shown}: no lake here", self._shown)
-        self._asked: Asked = {"show_secrets": show_secrets, "columns": columns}
-        _require_readable(self._shown, lake, **self._asked)
+        self._form: RowForm = {"show_secrets": show_secrets, "columns": columns}
+        _require_readable(self._shown, lake, **self._form)
         self._lake = lake
         self._state = LakeState()
         self._is_new = False
@@ -240,12 +240,12 @@ class LakeTables:
         self._is_new = False
 
     def _read(self) -> None:
-        """Read what the lake holds now. Errors: UsageError where somebody has written it anew in another form; MetashellError."""
+        """Read what the lake holds now. Errors: UsageError if it was written anew in another form; MetashellError."""
         self._state = read_state(self._store)
         if self._state.format:
             # `format.json` follows the commit that wrote all anew, by the next export if that one was interrupted.
             self._lake = format_of(self._store, self._state.format)
-            _require_readable(self._shown, self._lake, **self._asked)
+            _require_readable(self._shown, self._lake, **self._form)
 
     def note(self, named: Collection[str]) -> str:
         """Notes of what a newer version wrote into these tables and this one does not know."""
@@ -298,7 +298,7 @@ class LakeTables:
 
 
 def _require_readable(shown: str, lake: LakeFormat, *, show_secrets: bool, columns: Form) -> None:
-    """Errors: UsageError for a lake whose rows are others than those that were asked for."""
+    """Errors: UsageError for a lake whose rows have another form than the wanted one."""
     if lake.table_format != PARQUET:
         raise UsageError(
             f"{shown}: a lake of tables in the format {lake.table_format}, which metashell sql does not read: ask Spark", shown

@@ -57,7 +57,7 @@ class LocalStore:
         return os.path.join(self._folder, checked_name(name))
 
     def require_writable(self) -> None:
-        """A folder that is not there yet is not made: what lies above it is asked."""
+        """A missing folder is not created: the nearest folder above it is checked."""
         path = self._folder
         while not os.path.lexists(path):
             path = os.path.dirname(path.rstrip("/")) or "."

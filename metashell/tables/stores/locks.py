@@ -43,7 +43,7 @@ class LockOwner:
 
 
 def find_lock_owner(store: Store) -> LockOwner | None:
-    """Who writes to a folder now, None where nobody does.
+    """The owner of the lock on a folder, None if nobody writes to it now.
 
     In a store the clock of this machine stands for that of the store, which only a writer can ask. Errors: MetashellError.
     """
@@ -68,7 +68,7 @@ def _local_lock_owner(folder: str) -> LockOwner | None:
 
 
 def _is_locked(descriptor: int, said: dict[str, Any]) -> bool:
-    """Whether another process has a lock on a file: the system says so on Linux, elsewhere what the file says is believed."""
+    """Whether another process has a lock on a file: Linux tells; elsewhere we trust the content of the file."""
     if sys.platform != "linux":
         return not is_dead(said)
 
