@@ -1,7 +1,8 @@
-"""Modelled brokers: they register, send heartbeats, shut down in a controlled way, and die.
+"""Models brokers: they register, send heartbeats, shut down in a controlled way, and die.
 
-A broker to which nothing can happen sends no request: its heartbeats are noted in bulk, right before the controller looks (`sync`).
-So the cost of a rehearsal depends on what changes, not on the number of brokers.
+Why is not every heartbeat a request? A rehearsal of 1 000 brokers over an hour would send 1.8 million. So an undisturbed broker sends
+none: its heartbeats are noted in bulk, right before the controller looks at them (`sync`). The cost of a rehearsal depends on the changes,
+not on the number of brokers.
 Source: KIP-631; kafka.server.BrokerLifecycleManager, org.apache.kafka.controller.BrokerHeartbeatManager.
 """
 
@@ -36,9 +37,9 @@ _PROCESSES: Final = frozenset({BrokerState.STARTING, BrokerState.FENCED, BrokerS
 class ModelBroker:
     """One broker.
 
-    Shape: `life` counts its processes, so that what was planned for one does not happen to the next; `epoch` is that of its registration,
-    -1 while it has none. `was_clean` says whether its last process ended by a controlled shutdown. `away_ms` is when it stopped to follow
-    its leaders. `failed` are log directories that have failed.
+    Shape: `life` counts its processes, so that an action planned for one process does not run in the next; `epoch` is that of its
+    registration, -1 while it has none. `was_clean` says whether its last process ended by a controlled shutdown. `away_ms` is the time
+    when it stopped to follow its leaders. `failed` are failed log directories.
     """
 
     id: int
@@ -61,9 +62,10 @@ class ModelBroker:
 class Fleet:
     """All brokers.
 
-    Shape: `living` are the brokers whose registered life is alive, whatever the controller makes of them; `serving` those that are also
-    unfenced; `silent` those that are dead while their session lasts; `joining` those that are just unfenced. `on_death(id,
-    is_unknown)` is called when one no longer serves, and the controller may not know it; `on_serving(id)` when one follows its leaders.
+    Shape: `living` are the brokers whose registered process is alive, whether fenced or not; `serving` those that are also unfenced;
+    `silent` those that are dead while their session lasts; `joining` those just unfenced. `on_death(id, is_unknown)` is called when a
+    broker stops serving; `is_unknown` says that the controller does not know it yet. `on_serving(id)` is called when a broker begins to
+    follow its leaders.
     """
 
     def __init__(self, quorum: Quorum, assumptions: Assumptions, clock: Clock, chance: Random) -> None:
@@ -88,7 +90,7 @@ class Fleet:
             self.brokers[id] = self._found(registration)
 
     def _found(self, registration: BrokerRegistration) -> ModelBroker:
-        """A broker of the image; a fenced one counts as dead."""
+        """Add a broker of the image; a fenced one counts as dead."""
         id = registration.id
         phase_ms = self._chance.randrange(self.interval_ms)
         leaving = registration.in_controlled_shutdown
@@ -114,13 +116,13 @@ class Fleet:
             broker.state, broker.since_ms = state, now_ms
 
     def sync_if_any_is_silent(self) -> bool:
-        """Run `sync` if a broker's session runs out; whether one did."""
+        """Run `sync` if a broker's session expires; return whether one did."""
         if self.silent:
             self.sync()
         return bool(self.silent)
 
     def sync(self) -> None:
-        """Let the controller have heard of every living broker at its last heartbeat, and how far it had read."""
+        """Give the controller the time of each living broker's last heartbeat, and the offset that the broker had read."""
         heartbeats = self._quorum.controller.state.heartbeats
         now_ms, interval_ms = self._clock.now_ms, self.interval_ms
         for id in self.living:
@@ -132,7 +134,7 @@ class Fleet:
                 heartbeats.touch(id, beat.fenced, max(beat.metadata_offset, self._quorum.offset_at(last_ms)))
 
     def follow(self, batch: Batch) -> None:
-        """Take what the records of a batch say about brokers."""
+        """Follow the records of a batch about brokers."""
         for record, _ in batch.records:
             kind = type(record).__name__
             if kind == "BrokerRegistrationChangeRecord":
@@ -166,7 +168,7 @@ class Fleet:
         self.tell(f"the controller fences broker {id}", id)
         self.on_death(id, False)
         if broker.state is BrokerState.SERVING:
-            # It lives, and asks to be unfenced with its next heartbeat.
+            # The broker lives, so its next heartbeat asks to be unfenced.
             self._enter(broker, BrokerState.FENCED)
             broker.away_ms = self._clock.now_ms
             life = broker.life
@@ -188,13 +190,13 @@ class Fleet:
         broker.epoch = _UNCLEAN
         self.tell(f"broker {id} is unregistered", id)
         if broker.has_process:
-            # Its heartbeats are refused from now on, until it is restarted.
+            # From now on the controller refuses its heartbeats until it restarts.
             self._enter(broker, BrokerState.FENCED)
             broker.away_ms = self._clock.now_ms
         self.on_death(id, False)
 
     def kill(self, id: int) -> bool:
-        """Let a broker die at once; whether it was alive. One that was to start again does not."""
+        """Kill a broker at once; return whether it was alive. A planned restart of it is cancelled."""
         broker = self.brokers[id]
         if not broker.has_process:
             broker.life += 1
@@ -222,7 +224,7 @@ class Fleet:
         self.on_death(id, is_unknown)
 
     def beat_failed(self, id: int) -> None:
-        """Let a broker tell at once that a log directory has failed."""
+        """Let a broker report at once that a log directory has failed."""
         broker = self.brokers[id]
         if id in self.living and broker.has_process:
             life = broker.life
@@ -232,7 +234,7 @@ class Fleet:
                 self._quorum.when_active(lambda: self.beat_failed(id) if broker.life == life else None)
 
     def shut_down(self, id: int, then: Action) -> None:
-        """Let a broker shut down in a controlled way; `then` follows when its process has ended."""
+        """Shut a broker down in a controlled way; `then` is called when its process has ended."""
         broker = self.brokers[id]
         broker.waiters = [then]
         if broker.state is not BrokerState.SERVING:
@@ -275,7 +277,7 @@ class Fleet:
             action()
 
     def start(self, id: int) -> None:
-        """Let a dead broker start; it registers when it has booted."""
+        """Start a dead broker; it registers when it has booted."""
         broker = self.brokers[id]
         assert not broker.has_process, "only a dead broker starts"
         if broker.failed and not broker.registration.directories:
@@ -288,7 +290,7 @@ class Fleet:
         self._clock.after(boot_ms, lambda: self._register(broker, life, new_uuid(self._chance)))
 
     def add(self, id: int, rack: str | None, like: BrokerRegistration) -> None:
-        """Let a new broker start that supports what another one does."""
+        """Start a new broker that supports the same features as another one."""
         registration = like._replace(id=id, rack=rack, directories=(new_uuid(self._chance),), cordoned_directories=None)
         phase_ms = self._chance.randrange(self.interval_ms)
         now_ms = self._clock.now_ms
@@ -319,9 +321,9 @@ class Fleet:
         self._clock.after(self._assumptions.commit_ms, lambda: self._beat_starting(broker, life))
 
     def _beat_starting(self, broker: ModelBroker, life: int, *, is_caught_up: bool = False) -> None:
-        """A heartbeat that asks to stay fenced until the broker has caught up with the metadata.
+        """Send a heartbeat that asks to stay fenced until the broker has caught up with the metadata.
 
-        The one after that says which directories are cordoned; of eleven real starts, eight did so before they were unfenced.
+        The next one names the cordoned directories: in eight of eleven real starts brokers did so before they were unfenced.
         """
         if broker.life != life or broker.id not in self.living:
             return
@@ -336,12 +338,12 @@ class Fleet:
             self._clock.after(STARTING_BEAT_MS, lambda: self._beat_starting(broker, life, is_caught_up=ready))
 
     def _beat_upgraded(self, broker: ModelBroker, life: int) -> None:
-        """The first heartbeat at a level that knows of cordoned directories."""
+        """Send the first heartbeat at a metadata level with cordoned directories."""
         if broker.life == life and broker.state is BrokerState.SERVING and self._quorum.is_active:
             self._beat(broker, want_fence=False, want_shut_down=False, says_cordoned=True)
 
     def _beat_ready(self, broker: ModelBroker, life: int) -> None:
-        """A heartbeat that asks to be unfenced."""
+        """Send a heartbeat that asks to be unfenced."""
         if broker.life != life or broker.id not in self.living or broker.state is not BrokerState.FENCED:
             return
         if not self._quorum.is_active:
@@ -395,6 +397,6 @@ class Fleet:
         )
 
     def close(self) -> list[BrokerSpan]:
-        """All spans of all brokers; the last of each has no end."""
+        """The spans of all brokers; the last one of each has no end."""
         open_spans = [BrokerSpan(broker.id, broker.state, broker.since_ms, None) for broker in self.brokers.values()]
         return sorted([*self.spans, *open_spans], key=lambda span: (span.broker, span.from_ms))

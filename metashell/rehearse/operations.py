@@ -1,4 +1,4 @@
-"""Steps that operators request of the controller, rolling restarts, and what a step began that nothing will end."""
+"""Sends the requests of steps to the controller, rolls brokers, and finds changes that will never finish."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from metashell.rehearse.steps import (
 
 TIMEOUT_MS: Final = 60_000
 PIECE: Final = 1000
-"""Items of one request; the controller takes no request that gives more than 10 000 records."""
+"""Items of one request: the controller refuses a request that makes more than 10 000 records."""
 _UNTHROTTLED_CREATION: Final = 5
 _UNTHROTTLED_DELETION: Final = 4
-"""Later versions refuse what goes beyond the sender's quota; who sends it, and what else he sent lately, is no part of a rehearsal."""
+"""Later versions refuse requests beyond the sender's quota, and a rehearsal does not know the sender's other requests."""
 _SET, _DELETE = 0, 1
 _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
 
@@ -44,7 +44,7 @@ RequestStep = Unregister | UnregisterController | Reassign | Elect | FeatureUpgr
 
 
 def send_requests(quorum: Quorum, step: RequestStep) -> list[Refusal]:
-    """Send a step's requests; what was refused of them."""
+    """Send a step's requests; return the refusals."""
     match step:
         case Unregister():
             return _unregister(quorum, step)
@@ -146,7 +146,7 @@ def _elect(quorum: Quorum, step: Elect) -> list[Refusal]:
 
 
 def _electable(quorum: Quorum, *, unclean: bool) -> Iterator[tuple[str, int]]:
-    """The partitions in which an election without a list would be held."""
+    """The partitions in which an election without a list is held."""
     changes = quorum.changes()
     for found in changes.leaderless() if unclean else changes.unpreferred():
         if found is not None:
@@ -202,10 +202,10 @@ def _set_config(quorum: Quorum, step: ConfigSet) -> list[Refusal]:
 
 
 class Roll:
-    """Restarts brokers, at most `max_offline` at a time; the next one goes when one is in sync again.
+    """Restarts brokers, at most `max_offline` at a time; the next one stops when one is in sync again.
 
-    `step` is the place of the step that it belongs to. `on_stop(id)` and `on_start(id)` are called with the process of a broker, for what
-    shares its machine.
+    `step` is the index of the step. `on_stop(id)` and `on_start(id)` are called when a broker's process stops and starts, for a controller
+    on the same machine.
     """
 
     def __init__(
@@ -238,7 +238,7 @@ class Roll:
 
     @property
     def unfinished(self) -> Iterator[tuple[int, str]]:
-        """The brokers that did not come back in sync, and those whose turn never came, with why."""
+        """The brokers that did not come back in sync, and those whose turn never came, each with the reason."""
         for id in sorted(self.under_way):
             yield id, self._why_not_back(id)
         for id in sorted(self._left):
@@ -253,7 +253,7 @@ class Roll:
         return f"it is {state.value} to the end: no controller takes it back"
 
     def go_on(self) -> None:
-        """Let as many restart as may."""
+        """Restart as many brokers as may be down."""
         while self._left and len(self.under_way) < self._max_offline:
             id = self._left.pop(0)
             self.under_way.add(id)
@@ -274,7 +274,7 @@ class Roll:
             self._fleet.start(id)
 
     def joined(self, id: int) -> None:
-        """A broker serves again; its turn ends when it is in sync."""
+        """Note that a broker serves again; its turn ends when it is in sync."""
         if id in self.under_way:
             self._replication.when_in_sync(id, lambda: self._is_back(id))
 
@@ -286,16 +286,16 @@ class Roll:
 
 
 def unfinished_restarts(rolls: Iterable[Roll], step: int) -> Iterator[Unfinished]:
-    """The brokers that a step was to restart and that are not back in sync."""
+    """The brokers that a step restarts and that are not back in sync."""
     for roll in rolls:
         if roll.step == step:
             yield from (Unfinished(f"broker {id}", why) for id, why in roll.unfinished)
 
 
 def leaderless_for_good(quorum: Quorum, before: MetadataImage, step: Step) -> Iterator[Unfinished]:
-    """Partitions that can have no leader any more: their last replicas in sync were on an unregistered broker.
+    """Partitions that can never have a leader again: their last replicas in sync were on an unregistered broker.
 
-    Partitions that went offline in the rehearsal are reported as offline instead.
+    Partitions that went offline in the rehearsal are not among them, since they are reported as offline.
     """
     if not isinstance(step, Unregister):
         return
@@ -314,7 +314,7 @@ def leaderless_for_good(quorum: Quorum, before: MetadataImage, step: Step) -> It
 
 
 def unfinished_moves(image: MetadataImage, report: StepReport) -> Iterator[Unfinished]:
-    """Reassignments that never end, since a broker that is to have a replica does not serve."""
+    """Reassignments that never finish, since a broker that should get a replica does not serve."""
     if not isinstance(report.step, Reassign):
         return
     refused = {refusal.thing for refusal in report.refusals}

@@ -1,4 +1,4 @@
-"""A rehearsal: the real controller on a copy of an image, modelled brokers, and steps on a virtual clock."""
+"""Runs a rehearsal: the real controller on a copy of an image, modelled brokers, and steps on a virtual clock."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ from metashell.rehearse.verdict import Counts, Journal, broker_loads, notes_of, 
 RECORDS_KEPT: Final = 200_000
 INTERVALS_KEPT: Final = 200_000
 _LOOKED_UP_MAX: Final = 1000
-"""Where more partitions are in trouble, those of one broker are fewer."""
+"""If more partitions than this are in trouble, it is cheaper to go through those of the one broker."""
 _BEFORE_MS: Final = 10_000
-"""The controller was active for so long before the first step."""
+"""How long the controller has been active before the first step."""
 Progress = Callable[[int, str], None]
-"""Called with the time of the rehearsal and what happens, before each step and each restart."""
+"""Called before each step and each restart, with the time of the rehearsal and a text."""
 
 
 class Rehearsal:
-    """One rehearsal; it runs once.
+    """One rehearsal, which can run once.
 
     Shape: `sizes` are the bytes of a replica of each (topic, partition). `on_batch` gets every batch; the outcome keeps the first
     `records_kept` records.
@@ -80,7 +80,7 @@ class Rehearsal:
         self._step = 0
         self._last_image = image
         chance = Random(assumed.seed)
-        # The heartbeats before the first step were sent too.
+        # Brokers have sent heartbeats before the first step too.
         self._clock = Clock(-_BEFORE_MS)
         self._quorum = Quorum(image, assumed, self._clock, self._on_written)
         self._fleet = Fleet(self._quorum, assumed, self._clock, chance)
@@ -92,14 +92,14 @@ class Rehearsal:
         self._last_image = self._quorum.image
 
     def run(self, steps: Sequence[Step], progress: Progress | None = None) -> Outcome:
-        """Take the steps, and wait until nothing changes any more.
+        """Run the steps, and wait until nothing changes any more.
 
-        Errors: StepError, before anything runs, for a step that cannot be meant.
+        Errors: StepError, before anything runs, for a step that is impossible in this cluster.
         """
         assert not self._is_surveyed, "a rehearsal runs once"
         check_steps(self._image, steps, self._assumptions)
         was_enabled = gc.isenabled()
-        # What decisions and replay make has no cycles; looking for some takes as long as making it.
+        # Controller and images make no cyclic garbage, and searching for it would double the time.
         gc.disable()
         try:
             return self._run(steps, progress or (lambda at_ms, text: None))
@@ -155,7 +155,7 @@ class Rehearsal:
     # The clock
 
     def _turn(self, limit_ms: int) -> bool:
-        """Go on to what happens next; whether something does up to `limit_ms`."""
+        """Run the next action up to `limit_ms`; return whether there was one."""
         clock, due_ms = self._clock, self._quorum.next_due_ms()
         next_ms = clock.next_ms
         if next_ms is not None and next_ms <= limit_ms and (due_ms is None or next_ms <= due_ms):
@@ -173,7 +173,7 @@ class Rehearsal:
         self._clock.now_ms = max(self._clock.now_ms, until_ms)
 
     def _settle(self, is_done: Callable[[], bool]) -> bool:
-        """Go on until nothing happens any more; False if that takes too long."""
+        """Run actions until nothing changes any more; return False if that takes too long."""
         limit_ms = self._clock.now_ms + self._assumptions.patience_ms
         while not is_done():
             if not self._turn(limit_ms):
@@ -181,12 +181,12 @@ class Rehearsal:
         return True
 
     def _is_quiet(self) -> bool:
-        """Whether nothing is under way but elections that the controller holds every few minutes."""
+        """Whether nothing is pending but the elections that the controller holds every few minutes."""
         if self._clock.busy:
             return False
         return self._quorum.is_lost or (self._quorum.is_active and not self._fleet.silent)
 
-    # What records and deaths do
+    # Effects of records and deaths
 
     def _on_written(self, batch: Batch) -> None:
         self._journal.add(batch)
@@ -218,11 +218,11 @@ class Rehearsal:
         topic = self._last_image.topics.by_id.get(record.topic_id)
         partition = None if topic is None else partition_of(topic, record.partition_id)
         if topic is None or partition is None:
-            # A later record of the same batch deletes the topic.
+            # The topic is missing if a later record of the same batch deletes it.
             return
         self._touched.partitions[key] = None
         is_empty = (key, record.leader) in self._directories.emptied
-        # An only replica takes over from itself, and has what it had, but on an empty disk.
+        # An only replica that takes over from itself has all its records, except on an empty disk.
         is_unclean = is_empty or (before is not None and not leads_alone(partition) and _is_unclean(before, record))
         if before is not None and record.leader >= 0 and is_unclean:
             self._watch.note_unclean(key, topic, is_empty=is_empty)
@@ -231,7 +231,7 @@ class Rehearsal:
         self._replication.look(key, topic, partition)
 
     def _on_rule(self, resource_type: int, resource_name: str) -> None:
-        """A setting that partitions depend on changed."""
+        """Look at the partitions again after a setting changed that they depend on."""
         if resource_type != TOPIC_RESOURCE:
             self._watch.look_at_all()
         elif (topic := self._last_image.topics.by_name.get(resource_name)) is not None:
@@ -246,7 +246,7 @@ class Rehearsal:
         self._clock.after(self._assumptions.replica_lag_ms, lambda: self._shrink(id, life), is_deadline=True)
 
     def _look_at_troubled(self, id: int) -> None:
-        """A broker may lead again, or may not: see what that means for those without a living leader."""
+        """Look at the partitions without a living leader, after a broker became able to lead, or unable."""
         troubled = self._watch.troubled
         if len(troubled) > _LOOKED_UP_MAX:
             self._look_at_broker(id)
@@ -257,7 +257,7 @@ class Rehearsal:
                 self._watch.look(key, topic, partition)
 
     def _look_at_broker(self, id: int) -> None:
-        """A broker died: see what that means for those that count on it, and for those without a living leader."""
+        """Look at a dead broker's partitions, and at those without a living leader."""
         watch = self._watch
         for found in self._quorum.changes().with_replica(id):
             if found is not None:
@@ -267,7 +267,7 @@ class Rehearsal:
                     watch.look(key, topic, partition)
 
     def _shrink(self, id: int, life: int) -> None:
-        """Leaders notice by themselves that a broker follows no longer, should the controller not have done so before."""
+        """Let leaders remove a broker that no longer follows, unless the controller has fenced it by then."""
         if id not in self._fleet.silent or self._fleet.brokers[id].life != life:
             return
         if self._quorum.is_active:
@@ -315,7 +315,7 @@ class Rehearsal:
         self._refusals += send_requests(self._quorum, step)
 
     def _kill(self, ids: Sequence[int]) -> None:
-        """Let brokers die, and the controllers of the same machines."""
+        """Kill brokers, and the controllers on the same machines."""
         for id in ids:
             if self._fleet.kill(id):
                 self._fleet.tell(f"broker {id} dies", id)
@@ -382,7 +382,7 @@ class Rehearsal:
             self._fleet.start(id)
 
     def _close_report(self, reports: list[StepReport]) -> None:
-        """Note how the steps so far came out."""
+        """Complete the reports of the steps so far."""
         if not reports:
             return
         last = reports[-1]
@@ -472,12 +472,12 @@ class Rehearsal:
 def rehearse_change(
     image: MetadataImage, steps: Sequence[Step], assumptions: Assumptions | None = None, sizes: Mapping[tuple[str, int], int] | None = None
 ) -> Outcome:
-    """Rehearse some steps in one call. Errors: StepError."""
+    """Rehearse steps in one call. Errors: StepError."""
     return Rehearsal(image, assumptions, sizes).run(steps)
 
 
 def _is_unclean(before: MetadataImage, record: Any) -> bool:
-    """Whether the leader that a change names may lack committed records."""
+    """Whether the new leader of a partition may lack committed records."""
     if record.leader_recovery_state == RECOVERING:
         return True
     topic = before.topics.by_id.get(record.topic_id)
@@ -485,7 +485,7 @@ def _is_unclean(before: MetadataImage, record: Any) -> bool:
     if partition is None or record.replicas is not None or record.leader in partition.isr:
         return False
     if record.leader in partition.adding_replicas:
-        # It was an eligible one once, was moved away, and has not copied anything since it came back.
+        # It was eligible once, was moved away, and has copied nothing since it came back.
         return True
-    # A second election of the kind, before the first leader had recovered.
+    # A second unclean election, before the first leader had recovered.
     return partition.leader_recovery_state == RECOVERING and record.leader not in partition.elr
