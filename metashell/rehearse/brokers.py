@@ -105,7 +105,7 @@ class Fleet:
             self._clock.at(phase_ms, lambda: self._beat_leaving(broker, 0, self.interval_ms))
         return broker
 
-    def tell(self, text: str, broker: int = -1) -> None:
+    def add_event(self, text: str, broker: int = -1) -> None:
         self.events.append(Event(max(0, self._clock.now_ms), text, broker))
 
     def _enter(self, broker: ModelBroker, state: BrokerState) -> None:
@@ -162,10 +162,10 @@ class Fleet:
         self.silent.discard(id)
         self.serving.discard(id)
         if id in self._fenced_ids:
-            self.tell(f"the session of broker {id} ends: the controller fences it once more, which changes nothing", id)
+            self.add_event(f"the session of broker {id} ends: the controller fences it once more, which changes nothing", id)
             return
         self._fenced_ids.add(id)
-        self.tell(f"the controller fences broker {id}", id)
+        self.add_event(f"the controller fences broker {id}", id)
         self.on_death(id, False)
         if broker.state is BrokerState.SERVING:
             # The broker lives, so its next heartbeat asks to be unfenced.
@@ -179,7 +179,7 @@ class Fleet:
         self.serving.add(id)
         self._fenced_ids.discard(id)
         self.joining.add(id)
-        self.tell(f"broker {id} is unfenced", id)
+        self.add_event(f"broker {id} is unfenced", id)
         self._enter(broker, BrokerState.SERVING)
 
     def _unregistered(self, id: int) -> None:
@@ -188,7 +188,7 @@ class Fleet:
         self.serving.discard(id)
         self.living.discard(id)
         broker.epoch = _UNCLEAN
-        self.tell(f"broker {id} is unregistered", id)
+        self.add_event(f"broker {id} is unregistered", id)
         if broker.has_process:
             # From now on the controller refuses its heartbeats until it restarts.
             self._enter(broker, BrokerState.FENCED)
@@ -239,10 +239,10 @@ class Fleet:
         broker.waiters = [then]
         if broker.state is not BrokerState.SERVING:
             self._end_process(broker, was_clean=True)
-            self._gone(broker)
+            self._run_waiters(broker)
             return
         self._enter(broker, BrokerState.SHUTTING_DOWN)
-        self.tell(f"broker {id} begins its controlled shutdown", id)
+        self.add_event(f"broker {id} begins its controlled shutdown", id)
         life = broker.life
         self._clock.after(self._assumptions.shutdown_timeout_ms, lambda: self._give_up_leaving(broker, life), is_deadline=True)
         self._beat_leaving(broker, life, LEAVING_BEAT_MS)
@@ -255,23 +255,23 @@ class Fleet:
             return
         answer = self._beat(broker, want_fence=False, want_shut_down=True)
         if answer.error_code == NONE and answer.should_shut_down:
-            self._clock.after(self._assumptions.commit_ms, lambda: self._left(broker, life))
+            self._clock.after(self._assumptions.commit_ms, lambda: self._shut_down_done(broker, life))
             return
         self._clock.after(pause_ms, lambda: self._beat_leaving(broker, life, self.interval_ms))
 
-    def _left(self, broker: ModelBroker, life: int) -> None:
+    def _shut_down_done(self, broker: ModelBroker, life: int) -> None:
         if broker.life == life:
             self._end_process(broker, was_clean=True)
-            self.tell(f"broker {broker.id} has shut down", broker.id)
-            self._gone(broker)
+            self.add_event(f"broker {broker.id} has shut down", broker.id)
+            self._run_waiters(broker)
 
     def _give_up_leaving(self, broker: ModelBroker, life: int) -> None:
         if broker.life == life and broker.state is BrokerState.SHUTTING_DOWN:
-            self.tell(f"broker {broker.id} was not let go in time, and exits all the same", broker.id)
+            self.add_event(f"broker {broker.id} was not let go in time, and exits all the same", broker.id)
             self._end_process(broker, was_clean=True)
-            self._gone(broker)
+            self._run_waiters(broker)
 
-    def _gone(self, broker: ModelBroker) -> None:
+    def _run_waiters(self, broker: ModelBroker) -> None:
         waiters, broker.waiters = broker.waiters, []
         for action in waiters:
             action()
@@ -281,10 +281,10 @@ class Fleet:
         broker = self.brokers[id]
         assert not broker.has_process, "only a dead broker starts"
         if broker.failed and not broker.registration.directories:
-            self.tell(f"broker {id} does not start: all its log directories have failed", id)
+            self.add_event(f"broker {id} does not start: all its log directories have failed", id)
             return
         self._enter(broker, BrokerState.STARTING)
-        self.tell(f"broker {id} starts", id)
+        self.add_event(f"broker {id} starts", id)
         boot_ms = self._assumptions.boot_ms + (0 if broker.was_clean else self._assumptions.recovery_ms)
         life = broker.life
         self._clock.after(boot_ms, lambda: self._register(broker, life, new_uuid(self._chance)))
@@ -305,19 +305,19 @@ class Fleet:
             return
         self.sync()
         request = self._registration(broker, incarnation_id)
-        answer = self._quorum.ask(_REGISTRATION_KEY, _REGISTRATION_VERSION, request, f"registration of broker {broker.id}")
+        answer = self._quorum.send_request(_REGISTRATION_KEY, _REGISTRATION_VERSION, request, f"registration of broker {broker.id}")
         if answer.error_code == DUPLICATE_BROKER_REGISTRATION:
             self._clock.after(self.interval_ms, lambda: self._register(broker, life, incarnation_id))
             return
         if answer.error_code != NONE:
             self.refusals.append(Refusal(f"broker {broker.id}", answer.error_code, error_text(answer.error_code)))
-            self.tell(f"broker {broker.id} is not registered: {error_text(answer.error_code)}", broker.id)
+            self.add_event(f"broker {broker.id} is not registered: {error_text(answer.error_code)}", broker.id)
             self._end_process(broker, was_clean=True)
             return
         broker.epoch = answer.broker_epoch
         self.living.add(broker.id)
         self._enter(broker, BrokerState.FENCED)
-        self.tell(f"broker {broker.id} registers with epoch {broker.epoch}", broker.id)
+        self.add_event(f"broker {broker.id} registers with epoch {broker.epoch}", broker.id)
         self._clock.after(self._assumptions.commit_ms, lambda: self._beat_starting(broker, life))
 
     def _beat_starting(self, broker: ModelBroker, life: int, *, is_caught_up: bool = False) -> None:
@@ -369,7 +369,7 @@ class Fleet:
             offline_log_dirs=broker.failed,
             cordoned_log_dirs=cordoned if says_cordoned else None,
         )
-        return self._quorum.ask(_HEARTBEAT_KEY, _HEARTBEAT_VERSION, body, f"heartbeat of broker {broker.id}")
+        return self._quorum.send_request(_HEARTBEAT_KEY, _HEARTBEAT_VERSION, body, f"heartbeat of broker {broker.id}")
 
     def _next_beat_ms(self, broker: ModelBroker) -> int:
         now_ms = self._clock.now_ms

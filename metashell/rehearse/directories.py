@@ -50,7 +50,7 @@ class Directories:
         known = broker.registration
         broker.failed = (*broker.failed, directory)
         broker.registration = known._replace(directories=tuple(one for one in known.directories if one != directory))
-        self._fleet.tell(f"log directory {uuid_text(directory)} of broker {id} fails", id)
+        self._fleet.add_event(f"log directory {uuid_text(directory)} of broker {id} fails", id)
         self.gone.update((key, id) for key, _ in self._replicas_in(broker, (directory,)))
         return bool(broker.registration.directories)
 
@@ -67,7 +67,7 @@ class Directories:
         broker.registration = broker.registration._replace(directories=(*(new_uuid(self._chance) for _ in old), *kept))
         # The marker of a clean shutdown was on the disk too.
         broker.was_clean = False
-        self._fleet.tell(f"broker {id} has an empty disk", id)
+        self._fleet.add_event(f"broker {id} has an empty disk", id)
 
     def _replicas_in(self, broker: ModelBroker, directories: tuple[bytes, ...]) -> list[tuple[PartitionKey, PartitionRegistration]]:
         """The partitions with a replica of a broker in these directories; in any directory if none is named."""
@@ -81,7 +81,7 @@ class Directories:
 
     # ---- reports of brokers
 
-    def look(self, key: PartitionKey, partition: PartitionRegistration, delay_ms: int = _AFTER_CREATION_MS) -> None:
+    def report_partition(self, key: PartitionKey, partition: PartitionRegistration, delay_ms: int = _AFTER_CREATION_MS) -> None:
         """Plan reports of brokers about a partition that changed."""
         if self._quorum.controller.state.level < DIRECTORY_ASSIGNMENT_LEVEL:
             return
@@ -96,7 +96,7 @@ class Directories:
         """A broker was unfenced: let it recreate its missing replicas."""
         for key, broker in self.emptied:
             if broker == id and (partition := self._quorum.controller.state.partition(*key)) is not None:
-                self.look(key, partition, _AFTER_START_MS)
+                self.report_partition(key, partition, _AFTER_START_MS)
         if self._unplaced.get(id):
             self._plan(id, _AFTER_START_MS)
 
@@ -126,7 +126,7 @@ class Directories:
                 counts[chosen] += 1
                 wanted.setdefault(chosen, {}).setdefault(topic_id, []).append(partition_id)
         if wanted:
-            self._quorum.ask(_ASSIGN_KEY, 0, _request(broker, wanted), f"AssignReplicasToDirs of broker {id}")
+            self._quorum.send_request(_ASSIGN_KEY, 0, _request(broker, wanted), f"AssignReplicasToDirs of broker {id}")
 
 
 def _directory_of(partition: PartitionRegistration, id: int) -> bytes:

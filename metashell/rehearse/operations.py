@@ -69,7 +69,9 @@ def _refusal(thing: str, code: int, message: str | None) -> list[Refusal]:
 
 
 def _unregister(quorum: Quorum, step: Unregister) -> list[Refusal]:
-    answer = quorum.ask(64, 0, messages.UnregisterBrokerRequest(broker_id=step.broker), f"UnregisterBroker of broker {step.broker}")
+    answer = quorum.send_request(
+        64, 0, messages.UnregisterBrokerRequest(broker_id=step.broker), f"UnregisterBroker of broker {step.broker}"
+    )
     return _refusal(f"broker {step.broker}", answer.error_code, answer.error_message)
 
 
@@ -77,9 +79,9 @@ def _unregister_controller(quorum: Quorum, step: UnregisterController) -> list[R
     id = step.controller
     registered = quorum.image.cluster.controllers.get(id)
     why = f"UnregisterController of controller {id}"
-    answer = quorum.ask(UNREGISTER_CONTROLLER, 0, messages.UnregisterControllerRequest(controller_id=id), why)
+    answer = quorum.send_request(UNREGISTER_CONTROLLER, 0, messages.UnregisterControllerRequest(controller_id=id), why)
     if answer.error_code == NONE and registered is not None and id in quorum.living:
-        quorum.ask(CONTROLLER_REGISTRATION, 0, _registration(registered), f"ControllerRegistration of controller {id}, which runs")
+        quorum.send_request(CONTROLLER_REGISTRATION, 0, _registration(registered), f"ControllerRegistration of controller {id}, which runs")
     return _refusal(f"controller {id}", answer.error_code, answer.error_message)
 
 
@@ -118,7 +120,7 @@ def _reassign(quorum: Quorum, step: Reassign) -> list[Refusal]:
             )
             for topic, group in groupby(piece, key=lambda move: move.topic)
         )
-        answer = quorum.ask(45, 1, made(timeout_ms=TIMEOUT_MS, topics=topics), "AlterPartitionReassignments")
+        answer = quorum.send_request(45, 1, made(timeout_ms=TIMEOUT_MS, topics=topics), "AlterPartitionReassignments")
         refused += _refusal("reassignment", answer.error_code, answer.error_message)
         for topic in answer.responses:
             for one in topic.partitions:
@@ -136,7 +138,7 @@ def _elect(quorum: Quorum, step: Elect) -> list[Refusal]:
             made.TopicPartitions(topic=topic, partitions=tuple(partition for _, partition in group))
             for topic, group in groupby(piece, key=lambda one: one[0])
         )
-        answer = quorum.ask(43, 2, made(election_type=kind, topic_partitions=topics, timeout_ms=TIMEOUT_MS), "ElectLeaders")
+        answer = quorum.send_request(43, 2, made(election_type=kind, topic_partitions=topics, timeout_ms=TIMEOUT_MS), "ElectLeaders")
         refused += _refusal("election", answer.error_code, None)
         for topic in answer.replica_election_results:
             for one in topic.partition_result:
@@ -157,7 +159,7 @@ def _update_feature(quorum: Quorum, step: FeatureUpgrade) -> list[Refusal]:
     made = messages.UpdateFeaturesRequest
     kind = _UNSAFE_DOWNGRADE if step.unsafe else _SAFE_DOWNGRADE if step.downgrade else _UPGRADE
     update = made.FeatureUpdateKey(feature=step.feature, max_version_level=step.level, upgrade_type=kind)
-    answer = quorum.ask(57, 2, made(timeout_ms=TIMEOUT_MS, feature_updates=(update,)), "UpdateFeatures")
+    answer = quorum.send_request(57, 2, made(timeout_ms=TIMEOUT_MS, feature_updates=(update,)), "UpdateFeatures")
     refused = _refusal(step.feature, answer.error_code, answer.error_message)
     for one in answer.results:
         refused += _refusal(one.feature, one.error_code, one.error_message)
@@ -175,14 +177,14 @@ def _create(quorum: Quorum, step: CreateTopic) -> list[Refusal]:
         ),
         configs=tuple(made.CreatableTopicConfig(name=name, value=value) for name, value in step.configs),
     )
-    answer = quorum.ask(19, _UNTHROTTLED_CREATION, made(topics=(topic,), timeout_ms=TIMEOUT_MS), "CreateTopics")
+    answer = quorum.send_request(19, _UNTHROTTLED_CREATION, made(topics=(topic,), timeout_ms=TIMEOUT_MS), "CreateTopics")
     return [refusal for one in answer.topics for refusal in _refusal(one.name, one.error_code, one.error_message)]
 
 
 def _delete(quorum: Quorum, step: DeleteTopic) -> list[Refusal]:
     made = messages.DeleteTopicsRequest
     body = made(topic_names=(step.topic,), timeout_ms=TIMEOUT_MS)
-    answer = quorum.ask(20, _UNTHROTTLED_DELETION, body, "DeleteTopics")
+    answer = quorum.send_request(20, _UNTHROTTLED_DELETION, body, "DeleteTopics")
     return [refusal for one in answer.responses for refusal in _refusal(step.topic, one.error_code, None)]
 
 
@@ -195,7 +197,7 @@ def _set_config(quorum: Quorum, step: ConfigSet) -> list[Refusal]:
             made.AlterableConfig(name=name, config_operation=_DELETE if value is None else _SET, value=value) for name, value in step.values
         ),
     )
-    answer = quorum.ask(44, 1, made(resources=(resource,)), "IncrementalAlterConfigs")
+    answer = quorum.send_request(44, 1, made(resources=(resource,)), "IncrementalAlterConfigs")
     return [
         refusal for one in answer.responses for refusal in _refusal(one.resource_name or "all brokers", one.error_code, one.error_message)
     ]
@@ -252,7 +254,7 @@ class Roll:
             return "it is dead"
         return f"it is {state.value} to the end: no controller takes it back"
 
-    def go_on(self) -> None:
+    def restart_next(self) -> None:
         """Restart as many brokers as may be down."""
         while self._left and len(self.under_way) < self._max_offline:
             id = self._left.pop(0)
@@ -281,8 +283,8 @@ class Roll:
     def _is_back(self, id: int) -> None:
         if id in self.under_way:
             self.under_way.discard(id)
-            self._fleet.tell(f"broker {id} is in sync again", id)
-            self.go_on()
+            self._fleet.add_event(f"broker {id} is in sync again", id)
+            self.restart_next()
 
 
 def unfinished_restarts(rolls: Iterable[Roll], step: int) -> Iterator[Unfinished]:

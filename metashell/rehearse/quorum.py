@@ -59,7 +59,7 @@ class Quorum:
         self.controller.load(image, self._offset)
         self._claim()
         if not self._has_majority():
-            self._begin_gap(f"at the beginning: {self._left()}")
+            self._begin_gap(f"at the beginning: {self._majority_text()}")
 
     def _first_leader(self, image: MetadataImage) -> int:
         if image.leader is not None and (image.leader.id in self.living or not self.voters):
@@ -86,7 +86,7 @@ class Quorum:
         """The last offset that a broker had read at a time."""
         return self._offsets[max(0, bisect_right(self._times, at_ms - self._commit_ms) - 1)]
 
-    def ask(self, api_key: int, version: int, body: Any, why: str) -> Any:
+    def send_request(self, api_key: int, version: int, body: Any, why: str) -> Any:
         """Send a request to the active controller, write its records, and return the response."""
         assert self.is_active, "nobody asks while nobody answers"
         now_ms = self._clock.now_ms
@@ -146,12 +146,12 @@ class Quorum:
         if not self._has_majority():
             # An election under way has too few votes now.
             self._election += 1
-            self._begin_gap(f"{why}: {self._left()}")
+            self._begin_gap(f"{why}: {self._majority_text()}")
         elif controller == self.active:
             self._begin_gap(f"{why}: the quorum elects another leader")
             self._elect()
 
-    def _left(self) -> str:
+    def _majority_text(self) -> str:
         return f"{len(self.living)} of {len(self.voters)} controllers are left, which is no majority"
 
     def remove_voter(self, controller: int) -> list[Refusal]:
@@ -173,7 +173,7 @@ class Quorum:
         self.voters = frozenset(voter.id for voter in left)
         self.controller.state.set_quorum(VoterSet(self._offset, left), kraft_version)
         if not self._has_majority():
-            self._begin_gap(f"controller {controller} was removed: {self._left()}")
+            self._begin_gap(f"controller {controller} was removed: {self._majority_text()}")
         elif controller == self.active:
             self._begin_gap(f"controller {controller} removed itself: the quorum elects another leader")
             self._elect()

@@ -108,7 +108,7 @@ class Rehearsal:
                 gc.enable()
 
     def _run(self, steps: Sequence[Step], progress: Progress) -> Outcome:
-        counts = survey(self._quorum.image, self._fleet.living, self._look_at_special)
+        counts = survey(self._quorum.image, self._fleet.living, self._examine_special)
         self._add_sizes(counts)
         self._stuck_count = len(self._replication.stuck)
         self._is_surveyed = True
@@ -142,13 +142,13 @@ class Rehearsal:
             for id in () if partition is None else partition.replicas:
                 counts.sizes[id] += size_bytes
 
-    def _look_at_special(self, topic: TopicImage, partition_id: int, partition: PartitionRegistration) -> None:
+    def _examine_special(self, topic: TopicImage, partition_id: int, partition: PartitionRegistration) -> None:
         key = topic.id, partition_id
-        self._watch.look(key, topic, partition)
+        self._watch.examine(key, topic, partition)
         if len(partition.isr) == len(partition.replicas):
             return
         if self._assumptions.lagging_catch_up:
-            self._replication.look(key, topic, partition)
+            self._replication.follow_partition(key, topic, partition)
         else:
             self._replication.stuck |= {(key, id) for id in partition.replicas if id not in partition.isr and id in self._fleet.serving}
 
@@ -197,7 +197,7 @@ class Rehearsal:
         for record, _ in batch.records:
             match type(record).__name__:
                 case "BrokerRegistrationChangeRecord" | "UnregisterBrokerRecord":
-                    self._look_at_troubled(record.broker_id)
+                    self._examine_troubled(record.broker_id)
                 case "PartitionChangeRecord":
                     self._on_partition(before, record)
                 case "PartitionRecord":
@@ -226,37 +226,37 @@ class Rehearsal:
         is_unclean = is_empty or (before is not None and not leads_alone(partition) and _is_unclean(before, record))
         if before is not None and record.leader >= 0 and is_unclean:
             self._watch.note_unclean(key, topic, is_empty=is_empty)
-        self._directories.look(key, partition)
-        self._watch.look(key, topic, partition)
-        self._replication.look(key, topic, partition)
+        self._directories.report_partition(key, partition)
+        self._watch.examine(key, topic, partition)
+        self._replication.follow_partition(key, topic, partition)
 
     def _on_rule(self, resource_type: int, resource_name: str) -> None:
         """Look at the partitions again after a setting changed that they depend on."""
         if resource_type != TOPIC_RESOURCE:
-            self._watch.look_at_all()
+            self._watch.examine_all()
         elif (topic := self._last_image.topics.by_name.get(resource_name)) is not None:
-            self._watch.look_at_topic(topic)
+            self._watch.examine_topic(topic)
 
     def _on_death(self, id: int, is_unknown: bool) -> None:
         self._replication.forget(id)
         if not is_unknown:
             return
-        self._look_at_broker(id)
+        self._examine_broker(id)
         life = self._fleet.brokers[id].life
         self._clock.after(self._assumptions.replica_lag_ms, lambda: self._shrink(id, life), is_deadline=True)
 
-    def _look_at_troubled(self, id: int) -> None:
+    def _examine_troubled(self, id: int) -> None:
         """Look at the partitions without a living leader, after a broker became able to lead, or unable."""
         troubled = self._watch.troubled
         if len(troubled) > _LOOKED_UP_MAX:
-            self._look_at_broker(id)
+            self._examine_broker(id)
             return
         for key in list(troubled):
             topic, partition = self._last_image.topics.by_id.get(key[0]), self._quorum.controller.state.partition(*key)
             if topic is not None and partition is not None and id in partition.replicas:
-                self._watch.look(key, topic, partition)
+                self._watch.examine(key, topic, partition)
 
-    def _look_at_broker(self, id: int) -> None:
+    def _examine_broker(self, id: int) -> None:
         """Look at a dead broker's partitions, and at those without a living leader."""
         watch = self._watch
         for found in self._quorum.changes().with_replica(id):
@@ -264,7 +264,7 @@ class Rehearsal:
                 topic, partition_id, partition = found
                 key = topic.id, partition_id
                 if id in partition.isr or watch.has_trouble(key):
-                    watch.look(key, topic, partition)
+                    watch.examine(key, topic, partition)
 
     def _shrink(self, id: int, life: int) -> None:
         """Let leaders remove a broker that no longer follows, unless the controller has fenced it by then."""
@@ -308,9 +308,9 @@ class Rehearsal:
                 if isinstance(step, Reassign):
                     self._replication.throttle_bytes = step.throttle_bytes
                 self._asked = step
-                self._quorum.when_active(partial(self._ask, step))
+                self._quorum.when_active(partial(self._send_requests, step))
 
-    def _ask(self, step: RequestStep) -> None:
+    def _send_requests(self, step: RequestStep) -> None:
         self._asked = None
         self._refusals += send_requests(self._quorum, step)
 
@@ -318,9 +318,9 @@ class Rehearsal:
         """Kill brokers, and the controllers on the same machines."""
         for id in ids:
             if self._fleet.kill(id):
-                self._fleet.tell(f"broker {id} dies", id)
+                self._fleet.add_event(f"broker {id} dies", id)
             else:
-                self._fleet.tell(f"broker {id} was dead already", id)
+                self._fleet.add_event(f"broker {id} was dead already", id)
             self._stop_controller(id)
 
     def _lose_directory(self, step: LoseDirectory) -> None:
@@ -328,14 +328,14 @@ class Rehearsal:
         directories = self._fleet.brokers[id].registration.directories
         directory = next(iter(directories), b"") if step.directory is None else uuid_from_text(step.directory)
         if directory not in directories:
-            self._fleet.tell(f"broker {id} has lost that log directory already", id)
+            self._fleet.add_event(f"broker {id} has lost that log directory already", id)
         elif self._directories.fail(id, directory):
             self._fleet.beat_failed(id)
         else:
             self._kill([id])
 
     def _remove_controller(self, step: RemoveController) -> None:
-        self._fleet.tell(f"controller {step.controller} leaves the voters")
+        self._fleet.add_event(f"controller {step.controller} leaves the voters")
         self._refusals += self._quorum.remove_voter(step.controller)
 
     def _restart(self, ids: Sequence[int], max_offline: int, down_ms: int | None, empty: tuple[str, ...] | None = None) -> None:
@@ -356,11 +356,11 @@ class Rehearsal:
             on_start=on_start,
         )
         self._rolls.append(roll)
-        roll.go_on()
+        roll.restart_next()
 
     def _stop_controller(self, id: int) -> None:
         if id in self._quorum.living:
-            self._fleet.tell(f"controller {id} stops")
+            self._fleet.add_event(f"controller {id} stops")
             self._quorum.kill(id, f"controller {id} stopped")
 
     def _lose_controller(self, step: LoseController) -> None:
@@ -376,7 +376,7 @@ class Rehearsal:
             self._clock.after(step.back_after_ms, partial(self._bring_back, id, is_combined))
 
     def _bring_back(self, id: int, is_combined: bool) -> None:
-        self._fleet.tell(f"controller {id} is back")
+        self._fleet.add_event(f"controller {id} is back")
         self._quorum.revive(id)
         if is_combined and not self._fleet.brokers[id].has_process:
             self._fleet.start(id)

@@ -120,7 +120,7 @@ class Replication:
             self._copy(broker, key, name, leader)
         self._count(broker, count, None, is_catch_up=True)
 
-    def look(self, key: PartitionKey, topic: TopicImage, partition: PartitionRegistration) -> None:
+    def follow_partition(self, key: PartitionKey, topic: TopicImage, partition: PartitionRegistration) -> None:
         """Follow a change of a partition."""
         isr = partition.isr
         if self._directories.emptied:
@@ -243,7 +243,7 @@ class Replication:
             else:
                 by_leader.setdefault(partition.leader, []).append((key, partition))
         for leader, wanted in sorted(by_leader.items()):
-            self._ask(leader, [(key, partition, (*partition.isr, broker)) for key, partition in wanted])
+            self._alter_partitions(leader, [(key, partition, (*partition.isr, broker)) for key, partition in wanted])
 
     def _can_grow(self, partition: PartitionRegistration) -> bool:
         return partition.leader != NO_LEADER and all(id in self._fleet.serving for id in partition.isr)
@@ -259,9 +259,9 @@ class Replication:
                 wanted = (topic.id, partition_id), partition, without(partition.isr, broker)
                 by_leader.setdefault(partition.leader, []).append(wanted)
         for leader, asked in sorted(by_leader.items()):
-            self._ask(leader, asked)
+            self._alter_partitions(leader, asked)
 
-    def _ask(self, leader: int, wanted: list[tuple[PartitionKey, PartitionRegistration, tuple[int, ...]]]) -> None:
+    def _alter_partitions(self, leader: int, wanted: list[tuple[PartitionKey, PartitionRegistration, tuple[int, ...]]]) -> None:
         """Send one AlterPartition request of a leader."""
         made = messages.AlterPartitionRequest
         brokers = self._fleet.brokers
@@ -279,7 +279,7 @@ class Replication:
             broker_epoch=brokers[leader].epoch,
             topics=tuple(made.TopicData(topic_id=topic_id, partitions=tuple(asked)) for topic_id, asked in topics.items()),
         )
-        self._quorum.ask(_ALTER_PARTITION_KEY, _ALTER_PARTITION_VERSION, body, f"AlterPartition of broker {leader}")
+        self._quorum.send_request(_ALTER_PARTITION_KEY, _ALTER_PARTITION_VERSION, body, f"AlterPartition of broker {leader}")
 
     def why_behind(self, broker: int) -> str:
         """The replicas of a serving broker that never get in sync, and why, as a text."""

@@ -120,7 +120,7 @@ class _Survey:
         self.tallies = [_Tally() for _ in self.groups]
         self._capped: int | None = None
 
-    def run(self) -> None:
+    def count_partitions(self) -> None:
         # Sorted by name, so that examples do not depend on hashes.
         for topic in sorted(self.image.topics, key=lambda topic: topic.name):
             judge = self.health.judge_of(topic)
@@ -215,7 +215,7 @@ def find_single_failures(image: MetadataImage, assumptions: Assumptions | None =
     """Find the damage of each single loss."""
     assumptions = assumptions or Assumptions()
     survey = _Survey(image, assumptions)
-    survey.run()
+    survey.count_partitions()
     brokers, counts = image.cluster.brokers, survey.health.counts()
     quorum = tuple(sorted(known_voters(image) or assumptions.voters))
     dead = dead_voters(image, quorum)

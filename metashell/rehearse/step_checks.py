@@ -204,7 +204,7 @@ def check_contradictions(image: MetadataImage, steps: Sequence[Step]) -> None:
     """Check steps against earlier ones. Errors: StepError for a step that an earlier one makes impossible, which it names."""
     course = _Course(image)
     for index, step in enumerate(steps):
-        course.take(index, step)
+        course.note_step(index, step)
 
 
 class _Course:
@@ -219,7 +219,7 @@ class _Course:
         self._deleted: dict[str, int] = {}
         self._lost_controllers: dict[int, int] = {}
 
-    def take(self, index: int, step: Step) -> None:
+    def note_step(self, index: int, step: Step) -> None:
         match step:
             case KillBroker():
                 self._refuse_gone(index, (step.broker,), "broker")

@@ -110,7 +110,7 @@ class _Words:
                 raise WordError(f"{form.name}: option {name} takes no value", index)
             self._options.setdefault(name, []).append((index, value))
 
-    def take(self, label: str, field: str) -> str:
+    def next_word(self, label: str, field: str) -> str:
         """Take the next word. Errors: WordError if there is none."""
         if not self._plain:
             raise WordError(f"{self._form.name}: {label} is missing ({self._form.usage})", max(0, self._end - 1))
@@ -122,7 +122,7 @@ class _Words:
         return bool(self._plain)
 
     def number(self, label: str, field: str) -> int:
-        word = self.take(label, field)
+        word = self.next_word(label, field)
         return self.checked(field, lambda: _id(word))
 
     def option(self, name: str, field: str) -> str | None:
@@ -171,7 +171,7 @@ def _id(word: str) -> int:
     return number
 
 
-def _kill(words: _Words) -> Step:
+def _kill_broker(words: _Words) -> Step:
     return KillBroker(words.number("ID", "broker"), at_ms=words.at_ms)
 
 
@@ -184,7 +184,7 @@ def _restart(words: _Words) -> Step:
 
 def _lose_directory(words: _Words) -> Step:
     broker = words.number("ID", "broker")
-    word = words.take("DIRECTORY", "directory") if words.has_more() else None
+    word = words.next_word("DIRECTORY", "directory") if words.has_more() else None
     directory = None if word is None else words.checked("directory", lambda: _directory(word))
     return LoseDirectory(broker, directory, at_ms=words.at_ms)
 
@@ -204,14 +204,14 @@ def _directory(word: str) -> str:
 def _roll(words: _Words) -> Step:
     brokers = None
     if words.has_more():
-        listed = words.take("ID,...", "brokers")
+        listed = words.next_word("ID,...", "brokers")
         brokers = words.checked("brokers", lambda: tuple(map(_id, listed.split(","))))
     offline = words.count("--max-offline", "max_offline", 1)
     return RollBrokers(brokers, offline, words.duration("--down", "down_ms"), at_ms=words.at_ms)
 
 
 def _lose_rack(words: _Words) -> Step:
-    return LoseRack(words.take("RACK", "rack"), at_ms=words.at_ms)
+    return LoseRack(words.next_word("RACK", "rack"), at_ms=words.at_ms)
 
 
 def _unregister(words: _Words) -> Step:
@@ -227,7 +227,7 @@ def _remove_controller(words: _Words) -> Step:
 
 
 def _reassign(words: _Words) -> Step:
-    path = words.take("FILE", "moves")
+    path = words.next_word("FILE", "moves")
     limit = words.option("--throttle", "throttle_bytes")
     throttle = None if limit is None else words.checked("throttle_bytes", lambda: _rate(limit))
     return Reassign(words.checked("moves", lambda: words.read_moves(path)), throttle, at_ms=words.at_ms)
@@ -240,19 +240,19 @@ def _rate(word: str) -> int:
     return rate
 
 
-def _add(words: _Words) -> Step:
+def _add_broker(words: _Words) -> Step:
     return AddBroker(words.number("ID", "broker"), words.option("--rack", "rack"), at_ms=words.at_ms)
 
 
 def _elect(words: _Words) -> Step:
-    kind = words.take("preferred|unclean", "unclean")
+    kind = words.next_word("preferred|unclean", "unclean")
     if kind not in ("preferred", "unclean"):
         raise WordError(
             f"elect: {kind!r} is not preferred or unclean{did_you_mean(kind, ['preferred', 'unclean'])}", words.places["unclean"]
         )
     named: list[tuple[str, int]] = []
     while words.has_more():
-        word = words.take("TOPIC:PARTITION,...", "partitions")
+        word = words.next_word("TOPIC:PARTITION,...", "partitions")
         named += words.checked("partitions", lambda word=word: _partitions(word))  # type: ignore[misc]
     return Elect(tuple(dict.fromkeys(named)) or None, kind == "unclean", at_ms=words.at_ms)
 
@@ -274,11 +274,11 @@ def _feature_down(words: _Words) -> Step:
 
 
 def _feature_step(words: _Words, *, downgrade: bool) -> Step:
-    name, mark, level = words.take("NAME", "feature").partition("=")
+    name, mark, level = words.next_word("NAME", "feature").partition("=")
     if mark:
         words.places["level"] = words.places["feature"]
     else:
-        level = words.take("LEVEL", "level")
+        level = words.next_word("LEVEL", "level")
     number = words.checked("level", lambda: _level(name, level))
     unsafe = downgrade and words.option("--unsafe", "unsafe") is not None
     return FeatureUpgrade(name, number, downgrade, unsafe, at_ms=words.at_ms)
@@ -302,7 +302,7 @@ def _lose_controller(words: _Words) -> Step:
 
 
 def _create(words: _Words) -> Step:
-    topic = words.take("NAME", "topic")
+    topic = words.next_word("NAME", "topic")
     partitions = words.count("--partitions", "partitions", -1)
     replication = words.count("--replication-factor", "replication_factor", -1)
     settings = words.each("--config", "configs")
@@ -310,15 +310,15 @@ def _create(words: _Words) -> Step:
     return CreateTopic(topic, partitions, replication, (), configs, at_ms=words.at_ms)
 
 
-def _delete(words: _Words) -> Step:
-    return DeleteTopic(words.take("NAME", "topic"), at_ms=words.at_ms)
+def _delete_topic(words: _Words) -> Step:
+    return DeleteTopic(words.next_word("NAME", "topic"), at_ms=words.at_ms)
 
 
 def _set(words: _Words) -> Step:
     type, name = _resource(words)
     values: list[tuple[str, str | None]] = []
     while True:
-        word = words.take("KEY=VALUE", "values")
+        word = words.next_word("KEY=VALUE", "values")
         values.append(words.checked("values", lambda word=word: _setting(word)))  # type: ignore[misc]
         if not words.has_more():
             return ConfigSet(type, name, tuple(values), at_ms=words.at_ms)
@@ -326,14 +326,14 @@ def _set(words: _Words) -> Step:
 
 def _unset(words: _Words) -> Step:
     type, name = _resource(words)
-    keys: list[tuple[str, str | None]] = [(words.take("KEY", "values"), None)]
+    keys: list[tuple[str, str | None]] = [(words.next_word("KEY", "values"), None)]
     while words.has_more():
-        keys.append((words.take("KEY", "values"), None))
+        keys.append((words.next_word("KEY", "values"), None))
     return ConfigSet(type, name, tuple(keys), at_ms=words.at_ms)
 
 
 def _resource(words: _Words) -> tuple[int, str]:
-    word = words.take("TYPE:NAME", "resource_name")
+    word = words.next_word("TYPE:NAME", "resource_name")
     type, mark, name = word.partition(":")
     type = type.lower()
     if not mark or not name or type not in RESOURCE_TYPES:
@@ -366,7 +366,7 @@ class Form(NamedTuple):
 
 
 FORMS: Final = (
-    Form("kill-broker", "ID", _kill),
+    Form("kill-broker", "ID", _kill_broker),
     Form("restart-broker", "ID [--down TIME] [--empty all|DIRECTORY,...]", _restart, {"--down": True, "--empty": True}),
     Form("roll-brokers", "[ID,...] [--max-offline N] [--down TIME]", _roll, {"--max-offline": True, "--down": True}),
     Form("lose-rack", "RACK", _lose_rack),
@@ -375,7 +375,7 @@ FORMS: Final = (
     Form("unregister-controller", "ID", _unregister_controller),
     Form("remove-controller", "ID", _remove_controller),
     Form("reassign", "FILE [--throttle SIZE]", _reassign, {"--throttle": True}),
-    Form("add-broker", "ID [--rack RACK]", _add, {"--rack": True}),
+    Form("add-broker", "ID [--rack RACK]", _add_broker, {"--rack": True}),
     Form("elect", "preferred|unclean [TOPIC[:PARTITION,...]...]", _elect),
     Form("feature upgrade", "NAME LEVEL", _feature),
     Form("feature downgrade", "NAME LEVEL [--unsafe]", _feature_down, {"--unsafe": False}),
@@ -386,7 +386,7 @@ FORMS: Final = (
         _create,
         {"--partitions": True, "--replication-factor": True, "--config": True},
     ),
-    Form("topic delete", "NAME", _delete),
+    Form("topic delete", "NAME", _delete_topic),
     Form("config set", "TYPE:NAME KEY=VALUE...", _set),
     Form("config unset", "TYPE:NAME KEY...", _unset),
 )

@@ -62,7 +62,7 @@ class TroubleWatch:
         self._is_before = False
         self.offline_before = sum(open.bits & _OFFLINE for open in self._open.values())
 
-    def look(self, key: PartitionKey, topic: TopicImage, partition: PartitionRegistration) -> None:
+    def examine(self, key: PartitionKey, topic: TopicImage, partition: PartitionRegistration) -> None:
         """Examine a partition."""
         bits = self.troubles(topic, partition)
         open = self._open.get(key)
@@ -153,14 +153,14 @@ class TroubleWatch:
         for key in [key for key in self._open if key[0] == topic_id]:
             self._change(key, self._open[key], 0)
 
-    def look_at_all(self) -> None:
+    def examine_all(self) -> None:
         for topic in self._state.image.topics:
-            self.look_at_topic(topic)
+            self.examine_topic(topic)
 
-    def look_at_topic(self, topic: TopicImage) -> None:
+    def examine_topic(self, topic: TopicImage) -> None:
         """Examine all partitions of a topic after a change of its settings."""
         for partition_id, partition in topic.partitions.items():
-            self.look((topic.id, partition_id), topic, partition)
+            self.examine((topic.id, partition_id), topic, partition)
 
     def close(self) -> dict[Trouble, Toll]:
         """End the rehearsal; troubles that last have no end. Return the toll of each trouble."""
