@@ -64,7 +64,7 @@ class _TimeCheck:
         self.diagnostics = diagnostics
         self.before = _NO_TIMESTAMP
 
-    def hold(self, entry: TimeEntry) -> None:
+    def check_entry(self, entry: TimeEntry) -> None:
         before, self.before = self.before, entry.timestamp
         if entry.offset != entry.found_offset:
             self.diagnostics.not_found.setdefault(self.where, []).append((entry.offset, entry.found_offset))
@@ -149,7 +149,7 @@ class IndexDump:
                 if entry.trouble is not None:
                     self._write(lines)
                     raise Halt(f"{path}: entry of offset {entry.offset}: {entry.trouble}")
-                check.hold(entry)
+                check.check_entry(entry)
                 if not self.options.verify_index_only:
                     lines.append(f"timestamp: {entry.timestamp} offset: {entry.offset}\n")
             self._write(lines)

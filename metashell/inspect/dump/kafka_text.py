@@ -313,7 +313,7 @@ class KafkaWriter(KafkaLines):
         at, middle, loop, mark = start + HEADER_SIZE, f" CreateTime: {base_time} keySize: {self.middle_end}", self.loop, len(lines)
         if loop is not None and count == 1 and loop(buf, at, 0, 1, base, middle, self.texts, lines.append) == start + size:
             # Coordinators write many batches of one record, so this path is as short as it can be.
-            self.saw(base)
+            self.note_records(base)
             if mark >= FLUSH_LINES:
                 self.flush()
             return
@@ -377,7 +377,7 @@ class KafkaWriter(KafkaLines):
     def record(self, header: BatchHeader, buf: bytes, fields: RecordFields) -> None:
         offset_delta, timestamp_delta, key_start, key_size, value_start, value_size, headers_start, following = fields
         offset = int64(header.base_offset + offset_delta)
-        self.saw(offset)
+        self.note_records(offset)
         options = self.options
         key = buf[key_start : key_start + key_size] if key_size >= 0 else None
         value = buf[value_start : value_start + value_size] if value_size >= 0 else None

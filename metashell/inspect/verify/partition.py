@@ -79,7 +79,7 @@ def check_partition(path: str, report: Report, options: VerifyOptions, *, is_of_
 
     Errors: OSError where it cannot be listed.
     """
-    return _PartitionCheck(path, report, options, is_of_log_directory).run()
+    return _PartitionCheck(path, report, options, is_of_log_directory).check()
 
 
 class _PartitionCheck:
@@ -94,7 +94,7 @@ class _PartitionCheck:
         self.state = LogState()
         self.checkpoints: list[CheckpointFacts] = []
 
-    def run(self) -> PartitionFacts:
+    def check(self) -> PartitionFacts:
         self.report.counts["directories"] += 1
         with self.directory:
             listing = self.directory.list()
