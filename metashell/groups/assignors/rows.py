@@ -202,7 +202,7 @@ def answer_row(assignor: str | None, row: dict[str, Any], place: str = "") -> di
     """Return a row with its output, by the given assignor or else by the one that the row names. A bare input becomes a row.
 
     Shape: other keys of the row stay. The output has `error` and `message` if Kafka's class throws.
-    Errors: UsageError for what is no input, which names the place.
+    Errors: UsageError with the place for an invalid input.
     """
     given = Field(row, place)
     is_bare = "input" not in row and "members" in row

@@ -1,7 +1,7 @@
 """The timeline of a group of the newer protocols: its epochs, and how each member reached its target.
 
 Consumer, share and streams groups leave the same kinds of records under different types: the group's epoch, a member, the target of the
-whole group and of a member, and what a member has now. `ROLES` says which type is which.
+whole group and of a member, and a member's current assignment. `ROLES` has the role of each type.
 """
 
 from __future__ import annotations
