@@ -22,7 +22,7 @@ CLIENT_NAMES: Final = tuple(CLIENT_ASSIGNORS)
 
 
 def answer_client(name: str, given: Field) -> dict[str, Any]:
-    """The output of a row. Errors: UsageError for a wrong input, AssignorError."""
+    """Return the output of a row. Errors: UsageError for a wrong input, AssignorError."""
     members, topics = read_client_input(given)
     return _output(run_client_assignor_in_full(name, members, topics), list(members))
 
@@ -125,7 +125,7 @@ _KINDS: Final = {True: "HOMOGENEOUS", False: "HETEROGENEOUS"}
 
 
 def answer_server(name: str, given: Field) -> dict[str, Any]:
-    """The output of a row. Errors: UsageError for a wrong input, AssignorError."""
+    """Return the output of a row. Errors: UsageError for a wrong input, AssignorError."""
     group, topics = read_server_input(given)
     assigned = run_server_assignor(name.removeprefix(SERVER_PREFIX), group, topics)
     return {"assignment": {member_id: _shown(assigned.get(member_id)) for member_id in group.members}}

@@ -141,9 +141,7 @@ class ModernTimelineBuilder:
         if not self.causes and before is not None and not self.has_gap and hash != self.hash:
             text = "topics that it subscribes to changed: one was created or deleted, grew, or has replicas in other racks"
             if not self.has_hash:
-                text = (
-                    "a topic that it subscribes to was created, or a broker before 4.1 wrote the last epoch, without what tells of topics"
-                )
+                text = "a topic that it subscribes to was created, or a broker before 4.1 wrote the last epoch, without a hash of topics"
             self.causes.append(Cause("topics", text, moment))
         if not self.causes:
             self.causes += self.changes or [self._cause_unknown(before, moment)]
