@@ -27,8 +27,8 @@ from metashell.groups.assignors import (
 class ClientAssignment(NamedTuple):
     """An assignment: partitions by member, in the order of Kafka's lists.
 
-    The sticky ones also say which partitions go from one member to another, as far as they kept track (`transferring`: the new owners),
-    and which is the newest generation that a member claims; others say None.
+    The sticky assignors also return the new owners of partitions that move from one member to another, if they track them
+    (`transferring`), and the newest generation that a member claims. For the others both are None.
     """
 
     partitions: dict[str, list[Partition]]

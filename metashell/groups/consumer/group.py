@@ -187,6 +187,8 @@ class ConsumerGroup(Group):
             raise GroupError(UNSUPPORTED_VERSION, text)
         if claim.epoch > member.epoch:
             _refuse_epoch(is_classic, f"is newer than current member epoch {member.epoch}.", claim.epoch)
+        # An older epoch is fine for a partition that the member has had since then (KIP-1251). Example: a member in epoch 8 got p1 in 8 and
+        # has had p0 since 5; a commit that its client sent in epoch 7 is accepted for p0 and refused for p1.
         if claim.epoch < member.epoch and topic is not None:
             epoch = member.assigned.get(topic_id, {}).get(partition, member.revoking.get(topic_id, {}).get(partition))
             if epoch is None:

@@ -28,8 +28,8 @@ FIRST_EPOCH: Final = 1
 class ShareGroup(Group):
     """A share group. Shape: `subscribers` counts the members that name a topic.
 
-    Not from records alone: `checked_version` is that of the metadata with which the hash was last found to agree; `state_asked_ms` is when
-    share state was asked for last, for a request that has no answer is repeated.
+    Not from records: `checked_version` is the metadata version for which the hash was last found unchanged; `state_asked_ms` is when share
+    state was last requested, since a request without answer is repeated.
     """
 
     type: ClassVar[str] = "share"

@@ -151,7 +151,7 @@ def _merged(known: ShareGroupMember, request: Request) -> ShareGroupMember:
 def _next_epoch(context: Context, group: ShareGroup, known: ShareGroupMember, member: ShareGroupMember, records: list[Record]) -> int:
     """Return the group's epoch, raised if its topics have changed, or if share state exists for a partition that no target has.
 
-    A target that is yet to be computed takes in what is ready, so the epoch need not be raised for that.
+    If a target is due to be computed anyway, it will include such partitions, and the epoch is not raised for them.
     """
     topics = context.state.topics
     is_raised = member.names != known.names or (group.assignment_epoch >= group.epoch and lacks_what_is_ready(group))

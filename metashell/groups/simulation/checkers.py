@@ -30,8 +30,7 @@ _GONE: Final = {
     "classic": frozenset({UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION}),
     "consumer": frozenset({UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH}),
 }
-"""By the kind of the group: why a commit is refused to a member that was given up. That a member of a consumer group is an epoch behind
-says nothing."""
+"""The errors of commits from removed members, by kind of group. STALE_MEMBER_EPOCH is not one: a current member may be an epoch behind."""
 _SETTLED: Final = ("Stable", "Empty")
 
 
@@ -195,8 +194,8 @@ class Checkers:
 
 
 FREE_ROUNDS_MAX: Final = 2
-"""Rounds in a row without another member, another topic or a step of the scenario: a cooperative group needs one to hand over what was
-revoked."""
+"""The most consecutive rounds without a new member, a new topic or a step of the scenario. A cooperative group needs one for partitions
+that were revoked."""
 _GROUP, _MEMBER, _TARGET, _CURRENT = 2, 5, 6, 8
 _CONSUMER_PROTOCOL: Final = "consumer"
 

@@ -334,8 +334,8 @@ STANDSTILL_MAX = 100_000
 class Clock:
     """A queue of actions by time. Actions of the same time run in the order in which they were added.
 
-    Shape: an action gets the one argument that was put in with it, so that no function is made for each event; `events` counts those that
-    have run. Whoever finds that his action is out of date takes it off the count again.
+    Shape: an action gets one argument, which is stored with it and saves a closure for each event. `events` counts the actions that have
+    run. An action that finds itself outdated subtracts itself again.
     """
 
     __slots__ = ("_count", "_heap", "events", "now_ms")

@@ -270,8 +270,8 @@ class _Heartbeat:
     def _next_epoch(self, topology: _Topology, member: StreamsGroupMember, is_member_changed: bool) -> tuple[int, bool]:
         """Return the group's epoch, raised if the member, the topics or the group's configs have changed.
 
-        It is raised too, for the same targets, where all is settled but that the member has something else. The second value is whether
-        all is settled.
+        It is also raised, with the same targets, if the group is Stable but the member lacks its target. The second value is whether
+        the group is Stable and nothing has changed.
         """
         group = self._group
         validated = NOT_VALIDATED if topology.configured.fault is not None else topology.value.epoch

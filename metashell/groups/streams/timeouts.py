@@ -70,8 +70,8 @@ def start_streams_timers(context: Context, now_ms: int) -> None:
 def delay_first_assignment(context: Context, group_id: str, now_ms: int) -> None:
     """Start the initial delay, which waits for more members before the first assignment; a running delay continues.
 
-    As Kafka has it, the delay of a group that this very heartbeat makes ends without an assignment, unless another heartbeat comes
-    within it (`keep_delay`): the next heartbeat after it then computes one.
+    As in Kafka, the delay that starts with the group's first heartbeat does not compute an assignment at its end, because the group did
+    not exist when it was scheduled. Another heartbeat within the delay changes that (`keep_delay`); else the next heartbeat computes one.
     """
     delay_ms = context.settings.streams.initial_rebalance_delay_ms
     key = (INITIAL_DELAY, group_id)
