@@ -53,7 +53,7 @@ class Test:
     is_negated: bool = False
 
     def mask(self, array: pa.Array) -> pa.Array:
-        """Where it holds; null where that is not known, as in SQL."""
+        """Return a mask of the rows for which it holds; null where that is not known, as in SQL."""
         found = self._found(array)
         return pc.invert(found) if self.is_negated else found
 

@@ -38,7 +38,7 @@ def run_on_spark(spark: Any, reports: Sequence[Report], paths: Sequence[str], *,
 
 
 def count_faults(spark: Any, reports: Sequence[Report], paths: Sequence[str], *, options: dict[str, str] | None = None) -> int:
-    """How many places these reports leave out: one more pass, which decodes what they decode only where faults are skipped."""
+    """Return how many places these reports leave out: one more pass over the same records, needed only if faults are skipped."""
     base_tables = base_tables_of(reports)
     skips = (options or {}).get("onError") == "skip"
     reader = spark.read.format(NAME).options(**(options or {})).option("table", FAULTS).option("columns", "offset")
@@ -73,7 +73,7 @@ def _base(spark: Any, table: str, logs: Iterable[LogKind], paths: Sequence[str],
 
 
 def _undone(spark: Any, paths: Sequence[str], options: dict[str, str]) -> list[uncommitted.Span]:
-    """What stands in the metadata log and has not happened."""
+    """Return the spans of the metadata log that were never committed."""
 
     def of_log(table: str) -> Any:
         return _base(spark, table, [METADATA], paths, options, "needed").where(with_places("not in_checkpoint(file)"))

@@ -17,7 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from metashell.common.errors import UsageError
-from metashell.disk.uris import is_uri, shown_uri
+from metashell.common.uris import is_uri, shown_uri
 from metashell.tables import ReadOptions, Split, read_split
 from metashell.tables.columns.record_tables import marked_schema
 from metashell.tables.columns.typed_tables import spark_batch
@@ -45,7 +45,7 @@ _PART: Final = re.compile(r"^table=[^/]+/part-(\d{8,})-\d{5,}\.parquet$")
 
 @dataclass(frozen=True, slots=True)
 class StreamTask:
-    """What a task does to its split, and how many faults it left out; it travels to the executor."""
+    """The work of a task on its split; it returns how many faults it left out, and travels to the executor."""
 
     store: Store
     options: ReadOptions
@@ -158,7 +158,7 @@ def refuse_other_output(store: Store) -> None:
 
 
 def progress_place(spark: Any, out: str) -> str:
-    """Where Spark keeps how far a stream has come: below `out`. Errors: UsageError where its file systems have none for that."""
+    """Return where below `out` Spark keeps the progress of a stream. Errors: UsageError if its file systems have no such place."""
     if not is_uri(out):
         return f"{out.rstrip('/')}/{PROGRESS}"
     place = f"{java_uri(out)}/{PROGRESS}"

@@ -1,8 +1,9 @@
-"""The configuration of a server: what formatting its directories needs of it, the rules that KafkaConfig checks, and warnings.
+"""The configuration of a server: the parts that formatting needs, the rules that KafkaConfig checks, and warnings.
 
-What Kafka's own tool refuses to load is refused here too, with the same message. Two things are not checked: classes, which may be
-anywhere on the server's class path, and values that a config provider would have to fetch. `config_warnings` warns of settings that Kafka
-accepts and that fail when the server runs; a host that is left out of a listener is advertised as InetAddress.getCanonicalHostName.
+A configuration that Kafka's own tool refuses to load is refused here too, with the same message. Two things are not checked: classes,
+which may be anywhere on the server's class path, and values that a config provider would have to fetch. `config_warnings` warns of
+settings that Kafka accepts and that fail when the server runs; for example, a listener without a host is advertised as
+InetAddress.getCanonicalHostName.
 Source: kafka.server.KafkaConfig.validateValues, GroupCoordinatorConfig, ShareGroupConfig of 4.4.0; SocketServerConfigs and KafkaConfig of
 4.3.1."""
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 class NodeConfig(NamedTuple):
     """The configured identity of a node.
 
-    `log_directories` are all directories, the one for metadata too, each once, sorted as their text.
+    `log_directories` are all directories including the one for metadata, each once, sorted by their text.
     """
 
     node_id: int
@@ -53,7 +54,7 @@ class NodeConfig(NamedTuple):
 
     @property
     def controller_endpoint(self) -> Endpoint | None:
-        """Where other nodes find this controller."""
+        """The endpoint at which other nodes reach this controller."""
         return next(iter(self.listeners.advertised_to_controllers), None)
 
 
@@ -177,7 +178,7 @@ def _bounded(prefix: str, name: str) -> list[tuple[str, str, str]]:
 def _check_groups(values: ConfigValues) -> None:
     for left, relation, right in _group_rules():
         if not (values.is_set(left) or values.is_set(right)):
-            continue  # The defaults keep the rules.
+            continue  # defaults obey the rules
         a, b = values.maybe_number(left), values.maybe_number(right)
         if a is None or b is None:
             continue
@@ -185,7 +186,7 @@ def _check_groups(values: ConfigValues) -> None:
         if not holds:
             raise ConfigError(f"{left} must be {relation} {right}")
     name = "group.streams.rack.aware.assignment.tags"
-    # A list loses its duplicates when it is read, so these are looked for in the text.
+    # Parsing drops the duplicates of a list, so this looks at the text.
     tags = [word.strip() for word in values.originals.get(name, "").split(",")]
     if len(set(tags)) < len(tags):
         raise ConfigError(f"{name} must not contain duplicate tag keys.")
@@ -393,7 +394,7 @@ def _check_connections(values: ConfigValues, listeners: Listeners) -> None:
 
 
 def _sasl_mechanisms(values: ConfigValues, listener: str) -> tuple[str, ...]:
-    """The mechanisms of a listener: its own setting, under its name in lower case, or the general one."""
+    """The mechanisms of a listener: from the setting with its name in lower case, or from the general one."""
     own = values.originals.get(f"listener.name.{listener.lower()}.sasl.enabled.mechanisms")
     return values.words("sasl.enabled.mechanisms") if own is None else tuple(re.split(r"\s*,\s*", own.strip()))
 
@@ -422,7 +423,7 @@ _CLEARED: Final = ("/tmp", "/var/run", "/run", "/dev/shm")
 
 
 def config_warnings(config: NodeConfig) -> list[str]:
-    """A warning for each, in the order of listeners and directories; each begins with its setting."""
+    """The warnings, in the order of listeners and directories; each begins with its setting."""
     return [*_listener_warnings(config), *_directory_warnings(config)]
 
 

@@ -20,6 +20,7 @@ from metashell.disk.directory import (
     Listing,
     content_of,
     kind_of_place,
+    listed_files,
     listing_of,
     log_kind_of,
     log_name_of,
@@ -265,7 +266,6 @@ def _found(folder: str, listing: Listing, place: LogKind | None, clusters: "_Clu
     tree = clusters.tree
     path_of = partial(tree.place, folder)
     cluster_id, node = clusters.of(folder), clusters.node_of(folder)
-    from metashell.disk.directory import listed_files
 
     passed_over: list[SourceFault] = []
     look = _look_into(folder, listing, tree, every_segment=place is None)  # a place that is known holds one log
@@ -316,7 +316,7 @@ def named_file(path: str, tree: Tree = LOCAL, folder: str | None = None) -> Inpu
             return InputFile(path=path, log=None, cluster_id=cluster_of(folder))
         name = os.path.basename(path)
     else:
-        from metashell.disk.uris import file_name
+        from metashell.common.uris import file_name
 
         name = file_name(path)
     parsed = parse_name(name)
@@ -456,7 +456,7 @@ def paths_of(path: str) -> list[str]:
         return [path]
     from glob import glob
 
-    from metashell.disk.uris import is_uri
+    from metashell.common.uris import is_uri
 
     if is_uri(path):
         return [path]

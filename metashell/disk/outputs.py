@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from stat import S_ISDIR, S_ISREG
 
 from metashell.common.errors import PathError, UsageError, reason_of
+from metashell.common.uris import is_uri, shown_uri
 from metashell.disk.names import META_PROPERTIES, PARTITION_METADATA, QUORUM_STATE
-from metashell.disk.uris import is_uri, shown_uri
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from metashell.codec.batches import RecordBatch
 from metashell.common.errors import PathError, UsageError
 from metashell.common.values import BOOTSTRAP_SNAPSHOT_ID, OffsetAndEpoch
-from metashell.disk.directory import CheckpointEntry, Listing, MetadataDirectory, SegmentEntry
+from metashell.disk.directory import CheckpointEntry, Listing, MetadataDirectory, SegmentEntry, content_of, log_kind_of
 from metashell.disk.files import STREAM_NAMES, OpenFile, open_file
 from metashell.disk.indexes import INDEX_SUFFIX, seek_offset
-from metashell.disk.inputs import find_metadata
-from metashell.disk.names import Closable, classify, parse_name
+from metashell.disk.inputs import find_metadata, place_of
+from metashell.disk.names import DATA, METADATA, Closable, classify, parse_name
 from metashell.disk.segment import (
     BadBatch,
     BatchFault,
@@ -82,9 +82,6 @@ class FileSource(Closable):
 
     def log_kind(self) -> tuple[LogKind | None, bool]:
         """The log that the file belongs to by content and place, and whether there is no doubt; asked before anything is read."""
-        from metashell.disk.directory import content_of, log_kind_of
-        from metashell.disk.inputs import place_of
-        from metashell.disk.names import DATA, METADATA
 
         assert self._unread is not None, "nothing was read yet"
         content, self._unread = content_of(self._unread)

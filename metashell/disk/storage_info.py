@@ -9,6 +9,7 @@ import os
 import posixpath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from metashell.codec.registry import message_type
 from metashell.codec.releases import METADATA_VERSION, metadata_version_name
 from metashell.common.forms import aligned
 from metashell.common.values import uuid_text
@@ -219,7 +220,6 @@ def plan_json(plan: FormatPlan, *, dry_run: bool, show_secrets: bool) -> dict[st
 
 def _record_json(body: Any, *, show_secrets: bool) -> dict[str, Any]:
     from metashell.codec.redaction import redact
-    from metashell.codec.registry import message_type
 
     name = type(body).__name__
     value = message_type("metadata", name).to_json_value(body, 0)

@@ -1,7 +1,7 @@
 """Which single broker, rack or controller a cluster cannot lose, as values, text and rows.
 
 One pass over the partitions. A partition that keeps enough replicas in sync without a broker is passed over; every other one goes through
-the controller's own procedure for a partition (`metashell/quorum/controller/partitions/change.py`), once for each broker that is lost, in
+the controller's own procedure for a partition (`quorum/controller/partition_change.py`), once for each broker that is lost, in
 the order of their ids. So the answers are those of a rehearsal of `kill-broker` and `lose-rack`, without one for each broker and rack."""
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Names are laid out in columns as Kafka's `ls` does it. Colours judge nothing: he
 module only knows which fields show it.
 
 Of the many partitions that differ only in ids and epochs, one is decoded and written. The function that makes the text of any leaf gets a
-partition in which a mark stands for each value that differs between partitions of one row (see `metashell/metadata/checks/runs.py`): its
+partition in which a mark stands for each value that differs between partitions of one row (see `metadata/checks/survey.py`): its
 text is a template, and the text of each partition is that template filled in. So it cannot differ from what the function makes of the
 partition itself."""
 

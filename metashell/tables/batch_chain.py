@@ -93,7 +93,7 @@ class Chain:
 
 
 def next_reach(file: OpenFile, reach: int, batch_size: int) -> int:
-    """How much to read at once of what follows a batch: only a header of large ones, more and more of small ones.
+    """Return how much to read at once after a batch: only a header of large ones, more and more of small ones.
 
     In a store a read costs more than a megabyte does.
     """
@@ -221,7 +221,7 @@ def wanted_parts(file: OpenFile, start: int, end: int, bounds: Bounds) -> Iterat
 
 
 def _first_that_is_not(passes: Is, file: OpenFile, low: int, size: int, *, is_end: bool) -> int:
-    """Where the first batch starts for which `passes` does not hold, as far as that shows; the end if there is none.
+    """Return where the first batch starts for which `passes` does not hold, as far as that shows; the end if there is none.
 
     Something that is no whole batch is never left out: of what is wanted it is no end, and before it nothing is known.
     """
@@ -303,7 +303,7 @@ def _header_in(window: bytes, at: int, left: int) -> BatchHeader | None:
 
 
 def headers_from(file: OpenFile, start: int, end: int) -> Iterator[tuple[int, BatchHeader | None, int]]:
-    """Where each batch starts, its header of version 2, and where the next one starts.
+    """Yield where each batch starts, its header of version 2, and where the next one starts.
 
     Where the chain breaks there is neither: the last item is that place twice.
     """

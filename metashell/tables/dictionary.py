@@ -156,7 +156,7 @@ COMPANIONS: Final = {
 
 
 class Meaning(NamedTuple):
-    """What a column means. `unit` is NO_UNIT or TIME where there is none; `codes` are the words for its numbers; `since` as in `Field`."""
+    """The meaning of a column. `unit` is NO_UNIT or TIME without one; `codes` are the words for its numbers; `since` as in `Field`."""
 
     unit: str
     since: str
@@ -217,7 +217,7 @@ class _Fields(NamedTuple):
 
 @cache
 def field_of(table: str, path: str) -> Field | None:
-    """What the lines about a column of a table say, None where there is none. `path` is `end_points.port` for a field of a struct."""
+    """Return the meaning of a column of a table, None where no line has it. `path` is `end_points.port` for a field of a struct."""
     lines = lines_about(table, path)
     if not lines:
         return None
@@ -321,7 +321,7 @@ BLOBS: Final[dict[str, dict[str, str]]] = {
     "group_metadata": {"members.subscription": "subscription", "members.assignment": "assignment"},
     "consumer_group_member_metadata": {"classic_member_metadata.supported_protocols.metadata": "subscription"},
 }
-"""Which columns hold blobs of classic members, and of which kind. Those of the newer groups' members are always of `consumer`."""
+"""The columns that hold blobs of classic members, and the kind of each. Those of the newer groups' members are always of `consumer`."""
 
 MAPS: Final = {
     "register_broker": ("end_points", "features"),

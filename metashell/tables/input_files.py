@@ -18,6 +18,16 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from metashell.common.errors import PathError
+from metashell.common.uris import (
+    URI_MARK,
+    errors_without_credentials,
+    expand_braces,
+    file_name,
+    is_uri,
+    path_below,
+    place_and_query,
+    shown_uri,
+)
 from metashell.disk.files import OpenFile, is_stream, open_file
 from metashell.disk.inputs import (
     LOCAL,
@@ -32,16 +42,6 @@ from metashell.disk.inputs import (
     paths_of,
 )
 from metashell.disk.names import DATA, KNOWN_LOGS, META_PROPERTIES, METADATA, PARTITION_METADATA, QUORUM_STATE, Closing, LogKind, parse_name
-from metashell.disk.uris import (
-    URI_MARK,
-    errors_without_credentials,
-    expand_braces,
-    file_name,
-    is_uri,
-    path_below,
-    place_and_query,
-    shown_uri,
-)
 
 
 def input_files(
@@ -295,7 +295,7 @@ def fetch_logs(paths: Sequence[str]) -> Iterator[LocalCopies]:
 
 
 def _fetch(uri: str, above: str) -> str:
-    """Copy what lies at a URI to a place of the same name below `above`, and what stands above it and tells its cluster."""
+    """Copy what lies at a URI to a place of the same name below `above`, with the files above it that name its cluster."""
     from metashell.tables.remote_files import remote_input
 
     tree, top, is_folder = remote_input(uri)

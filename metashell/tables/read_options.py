@@ -1,4 +1,4 @@
-"""How a split is read: the wanted tables and form, the wanted rows, and the note of what is newer than this version knows.
+"""Options of reading a split: the wanted tables and form, the wanted rows, and notes of what is newer than this version knows.
 
 Ranges of offsets, epochs and timestamps limit rows as far as the headers of batches tell. A batch that cannot hold a wanted row is
 skipped: its checksum and records are not looked at, and where possible its bytes are not read. So damage there is not reported, and
@@ -27,7 +27,7 @@ OF_BODIES: Final = ("payload", "fault")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """What to read and how: the wanted tables (None: all but `records`), and what becomes of faults and secrets.
+    """The wanted tables (None: all but `records`), their form, and the treatment of faults and secrets.
 
     `tables_by_log` names the tables for each kind of log instead; a log that it does not name is not read.
 
@@ -105,7 +105,7 @@ class Bounds:
     timestamp: Range = OPEN
 
     def within(self, other: Bounds) -> Bounds:
-        """What both want."""
+        """Return the bounds of the rows that both want."""
         return Bounds(
             offset=self.offset.within(other.offset), epoch=self.epoch.within(other.epoch), timestamp=self.timestamp.within(other.timestamp)
         )

@@ -23,7 +23,7 @@ from metashell.tables.columns.chunk_records import Place
 from metashell.tables.columns.column_reader import RangeCells
 from metashell.tables.dictionary import log_of_table
 from spark_reports.source import KafkaMetadataSource
-from tests.tables.columns.logs import any_log
+from tests.tables.logs import any_log
 
 NAME = "00000000000000000000.log"
 

@@ -18,7 +18,7 @@ from metashell.tables.state.clusters import read_state
 from metashell.tables.state.tables import spark_state_schema, state_table
 from tests.golden_cases import SUBSET_ROOT
 from tests.groups.golden import read_rows
-from tests.groups.log.making import golden_batches, write_log
+from tests.groups.log.written_logs import golden_batches, write_log
 from tests.tables.reports.logs import ABORTED, SEGMENT, node, topic, value, write_checkpoint, write_segment
 
 # pyspark itself warns: of sockets that it closes late, and of what it will call otherwise.

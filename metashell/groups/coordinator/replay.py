@@ -30,6 +30,7 @@ from metashell.groups.consumer import (
 )
 from metashell.groups.consumer.group import ConsumerGroup, Resolved
 from metashell.groups.decision import Place, Record
+from metashell.groups.java_collections import names_in_order
 from metashell.groups.share import (
     NO_PARTITIONS,
     SHARE_CURRENT,
@@ -40,7 +41,6 @@ from metashell.groups.share import (
     SHARE_TARGET_MEMBER,
     ShareGroup,
     ShareGroupMember,
-    names_in_order,
     share_state_of,
 )
 from metashell.groups.state import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT, Group, PartitionKey, State, add_pending, committed_of, drop_pending
@@ -75,11 +75,11 @@ def replay_group_metadata(state: State, record: Record, place: Place) -> None:
 
 
 def group_of(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
-    """The group that a record describes: with members it is Stable, whatever it was on its way to."""
+    """Return the group of a record. With members it is Stable: the record does not have the state, and is written when assignments are."""
     group = ClassicGroup(group_id, ClassicState.STABLE if value.members else ClassicState.EMPTY, value.current_state_timestamp)
     group.restore(value.generation, value.protocol_type, value.protocol, value.leader)
     for member in value.members:
-        # Version 0 has no rebalance timeout.
+        # Version 0 of the record has no rebalance timeout.
         rebalance_timeout_ms = member.session_timeout if member.rebalance_timeout < 0 else member.rebalance_timeout
         added = ClassicGroupMember(
             member.member_id,
@@ -97,16 +97,16 @@ def group_of(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
 
 
 def make_simple(group_id: str) -> Group:
-    """The group of offsets that nobody's membership stands behind."""
+    """Return the group of offsets whose consumer never joined a group."""
     return ClassicGroup(group_id, ClassicState.EMPTY, -1)
 
 
 NO_ASSIGNMENT: Final = -1
-"""The assignment epoch of a group whose target was deleted: only then may the group be."""
+"""The assignment epoch after the target's tombstone, which must precede the group's own."""
 
 
 def replay_consumer_group(state: State, record: Record, place: Place) -> None:
-    """Type 3."""
+    """Replay ConsumerGroupMetadata, type 3."""
     group_id = record.key.group_id
     if record.value is not None:
         group = _get_or_make_consumer_group(state, group_id, place)
@@ -121,7 +121,7 @@ def replay_consumer_group(state: State, record: Record, place: Place) -> None:
 
 
 def replay_consumer_partition_metadata(state: State, record: Record, place: Place) -> None:
-    """Type 4, which only 4.0 wrote: newer releases delete it with the next epoch."""
+    """Replay ConsumerGroupPartitionMetadata, type 4. Only 4.0 wrote it; newer releases delete it with the next epoch."""
     group = (
         _known_consumer_group(state, record.key.group_id)
         if record.value is None
@@ -132,7 +132,7 @@ def replay_consumer_partition_metadata(state: State, record: Record, place: Plac
 
 
 def replay_consumer_member(state: State, record: Record, place: Place) -> None:
-    """Type 5."""
+    """Replay ConsumerGroupMemberMetadata, type 5."""
     group_id, member_id = record.key.group_id, record.key.member_id
     if record.value is not None:
         group = _get_or_make_consumer_group(state, group_id, place)
@@ -147,7 +147,7 @@ def replay_consumer_member(state: State, record: Record, place: Place) -> None:
 
 
 def replay_consumer_target(state: State, record: Record, place: Place) -> None:
-    """Type 6."""
+    """Replay ConsumerGroupTargetAssignmentMetadata, type 6."""
     group_id = record.key.group_id
     if record.value is not None:
         group = _get_or_make_consumer_group(state, group_id, place)
@@ -162,7 +162,7 @@ def replay_consumer_target(state: State, record: Record, place: Place) -> None:
 
 
 def replay_consumer_target_member(state: State, record: Record, place: Place) -> None:
-    """Type 7."""
+    """Replay ConsumerGroupTargetAssignmentMember, type 7."""
     group_id, member_id = record.key.group_id, record.key.member_id
     if record.value is not None:
         _get_or_make_consumer_group(state, group_id, place).targets[member_id] = {
@@ -175,7 +175,7 @@ def replay_consumer_target_member(state: State, record: Record, place: Place) ->
 
 
 def replay_consumer_current(state: State, record: Record, place: Place) -> None:
-    """Type 8."""
+    """Replay ConsumerGroupCurrentMemberAssignment, type 8."""
     group_id, member_id = record.key.group_id, record.key.member_id
     if record.value is not None:
         group = _get_or_make_consumer_group(state, group_id, place)
@@ -190,7 +190,7 @@ def replay_consumer_current(state: State, record: Record, place: Place) -> None:
 
 
 def replay_consumer_regex(state: State, record: Record, place: Place) -> None:
-    """Type 16."""
+    """Replay ConsumerGroupRegularExpression, type 16."""
     group_id, regex = record.key.group_id, record.key.regular_expression
     if record.value is not None:
         resolved = Resolved(frozenset(record.value.topics), record.value.version, record.value.timestamp)
@@ -207,7 +207,7 @@ def _known_consumer_group(state: State, group_id: str) -> ConsumerGroup | None:
 
 
 def _get_or_make_consumer_group(state: State, group_id: str, place: Place) -> ConsumerGroup:
-    """The group, made where there is none or only one that offsets made (a simple classic group)."""
+    """Return the group, a new one if there is none or only a simple classic group, which offsets made."""
     group = state.groups.get(group_id)
     if isinstance(group, ConsumerGroup):
         return group
@@ -232,7 +232,7 @@ _NO_SHARE_EPOCH: Final = -1
 
 
 def _share_group_of(state: State, record: Record, place: Place) -> ShareGroup | None:
-    """The group that a record is about; a value makes it. None where there is nothing to do."""
+    """Return the record's group, which a value creates; None if a tombstone has nothing to do."""
     group_id = record.key.group_id
     group = state.groups.get(group_id)
     if isinstance(group, ShareGroup):
@@ -344,7 +344,7 @@ _NO_STREAMS_EPOCH: Final = -1
 
 
 def _streams_group_of(state: State, record: Record, place: Place) -> StreamsGroup | None:
-    """The group that a record is about; a value makes it, in place of an empty group of another kind. None where there is nothing to do."""
+    """Return the record's group. A value creates it, or replaces an empty group of another kind. None if there is nothing to do."""
     group_id = record.key.group_id
     group = state.groups.get(group_id)
     if isinstance(group, StreamsGroup):
@@ -444,7 +444,7 @@ STREAMS_REPLAYS: Final[dict[int, Callable[[State, Record, Place], None]]] = {
 
 
 def replay_commit(state: State, record: Record, place: Place) -> None:
-    """Take in an offset, or the tombstone of one. What a producer commits waits for the end of its transaction."""
+    """Replay an offset or its tombstone. The offset of a transaction is pending until the transaction ends."""
     group_id, key = record.key.group, (record.key.topic, record.key.partition)
     if record.value is None:
         _drop_commit(state, group_id, key)
@@ -458,7 +458,7 @@ def replay_commit(state: State, record: Record, place: Place) -> None:
 
 
 def _drop_commit(state: State, group_id: str, key: PartitionKey) -> None:
-    """A tombstone takes what is committed, and what waits for the end of any transaction."""
+    """Drop the committed and all pending offsets of a partition, as a tombstone does."""
     offsets = state.offsets.get(group_id)
     if offsets is not None and offsets.pop(key, None) is not None and not offsets:
         del state.offsets[group_id]

@@ -38,12 +38,12 @@ from metashell.net.addresses import Address
 _BROKERS: Final = 1
 _NULL_NAME_SINCE: Final = 12
 _ALL_OF_CLUSTER: Final = 0b1_1111_1010_0000
-"""What may be done to a cluster, a bit for each operation. Source: AclEntry.supportedOperations."""
+"""The authorized operations on a cluster, a bit for each. Source: AclEntry.supportedOperations."""
 _Topic = messages.MetadataResponse.MetadataResponseTopic
 
 
 def answer_metadata(cluster: Cluster, request: Any, version: int) -> messages.MetadataResponse:
-    """The broker, and the topics that are asked for."""
+    """Answer Metadata with this broker and the requested topics."""
     made = messages.MetadataResponse
     broker = made.MetadataResponseBroker(node_id=cluster.node_id, host=cluster.address.host, port=cluster.address.port)
     return made(
@@ -55,7 +55,7 @@ def answer_metadata(cluster: Cluster, request: Any, version: int) -> messages.Me
 
 
 def requested_topics(request: Any, version: int) -> tuple[Any, ...] | None:
-    """The topics that a Metadata request names, None for all."""
+    """Return the topics that a Metadata request names, None for all."""
     topics: tuple[Any, ...] | None = request.topics
     return None if not topics and version == 0 else topics
 
@@ -125,7 +125,7 @@ _MAX_BYTES: Final = 50 * 1024 * 1024
 
 
 class PartitionReads:
-    """What can be read of the partitions of a cluster."""
+    """The readable logs of a cluster's partitions."""
 
     def __init__(self, cluster: Cluster, shard: Shard) -> None:
         self._cluster = cluster
@@ -133,7 +133,7 @@ class PartitionReads:
         self._offsets = OffsetsLog(shard.written)
 
     def bounds(self, name: str, partition: int) -> tuple[int, int] | None:
-        """Where a partition's log begins and ends, None where there is no such partition."""
+        """Return begin and end of a partition's log, None if there is no such partition."""
         if name == TOPIC:
             return (0, self._shard.end_offset) if partition == 0 else None
         if self._cluster.leader_epoch(name, partition) is None:

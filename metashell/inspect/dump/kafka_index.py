@@ -1,4 +1,4 @@
-"""Indexes and producer snapshots as kafka-dump-log of 4.4.0 prints them."""
+"""Prints indexes and producer snapshots as kafka-dump-log of 4.4.0 does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NO_TIMESTAMP = -1
 
 
 class IndexDiagnostics:
-    """What was noticed about indexes, by absolute path, to be reported after the last file."""
+    """Faults of indexes by absolute path, which Kafka's tool reports after the last file."""
 
     def __init__(self) -> None:
         self.mismatches: dict[str, dict[int, int]] = {}
@@ -57,7 +57,7 @@ class IndexDiagnostics:
 
 
 class _TimeCheck:
-    """Notes what does not hold for the entries of a time index."""
+    """Checks the entries of a time index in Kafka's way, and notes the faults."""
 
     def __init__(self, path: str, diagnostics: IndexDiagnostics) -> None:
         self.where = java_absolute(path)
@@ -76,7 +76,7 @@ class _TimeCheck:
 
 
 class IndexDump:
-    """Dumps indexes in Kafka's voice, and keeps what is noticed about them. Raises Halt."""
+    """Dumps indexes in Kafka's voice, and keeps their faults. Raises Halt."""
 
     def __init__(self, options: DumpOptions, output: Output, err: TextSink) -> None:
         self.options = options
@@ -203,7 +203,7 @@ class IndexDump:
             if last < 0:
                 append(f"{begin} lastTimestamp: {time}\n")
             else:
-                # A sequence wraps at 2^31; most do not.
+                # A sequence number wraps at 2^31, but the quick form serves nearly all.
                 first_sequence = sequence - delta if sequence >= delta else java_sequence_before(sequence, delta)
                 append(
                     f"{begin} lastTimestamp: {time} firstSequence: {first_sequence} lastSequence: {sequence} "
@@ -227,7 +227,7 @@ _HANDLERS: dict[str, Callable[[IndexDump, str, str], None]] = {
 
 
 def _snapshot_trouble(data: bytes) -> str | None:
-    """What Kafka says of a producer state snapshot that it does not accept."""
+    """Kafka's message for a producer snapshot that it does not accept."""
     begin = "Snapshot failed schema validation: "
     if len(data) < 2:
         return f"{begin}null"

@@ -28,8 +28,8 @@ from metashell.codec.record_text import FramedTexts, RecordText, control_text
 from metashell.codec.registry import message_type
 from metashell.common.errors import DecodeError
 from metashell.common.terminal import writable
+from metashell.common.uris import shown_uri
 from metashell.disk.names import REMOTE_LOG
-from metashell.disk.uris import shown_uri
 from metashell.tables.columns.record_walk import NULL, Rows
 from metashell.tables.columns.vectors import Array, Buffer, Headers, Ints, Mask, offsets_of, range_positions
 from metashell.tables.splits import Piece
@@ -73,7 +73,7 @@ Texts = FramedTexts | CoordinatorTexts
 
 
 def texts_of_log(log: str, *, show_secrets: bool) -> Texts:
-    """What writes the text of a log's records."""
+    """Return what writes the text of a log's records."""
     return (CoordinatorTexts if log in COORDINATOR_LOGS else FramedTexts)(log, show_secrets=show_secrets)
 
 
@@ -88,7 +88,7 @@ class _Columns:
     names: dict[str, int] = field(default_factory=dict)
 
     def put_all(self, rows: Ints, name: str, version: int, fault: str | None) -> None:
-        """What the records of one type and version share."""
+        """Return what the records of one type and version share."""
         self.codes[rows] = self._code(name)
         self.versions[rows] = version
         if fault is not None:
@@ -197,7 +197,7 @@ _USUAL_MASK = 0x8080FF
 
 
 OddRow = tuple[int, str, bool]
-"""A row, what is odd about it, and whether that is serious: that a newer release wrote it is not."""
+"""A row, the finding about it, and whether it is serious: a row of a newer release is not."""
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ from metashell.tables.columns.record_walk import NULL, Area, RecordFault, Rows, 
 from metashell.tables.columns.vectors import Buffer, Headers
 
 WINDOW_BYTES = 2 << 20
-"""How much of a file is decoded at once: some 15 000 partition records. The columns of twice as many leave the processor's cache."""
+"""Bytes of a file decoded at once: some 15 000 partition records. The columns of twice as many leave the processor's cache."""
 EXPANDED_BYTES = 16 << 20
 """A chunk ends when its compressed batches have expanded to so much; one batch expands to at most 128 MiB."""
 

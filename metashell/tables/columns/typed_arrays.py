@@ -17,8 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import compute
 
-from metashell.codec.redaction import REDACTED
-from metashell.common.values import uuid_text
+from metashell.common.values import REDACTED, uuid_text
 from metashell.tables.schemas import UUID_MARK
 
 UUID: Final = pa.uuid()
@@ -76,7 +75,7 @@ EARLIEST_MS: Final = -62_135_596_800_000 + _DAY_MS
 LATEST_MS: Final = 253_402_300_799_999 - _DAY_MS
 """The last day but one of year 9999."""
 NO_TIME: Final = -1
-"""What Kafka writes where there is no time."""
+"""The number that Kafka writes where there is no time."""
 
 
 def times(numbers: pa.Array, none: int = NO_TIME) -> pa.Array:
@@ -122,7 +121,7 @@ def binary_ids_type(kind: pa.DataType) -> pa.DataType:
 
 
 def spark_type(kind: pa.DataType) -> pa.DataType:
-    """What Spark takes: ids as bytes, times in microseconds."""
+    """Return the column as Spark takes it: ids as bytes, times in microseconds."""
     return pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else binary_ids_type(kind)
 
 

@@ -126,7 +126,7 @@ class Buffer:
 
 
 def zigzag(values: Ints) -> Ints:
-    """What zig-zag coded numbers stand for."""
+    """Decode zig-zag coded numbers."""
     return (values >> 1) ^ -(values & 1)
 
 

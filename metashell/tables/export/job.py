@@ -208,7 +208,7 @@ def export_to_store(
             run.publish(report)
         except BaseException:
             workers.stop()
-            # The first error is the one to tell; what stays is removed by the next export.
+            # The first error is reported; the next export removes what is left.
             with suppress(MetashellError):
                 run.undo()
             raise
@@ -295,7 +295,7 @@ class _Run:
         return report
 
     def _add_empty(self, rows: dict[str, int], number: int) -> None:
-        """Tables without rows that were asked for, so that their columns can be found."""
+        """Write named tables that have no rows, so that their columns can be found."""
         from metashell.tables.export.split_writer import write_empty
 
         for table in sorted({_FAULTS, *self.options.named_tables}):

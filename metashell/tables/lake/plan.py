@@ -19,11 +19,11 @@ from functools import partial
 from itertools import pairwise, zip_longest
 
 from metashell.common.errors import PathError, UsageError
+from metashell.common.uris import errors_without_credentials, folder_of
 from metashell.disk.files import OpenFile
 from metashell.disk.inputs import InputFile
 from metashell.disk.names import METADATA, LogKind, parse_name
 from metashell.disk.segment import may_lack_batches
-from metashell.disk.uris import errors_without_credentials, folder_of
 from metashell.tables.input_files import input_files, is_read_once, is_remote, open_input
 from metashell.tables.lake.input_conflicts import (
     Batches,

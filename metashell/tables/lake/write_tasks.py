@@ -384,9 +384,9 @@ def _merged(schemas: list[pa.Schema]) -> pa.Schema:
     """The columns of the newest file, and those that only older ones have."""
     merged = schemas[-1]
     for schema in reversed(schemas[:-1]):
-        for field in schema:
-            if field.name not in merged.names:
-                merged = merged.append(field)
+        for column in schema:
+            if column.name not in merged.names:
+                merged = merged.append(column)
     return merged
 
 
@@ -394,13 +394,13 @@ def _as(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The rows with all columns of a schema: what they lack is null. The names of files are stored once for each."""
     made = []
     fields = []
-    for field in schema:
-        at = batch.schema.get_field_index(field.name)
-        column = pa.nulls(batch.num_rows, field.type) if at < 0 else batch.column(at)
-        if field.name == "file" and not pa.types.is_dictionary(column.type):
+    for wanted in schema:
+        at = batch.schema.get_field_index(wanted.name)
+        column = pa.nulls(batch.num_rows, wanted.type) if at < 0 else batch.column(at)
+        if wanted.name == "file" and not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         made.append(column)
-        fields.append(field.with_type(column.type))
+        fields.append(wanted.with_type(column.type))
     return pa.RecordBatch.from_arrays(made, schema=pa.schema(fields, schema.metadata))
 
 

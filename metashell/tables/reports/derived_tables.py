@@ -96,7 +96,7 @@ def _epoch_of(protocol: str) -> Callable[[Row], Iterator[Row]]:
 
 
 def _member_of(protocol: str, fields: tuple[str, ...], part_name: str) -> Callable[[Row], Iterator[Row]]:
-    """Current assignments of the newer protocols; a member that left says so by a tombstone or a negative epoch."""
+    """Current assignments of the newer protocols; a member that left has a tombstone or a negative epoch."""
 
     def make(row: Row) -> Iterator[Row]:
         is_gone = row["tombstone"] or (row["member_epoch"] or 0) < 0

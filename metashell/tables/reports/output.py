@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import compute
+from pyarrow import compute, parquet
 
 from metashell.common.errors import UsageError
 from metashell.common.forms import Display, compact_json, counted, write_objects, write_rows
@@ -31,18 +31,19 @@ from metashell.tables.reports.catalog import (
     unix_ms,
 )
 from metashell.tables.reports.page import INDEX, Judged, ending_column, is_open, open_words, render_index, render_page
+from metashell.tables.schemas import with_spark_metadata
 
 if TYPE_CHECKING:
     from metashell.tables.stores import Store
 
 
 def left_out(fault_count: int) -> str:
-    """What a reader must know of faults that were skipped."""
+    """Return the note about faults that were skipped."""
     return f"left out: {counted(fault_count, 'corrupt or unknown place')}"
 
 
 def notes_on(fault_count: int, *, show_secrets: bool) -> tuple[str, ...]:
-    """What a reader must know of how the input was read."""
+    """Return the notes on how the input was read."""
     notes = []
     if fault_count:
         notes.append(f"{left_out(fault_count).capitalize()}.")
@@ -52,7 +53,7 @@ def notes_on(fault_count: int, *, show_secrets: bool) -> tuple[str, ...]:
 
 
 def left_out_lines(reports: Sequence[Report]) -> list[str]:
-    """What to say of reports that nothing here can answer, a line for each log that is missing."""
+    """Return a line for each missing log, with the reports that cannot be answered without it."""
     logs = dict.fromkeys(report.log for report in reports)
     return [
         f"left out, no {log_name_of(log).removeprefix('the ')} here: {', '.join(r.name for r in reports if r.log == log)}" for log in logs
@@ -107,9 +108,6 @@ def answer_parts(
 
 def as_parquet(answer: pa.Table) -> Iterator[bytes]:
     import pyarrow as pa
-    from pyarrow import parquet
-
-    from metashell.tables.schemas import with_spark_metadata
 
     sink = pa.BufferOutputStream()
     parquet.write_table(answer.cast(with_spark_metadata(answer.schema)), sink, compression="zstd")
@@ -118,24 +116,21 @@ def as_parquet(answer: pa.Table) -> Iterator[bytes]:
 
 def as_csv(answer: pa.Table) -> Iterator[bytes]:
     """CSV; times are text in UTC."""
-
     return csv_parts(answer)
 
 
 def as_json(answer: pa.Table) -> Iterator[bytes]:
     """One array of objects, a row a line; times are Unix milliseconds, as in all JSON of ours."""
-
     return json_parts(answer)
 
 
 WRITERS: Final[dict[str, Callable[[pa.Table], Iterator[bytes]]]] = {"parquet": as_parquet, "csv": as_csv, "json": as_json}
-FORMS: Final = ("parquet", "csv", "json", "html")
 
 
 TABLE: Final = "table"
 _OBJECTS: Final = ("json", "jsonl")
 TEXT_FORMS: Final = (TABLE, "csv", *_OBJECTS)
-"""What is printed here; the other forms are files."""
+"""The forms that are printed here; the other forms are files."""
 Answers = Sequence[tuple[Report, "pa.Table"]]
 
 

@@ -48,7 +48,7 @@ _SETTINGS: Final = (
     # Before 2.0 it ends queries with a join and a window by an internal error: seen with 1.4 and 1.5, not with 1.3 and 2.0.
     *(("disabled_optimizers = 'join_filter_pushdown'",) if int(duckdb.__version__.partition(".")[0]) < 2 else ()),
 )
-"""What DuckDB takes only once it is open. Its progress bar would go to standard output, among the rows."""
+"""Settings that DuckDB takes only once it is open. Its progress bar would go to standard output, among the rows."""
 _BATCH_ROWS: Final = 1 << 13
 _WAIT_S: Final = 0.05
 Found = TypeVar("Found")
@@ -153,14 +153,14 @@ class Database:
             while self._unread is reader and (batch := self._waited_for(partial(next, reader, None))) is not None:
                 yield batch
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            # DuckDB 2 says some of what goes wrong as an error of the system.
+            # DuckDB 2 raises some of its errors as OSError.
             raise self._reason(error) from error
         finally:
             if self._unread is reader:
                 self._end_answer()
 
     def _waited_for(self, work: Callable[[], Found]) -> Found:
-        """What `work` gives. Where the wait is broken off, the work is stopped first: nothing else may use the connection meanwhile."""
+        """Return the result of `work`. An interrupted wait stops the work first: nothing else may use the connection meanwhile."""
         outcome: list[tuple[Found | None, BaseException | None]] = []
         # A join that is interrupted may leave a thread that runs looking as if it had ended (CPython 3.11).
         done = Event()
@@ -193,7 +193,7 @@ class Database:
         return cast(Found, found)
 
     def _reason(self, error: Exception) -> BaseException:
-        """What ended a query: an error of one who serves a table, or what DuckDB says."""
+        """Return the error that ended a query: that of a table's source, or DuckDB's own."""
         return self._trouble.taken() or _refused(error)
 
 
@@ -203,7 +203,7 @@ def _refused(error: Exception) -> RefusedError:
 
 
 class Scan(NamedTuple):
-    """What one scan wants: columns (None: all), of the rows for which a condition holds (None: of all).
+    """The wish of one scan: columns (None: all) of the rows for which a condition holds (None: of all).
 
     `fail` notes what ends it after its scanner was made.
     """
@@ -226,7 +226,7 @@ Serve = Callable[[str, Scan], Any]
 
 
 class Trouble:
-    """What ended a scan. DuckDB makes a text of its own of it; this is the error itself."""
+    """The error that ended a scan. DuckDB keeps only its text."""
 
     def __init__(self) -> None:
         self._error: BaseException | None = None
@@ -283,7 +283,7 @@ class FilterBounds:
         self._condition = condition
 
     def bounds(self) -> Bounds:
-        """Where all rows lie that the filter keeps."""
+        """The bounds between which all rows lie that the filter keeps."""
         try:
             return reduce(lambda found, name: found.on(name, self._range(name)), BOUNDED, ANY)
         except pa.ArrowException:

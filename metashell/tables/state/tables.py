@@ -135,7 +135,7 @@ _RAW: Final = pa.schema(
 """Before names are joined in: `number` is that of the topic."""
 _INTERNAL_TOPICS: Final = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
 _ATTRIBUTES: Final = {"eligible_leader_replicas": "elr"}
-"""Where PartitionRegistration calls it otherwise."""
+"""Fields that PartitionRegistration calls otherwise."""
 
 
 def partition_batches(image: MetadataImage, cluster_id: str) -> Iterator[pa.RecordBatch]:
@@ -275,7 +275,7 @@ class _Chunk:
 
 
 def _value_places(buffer: Buffer, starts: Ints, span_ends: Ints, counts: Ints) -> tuple[Ints, Ints]:
-    """Where the values of records in spans start and end; `image/spans` says what may be relied on."""
+    """Yield where the values of records in spans start and end; `metadata.image.spans` says what may be relied on."""
     ends = np.empty_like(starts)
     ends[:-1] = starts[1:]
     ends[np.cumsum(counts)[counts > 0] - 1] = span_ends[counts > 0]

@@ -16,6 +16,8 @@ from __future__ import annotations
 import re
 
 from metashell.common.errors import UsageError
+from metashell.common.uris import is_uri, without_credentials
+from metashell.tables.stores.local import LocalStore, path_of_uri, refuse_sources, require_scheme
 from metashell.tables.stores.store import Held, Store, StoreFile
 
 TYPE_CHECKING = False
@@ -28,28 +30,22 @@ _ONE_SLASH = re.compile(r"(?:s3a?|s3n|gs|gcs|abfss?|wasbs?|hdfs|viewfs|file):(?!
 
 
 def open_store(place: str, *, sources: Iterable[str] = (), only_reads: bool = False) -> Store:
-    """The store of a path or URI. Nothing is made or asked yet: see `require_writable`.
+    """The store of a path or URI. Nothing is created and no request is sent yet: see `require_writable`.
 
     Errors: UsageError for a URI that no store has; PathError for a place in one of the `sources` or in a directory of logs, unless the
     caller `only_reads`.
     """
-    from metashell.disk.uris import is_uri, without_credentials
-    from metashell.tables.stores.local import refuse_sources, require_scheme
-
     if not is_uri(place):
         if _ONE_SLASH.match(place):
             shown = without_credentials(place)
             advice = f"; for a folder of that name say ./{place}" if shown == place else ""
             raise UsageError(f"{shown}: the URI of a store has two slashes behind its scheme{advice}", shown)
-        from metashell.tables.stores.local import LocalStore
 
         if not only_reads:
             refuse_sources(place, sources)
         return LocalStore(place)
     scheme = place.partition("://")[0].lower()
     if scheme == "file":
-        from metashell.tables.stores.local import LocalStore, path_of_uri
-
         path = path_of_uri(place)
         if not only_reads:
             refuse_sources(path, sources)

@@ -12,17 +12,22 @@ file, since another may have removed it and written in its place."""
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
+import struct
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from threading import Event, Thread
 from typing import Any, Final, Protocol
 from uuid import uuid4
 
 from metashell.common.errors import MetashellError, PathError, UsageError
+from metashell.common.terminal import terminal_line
 from metashell.tables.stores.store import LOCK, Store, StoreFile
 
 
@@ -38,7 +43,7 @@ class LockOwner:
 
 
 def find_lock_owner(store: Store) -> LockOwner | None:
-    """Who writes to a folder now, None where nobody does.
+    """The owner of the lock on a folder, None if nobody writes to it now.
 
     In a store the clock of this machine stands for that of the store, which only a writer can ask. Errors: MetashellError.
     """
@@ -63,11 +68,9 @@ def _local_lock_owner(folder: str) -> LockOwner | None:
 
 
 def _is_locked(descriptor: int, said: dict[str, Any]) -> bool:
-    """Whether another process has a lock on a file: the system says so on Linux, elsewhere what the file says is believed."""
+    """Whether another process has a lock on a file: Linux tells; elsewhere we trust the content of the file."""
     if sys.platform != "linux":
         return not is_dead(said)
-    import fcntl
-    import struct
 
     shape = "hhqqi"  # struct flock: type, whence, start, length, process
     found = fcntl.fcntl(descriptor, fcntl.F_GETLK, struct.pack(shape, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
@@ -86,7 +89,6 @@ def _remote_lock_owner(store: Store) -> LockOwner | None:
 
 def describe_owner(purpose: str) -> dict[str, Any]:
     """This process: what it does, where it runs, since when."""
-    from datetime import UTC, datetime
     from socket import gethostname
 
     since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
@@ -94,15 +96,11 @@ def describe_owner(purpose: str) -> dict[str, Any]:
 
 
 def owner_json(purpose: str) -> bytes:
-    import json
-
     return json.dumps(describe_owner(purpose)).encode()
 
 
 def parse_owner(text: bytes) -> dict[str, Any]:
-    """What a holder wrote of itself; nothing where that is damaged, or of somebody else."""
-    import json
-
+    """Return what an owner wrote about itself; nothing if that is damaged, or somebody else's."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -112,8 +110,6 @@ def parse_owner(text: bytes) -> dict[str, Any]:
 
 def owner_text(said: dict[str, Any]) -> str:
     """The holder in a sentence: `metashell export (process 4711 on example) since 2025-01-31 12:00:00Z`."""
-    from metashell.common.terminal import terminal_line
-
     words = {key: terminal_line(str(said.get(key, "?"))) for key in ("purpose", "pid", "host", "since")}
     return f"{words['purpose']} (process {words['pid']} on {words['host']}) since {words['since']}"
 
@@ -132,7 +128,7 @@ def is_dead(said: dict[str, Any]) -> bool:
 
 
 def _machine() -> str:
-    """What numbers of processes mean something in: a start of a machine, and a name space on it. Empty where that is not known."""
+    """Return the scope of process numbers: a start of a machine and a name space on it. Empty where that is not known."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
@@ -161,7 +157,6 @@ def folder_lock(folder: str, name: str, purpose: str) -> Iterator[FolderLock]:
 
     Errors: UsageError where another process has it; PathError where the folder cannot be written to.
     """
-
     real = os.path.realpath(folder)
     # One step, so that of two threads one gets it.
     if _OURS.setdefault(real, own := object()) is not own:
@@ -212,8 +207,6 @@ def _locked_file(folder: str, real: str, path: str) -> int:
 
 def _is_free(descriptor: int) -> bool:
     """Lock the file, unless another process has it."""
-    import fcntl
-
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
@@ -236,7 +229,6 @@ def _is_still(path: str, descriptor: int) -> bool:
 
 def in_use_error(shown: str, said: bytes) -> UsageError:
     """The error for a folder that another has, by what it wrote about itself."""
-
     found = parse_owner(said)
     who = owner_text(found) if found else "another process"
     return UsageError(f"{shown}: is in use by {who}; wait for it, or name another --out", shown)
@@ -297,7 +289,7 @@ class StoreLock:
                 yield file.name, said
 
     def listed(self, store: _Listed, folder: str) -> list[StoreFile]:
-        """What lies in the folder of locks, or above. A list without our own is of an earlier time, and would lack others' files too."""
+        """List the folder of locks, or a higher one. A list without our own file is an old one, and may lack others' files too."""
         for seconds in _LIST_WAITS_S:
             found = store.files(folder)
             if any(file.name == self.name for file in found):

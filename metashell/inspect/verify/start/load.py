@@ -1,7 +1,7 @@
-"""Kafka's start of the metadata log on paper, in Kafka's order: small files, segments, snapshots, and what the quorum knows.
+"""Follows Kafka's start of the metadata log in Kafka's order: small files, segments, snapshots, and the state of the quorum.
 
-Kafka reads a file's name by its ending first, then by the number before the first dot. A name that ends like a segment's, an index's or a
-checkpoint's and begins with anything but a number makes a server end.
+Kafka looks at the ending of a file's name first, then at the number before the first dot. A server exits over a name that ends like that
+of a segment, index or checkpoint and does not begin with a number.
 
 Source: UnifiedLog.create, LogLoader.load, KafkaRaftLog.createLog, QuorumState.initialize; LogFileUtils,
 LogLoader.removeTempFilesAndCollectSwapFiles and loadSegmentFiles, Snapshots.parse; MetaPropertiesEnsemble, PropertiesUtils,
@@ -42,10 +42,10 @@ _EPOCH_MAX = (1 << 31) - 1
 
 @dataclass(slots=True)
 class StartLog:
-    """What a start has made of a directory so far; it holds what was done when Ends ended it.
+    """The state of a directory after the steps of a start so far; after Ends it shows what was done until then.
 
-    `kept` is the log, `dropped` are segments that go with the reason why, `snapshots` those in use by Kafka's order. `bootstrap` are the
-    levels of bootstrap.checkpoint, None without one.
+    `kept` is the log, `dropped` are segments that are removed, each with the reason, `snapshots` are those in use in Kafka's order.
+    `bootstrap` are the feature levels in bootstrap.checkpoint, None without one.
     """
 
     directory: str
@@ -62,12 +62,12 @@ class StartLog:
 
     @property
     def snapshot(self) -> OffsetAndEpoch | None:
-        """The newest one, which everything is loaded from."""
+        """The newest snapshot, which the server loads."""
         return self.snapshots[-1] if self.snapshots else None
 
 
 class Start:
-    """One start on a log directory whose meta.properties the server took."""
+    """One start on a log directory whose meta.properties was accepted."""
 
     def __init__(self, log_directory: str, directory: str) -> None:
         self._log_directory = log_directory
@@ -76,7 +76,7 @@ class Start:
         self.log = StartLog(directory)
 
     def run(self) -> None:
-        """Errors: Ends, where Kafka ends; OSError."""
+        """Follow all steps. Errors: Ends where Kafka would exit; OSError."""
         self.log.bootstrap = read_bootstrap(os.path.join(self._log_directory, BOOTSTRAP_CHECKPOINT))
         epochs = read_epochs(self._path(LEADER_EPOCH_CHECKPOINT))
         self._names.check_producer_snapshots()
@@ -95,7 +95,7 @@ class Start:
     # ---- segments
 
     def _load_segments(self, epochs: EpochCache) -> list[tuple[int, Segment | None]]:
-        """The offsets of the segments; those that are recovered already, since they lack an index, are cut."""
+        """Load the segments; return their base offsets. A segment without an index is recovered here already."""
         found: dict[int, Segment | None] = {}
         for name, base in self._names.segments():
             if not name.endswith(".log"):
@@ -114,7 +114,7 @@ class Start:
         return sorted(found.items())
 
     def _recover(self, found: Sequence[tuple[int, Segment | None]], epochs: EpochCache) -> None:
-        """Recover each segment; behind one that is cut all others go, but where it was cut when it was loaded: then nothing notices."""
+        """Recover each segment. After one that is cut here, and not when it was loaded, Kafka drops all later ones."""
         log = self.log
         log.kept.clear()
         is_cut = False
@@ -137,7 +137,7 @@ class Start:
         epochs.cut(log.end_offset)
 
     def _split(self, segment: Segment, epochs: EpochCache, *, is_last: bool) -> None:
-        """The last batch becomes a segment of its own."""
+        """Make the last batch a segment of its own."""
         batch = segment.split_at
         assert batch is not None
         split = Segment(segment.path, batch.base_offset, batch.size, [batch], batch.size)
@@ -158,7 +158,7 @@ class Start:
             log.dropped_files.append((name, "is unfinished, or lies before the log"))
 
     def _start_at_snapshot(self, epochs: EpochCache) -> None:
-        """Where the newest snapshot is ahead of the log's end, by epoch first, the log begins anew at it."""
+        """Begin the log anew at the newest snapshot if that is ahead of the log's end: by epoch, then by offset."""
         log = self.log
         newest = log.snapshot
         if newest is None:
@@ -196,7 +196,7 @@ class Start:
 
 
 def _whole(path: str, base_offset: int) -> Segment:
-    """All of a segment that goes: what recovery would have kept of it counts for what is lost, and changes no epoch."""
+    """Recover a segment that is dropped, to count what is lost with it. It changes no epochs."""
     try:
         return recover_segment(path, base_offset, EpochCache())
     except Ends as end:
@@ -205,7 +205,7 @@ def _whole(path: str, base_offset: int) -> Segment:
 
 
 def _transactions_are_sane(path: str, base_offset: int) -> bool:
-    """Whether a transaction index is taken as it is; a metadata log has none. Errors: Ends where its version is not known."""
+    """Whether Kafka accepts a transaction index, which a metadata log has none of. Errors: Ends for an unknown version."""
     if not os.path.isfile(path):
         return True
     with open(path, "rb") as file:
@@ -228,14 +228,14 @@ _BOOTSTRAP = "bootstrap.checkpoint"
 
 @dataclass(slots=True)
 class Snapshots:
-    """Complete snapshots by Kafka's order, epoch first, and the files that go in any case."""
+    """Complete snapshots in Kafka's order (epoch, then offset), and files that are removed in any case."""
 
     complete: list[OffsetAndEpoch] = field(default_factory=list)
     leftovers: list[str] = field(default_factory=list)
 
 
 class NameReader:
-    """The names of a directory's regular files, sorted; `directory` need not be there."""
+    """Sorts the names of a directory's regular files as Kafka does. The directory may be missing."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
@@ -250,7 +250,7 @@ class NameReader:
                 self._number(name)
 
     def leftovers(self) -> list[str]:
-        """What is removed before anything is loaded. Errors: Ends."""
+        """Files that are removed before anything is loaded. Errors: Ends."""
         found: list[str] = []
         swaps: list[str] = []
         for name in self.names:
@@ -305,7 +305,7 @@ _TOPIC_LINE = re.compile(r"topic_id: (\S+)", re.ASCII)
 def read_bootstrap(path: str) -> dict[str, int] | None:
     """The feature levels of a bootstrap checkpoint, None where there is none.
 
-    It is read at each start, without its checksums, and has to name a metadata.version. Errors: Ends.
+    Kafka reads it at each start without checking checksums, and it must have a metadata.version. Errors: Ends.
     """
     if not os.path.lexists(path):
         return None
@@ -322,7 +322,7 @@ def read_bootstrap(path: str) -> dict[str, int] | None:
 
 
 def _levels(file: RegularFile) -> dict[str, int]:
-    """Every record is read, those that set no level too."""
+    """The feature levels in a bootstrap checkpoint. Every record is read, since Kafka exits over any that it cannot read."""
     levels = {}
     for placed in placed_batches(file):
         batch = read_placed(file, placed)
@@ -339,7 +339,7 @@ def _levels(file: RegularFile) -> dict[str, int]:
 
 
 def read_epochs(path: str) -> EpochCache:
-    """The leader epoch cache as it is loaded. Errors: Ends."""
+    """Load the leader epoch cache. Errors: Ends."""
     cache = EpochCache()
     if os.path.lexists(path) and _read(path, read_text_file).strip() != b"0":  # a version alone is no entries
         for entry in _read(path, read_leader_epochs):
@@ -348,7 +348,7 @@ def read_epochs(path: str) -> EpochCache:
 
 
 def check_topic_id(path: str) -> None:
-    """A partition.metadata: two lines, of which more may follow. Errors: Ends."""
+    """Check a partition.metadata, of which Kafka reads two lines. Errors: Ends."""
     if not os.path.lexists(path):
         return
     lines = _read(path, read_text_file).decode("utf-8", "replace").split("\n")
@@ -367,7 +367,7 @@ def check_topic_id(path: str) -> None:
 
 
 def read_election(path: str) -> QuorumState | None:
-    """A quorum-state, None where there is none: one JSON value in the first line, in which every field of its version has to be.
+    """Read a quorum-state, None without one: a JSON value in the first line, with every field of its version.
 
     Errors: Ends.
     """
@@ -415,7 +415,7 @@ def _is_uuid(value: object) -> bool:
 
 
 def _are_voters(value: object) -> bool:
-    # The schema lets them be null, and Kafka ends over that all the same.
+    # The schema allows null, but Kafka exits over it.
     return isinstance(value, list) and all(isinstance(voter, dict) and _is_int32(voter.get("voterId")) for voter in value)
 
 
