@@ -47,7 +47,7 @@ from metashell.tables.columns.typed_arrays import shaped
 from metashell.tables.columns.typed_tables import raw_columns, spark_batch, typed_batch
 from metashell.tables.input_files import expand_globs, input_files
 from metashell.tables.read_options import OF_BODIES, Bounds
-from metashell.tables.reports.derived_tables import TABLES
+from metashell.tables.reports.derived_tables import DERIVED_TABLES
 from metashell.tables.schemas import FAULTS, spark_row_metadata
 from metashell.tables.splits import Split, plan_splits, require_logs
 from metashell.tables.state.clusters import copies_by_cluster, read_state
@@ -120,7 +120,7 @@ class Rows:
     def _apply(self, filters: Filters, whole: pa.Schema) -> None:
         self.filters = filters
         # The rows of faults are of places, and those of derived tables of more than one record.
-        if self.load.is_one and self.load.table != FAULTS and self.load.table not in TABLES:
+        if self.load.is_one and self.load.table != FAULTS and self.load.table not in DERIVED_TABLES:
             self.filters = with_bounds(filters, whole)
             needs_payload = any(test.column in OF_BODIES for test in filters.tests)
             options = replace(self.load.options, only=self.bounds, payload_types=self.filters.payload_types, fields=self._fields())
@@ -150,8 +150,8 @@ class Rows:
 
     def _made(self, table: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         load = self.load
-        if load.is_one and load.table in TABLES and table in TABLES[load.table].sources:
-            batch, table = TABLES[load.table].rows_of(table, batch), load.table
+        if load.is_one and load.table in DERIVED_TABLES and table in DERIVED_TABLES[load.table].sources:
+            batch, table = DERIVED_TABLES[load.table].rows_of(table, batch), load.table
         elif table in load.tables and load.options.columns == "typed":
             batch = spark_batch(typed_batch(table, batch, self._wanted() if load.is_one else None))
         if table not in load.tables or not batch.num_rows:

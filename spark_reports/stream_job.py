@@ -24,7 +24,7 @@ from metashell.tables.columns.typed_tables import spark_batch
 from metashell.tables.dictionary import STATE_TABLES
 from metashell.tables.export.parquet import ParquetTable
 from metashell.tables.export.plan import refuse_lake
-from metashell.tables.reports.derived_tables import TABLES as DERIVED
+from metashell.tables.reports.catalog import DERIVED
 from metashell.tables.reports.output import left_out
 from metashell.tables.schemas import commented
 from metashell.tables.stores import Held, Store, open_store

@@ -356,7 +356,7 @@ class Derived(NamedTuple):
         return pa.RecordBatch.from_pylist([made for row in batch.to_pylist() for made in make(row)], schema=self.schema)
 
 
-TABLES: Final = {
+DERIVED_TABLES: Final = {
     GROUP_MEMBERS: Derived(GROUP_MEMBERS_SCHEMA, GROUP_MEMBERS_SOURCES),
     GROUP_TOPICS: Derived(GROUP_TOPICS_SCHEMA, GROUP_TOPICS_SOURCES),
     GROUP_TRANSACTIONS: Derived(GROUP_TRANSACTIONS_SCHEMA, GROUP_TRANSACTIONS_SOURCES, only_transactions),

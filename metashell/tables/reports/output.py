@@ -23,11 +23,11 @@ from metashell.tables.reports.catalog import (
     CLUSTER,
     Report,
     cell_text,
+    datetime_text,
     plain_rows,
     python_rows,
     short_name,
     shown_columns,
-    time_text,
     unix_ms,
 )
 from metashell.tables.reports.page import INDEX, Judged, ending_column, is_open, open_words, render_index, render_page
@@ -148,7 +148,7 @@ def print_answers(display: Display, answers: Answers, form: str) -> None:
     """Write answers in one of `TEXT_FORMS`. In JSON each row of several reports says which it is from."""
     if form == "csv":
         ((_, answer),) = answers
-        write_rows(display, form, answer.column_names, plain_rows(answer, time_text))
+        write_rows(display, form, answer.column_names, plain_rows(answer, datetime_text))
         return
     if form in _OBJECTS:
         write_objects(display, form, _objects(answers))
@@ -273,7 +273,7 @@ def _ms_texts(times: pa.Array) -> pa.Array:
 def _time_texts(times: pa.Array) -> pa.Array:
     ms = _as_ms(times)
     if (compute.min(ms).as_py() or 0) < _YEAR_1000_MS:
-        return pa.array([None if time is None else time_text(time) for time in times.to_pylist()], pa.string())
+        return pa.array([None if time is None else datetime_text(time) for time in times.to_pylist()], pa.string())
     texts = ms.cast(pa.timestamp("ms")).cast(pa.string())
     return compute.binary_join_element_wise(compute.replace_substring(texts, " ", "T"), "Z", "")
 

@@ -28,10 +28,10 @@ from metashell.tables.reports.catalog import (
     Report,
     cell_text,
     datetime_of,
+    datetime_text,
     heading,
     second_text,
     shown_columns,
-    time_text,
 )
 from metashell.tables.reports.charts import draw_chart
 from metashell.tables.reports.timeline_chart import timeline_charts
@@ -105,7 +105,7 @@ def answer_table(report: Report, answer: pa.Table, rows_max: int = ROWS_MAX) -> 
 
 def _cell(report: Report, name: str, row: dict[str, Any], css: str) -> Cell:
     value = row[name]
-    hint = time_text(value) if isinstance(value, datetime) else ""
+    hint = datetime_text(value) if isinstance(value, datetime) else ""
     if report.open is None or name != report.open[0]:
         return Cell(cell_text(name, value), hint, css)
     return Cell(ending_column(report, row), hint, f"{css} open".lstrip() if is_open(report, row) else css)
