@@ -247,6 +247,8 @@ def load_paths(options: Mapping[str, Any]) -> list[str]:
     raise UsageError("load() needs a path: a log, a checkpoint, or a directory of them")
 
 
+# ---- columns without nulls
+
 _OF_ALL: Final = frozenset(name for name, _ in PLACE)
 _OF_RECORDS: Final = _OF_ALL | {"offset", "epoch"}
 _OF_COMMON: Final = {

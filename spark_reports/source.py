@@ -258,6 +258,8 @@ def _agreed(own: pa.Schema, given: StructType) -> pa.Schema:
     return wanted
 
 
+# ---- streams over growing logs
+
 Offset = dict[str, Any]
 
 
@@ -338,6 +340,9 @@ def is_folder(path: str) -> bool:
     return remote_input(path)[2]
 
 
+# ---- tables of the state
+
+
 @dataclass(frozen=True)
 class ClusterPartition(InputPartition):
     """A task's share: the copies of one cluster's log, of which it shows the one that reaches furthest."""
@@ -368,6 +373,8 @@ class StateReader(DataSourceReader):
             for batch in state_batches(wanted.table, cluster, show_secrets=wanted.options.show_secrets, columns=form):
                 yield spark_state_batch(wanted.table, batch, form).select(list(wanted.columns)).cast(self.schema)
 
+
+# ---- the worker of a task
 
 _TASKS_MAX: Final = 2
 """The first task brings our modules, the next one finds what they keep, such as compiled schemas."""

@@ -226,6 +226,8 @@ def checkpoint_end(file: str) -> int:
     return end if end <= INT64_MAX else 0
 
 
+# ---- values as people read them
+
 CLUSTER: Final = "cluster_id"
 _DURATION: Final = "_ms"
 _SIZE: Final = "bytes"

@@ -135,6 +135,8 @@ GROUP_MEMBERS_SOURCES: Final[dict[str, Callable[[Row], Iterator[Row]]]] = {
 """The tables of columns/ that group_members is made of."""
 
 
+# ---- topics of groups
+
 GROUP_TOPICS_SCHEMA: Final = pa.schema(
     [
         ("cluster_id", pa.string()),
@@ -230,6 +232,8 @@ GROUP_TOPICS_SOURCES: Final[dict[str, Callable[[Row], Iterator[Row]]]] = {
 """The tables of columns/ that group_topics is made of."""
 
 
+# ---- transactions of groups
+
 GROUP_TRANSACTIONS_SCHEMA: Final = pa.schema(
     [
         ("cluster_id", pa.string()),
@@ -268,6 +272,8 @@ def only_transactions(source: str, batch: pa.RecordBatch) -> pa.RecordBatch:
 GROUP_TRANSACTIONS_SOURCES: Final[dict[str, Callable[[Row], Iterator[Row]]]] = {"batches": _batch, "control": _marker}
 """The tables of columns/ that group_transactions is made of."""
 
+
+# ---- quotas, ACLs and SCRAM credentials
 
 _PLACE: Final = [
     ("cluster_id", pa.string()),
@@ -340,6 +346,9 @@ SCRAM_SOURCES: Final[dict[str, Make]] = {
     "user_scram_credential": _scram_of(is_removed=False),
     "remove_user_scram_credential": _scram_of(is_removed=True),
 }
+
+
+# ---- all derived tables
 
 
 class Derived(NamedTuple):

@@ -140,7 +140,7 @@ class ReportDatabase:
         return pa.Table.from_batches(batches, schema)
 
 
-FAULTS = "faults"
+# ---- input
 
 
 class Answerable(NamedTuple):
@@ -208,6 +208,8 @@ def base_batches(base_tables: Sequence[str], table: str, batch: pa.RecordBatch) 
     if table in base_tables:
         yield table, as_base(table, batch)
 
+
+# ---- declared types
 
 Rows = TypeVar("Rows", "pa.Table", "pa.RecordBatch")
 

@@ -200,6 +200,8 @@ def _events(answer: pa.Table) -> Iterator[str]:
         yield f'<p class="faint">and {more} more: <a href="{TIMELINE}.html">{html_text(report.title)}</a></p>\n'
 
 
+# ---- the state at the end of the logs
+
 _NAMES_MAX: Final = 5
 
 
@@ -247,6 +249,9 @@ def _as_of(cluster: Cluster) -> str:
     if at.certain_to is None:
         return f"{words}; how much of it was committed is not known here"
     return f"{words}; what follows offset {at.certain_to - 1} may not have been committed" if at.certain_to < at.end_offset else words
+
+
+# ---- rows that had not ended
 
 
 def is_open(report: Report, row: Mapping[str, Any]) -> bool:

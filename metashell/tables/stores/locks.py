@@ -114,6 +114,9 @@ def owner_text(said: dict[str, Any]) -> str:
     return f"{words['purpose']} (process {words['pid']} on {words['host']}) since {words['since']}"
 
 
+# ---- whether the owner of a lock is alive
+
+
 def is_dead(said: dict[str, Any]) -> bool:
     """Whether a process of this very machine is known to have ended; of another machine nothing is known."""
     if not said.get("machine") or said.get("machine") != _machine() or not isinstance(said.get("pid"), int):
@@ -135,6 +138,8 @@ def _machine() -> str:
     except OSError:
         return ""
 
+
+# ---- a folder of this machine
 
 _TRIES = 10
 _OURS: dict[str, object] = {}
@@ -235,6 +240,8 @@ def in_use_error(shown: str, said: bytes) -> UsageError:
 
 
 LOCK_FOLDER: Final = "_metashell/locks"
+# ---- a folder of a store
+
 RENEWED_EVERY_S: Final = 15.0
 LIVES_MS: Final = 120_000
 _LOST_AFTER_S: Final = LIVES_MS / 2 / 1000
