@@ -23,7 +23,7 @@ from metashell.tables import ReadOptions, tables
 from metashell.tables.columns.typed_tables import Blob, Code, Part, Time, parts_of, spark_schema
 from metashell.tables.dictionary import COMMON_TABLES, STATE_TABLES, log_of_table
 from metashell.tables.read_options import OF_BODIES, Form, OnError
-from metashell.tables.reports.derived_tables import TABLES
+from metashell.tables.reports.derived_tables import DERIVED_TABLES
 from metashell.tables.schemas import BATCHES, CONTROL, PLACE, RECORDS, RecordTable, commented, tables_of_log
 from metashell.tables.state.tables import spark_state_schema
 
@@ -77,7 +77,7 @@ class LoadOptions:
     @property
     def sources(self) -> tuple[str, ...]:
         """The tables of columns/ that these are made of."""
-        return tuple(source for table in self.tables for source in (TABLES[table].sources if table in TABLES else (table,)))
+        return tuple(source for table in self.tables for source in (DERIVED_TABLES[table].sources if table in DERIVED_TABLES else (table,)))
 
     @property
     def is_state(self) -> bool:
@@ -108,7 +108,7 @@ def parse_options(options: Mapping[str, str]) -> LoadOptions:
     form: Form = "raw" if parse_bool(options, "oldColumns") else "typed"
     names = tuple(dict.fromkeys(several)) or (options.get(TABLE) or "records",)
     schemas = [table_schema(table, form) for table in names]
-    if several and (state := [table for table in names if table in STATE_TABLES or table in TABLES]):
+    if several and (state := [table for table in names if table in STATE_TABLES or table in DERIVED_TABLES]):
         raise UsageError(f"option tables takes tables of events, and {state[0]} is none", state[0])
     columns = names_in(options, "columns")
     if several and columns:
@@ -139,7 +139,9 @@ def _read_options(options: Mapping[str, str], names: tuple[str, ...], columns: t
     faults_of = names_in(options, "faultsOf")
     for table in faults_of:
         table_schema(table, form)
-    read = frozenset(source for table in names for source in (TABLES[table].sources if table in TABLES else (table, *faults_of)))
+    read = frozenset(
+        source for table in names for source in (DERIVED_TABLES[table].sources if table in DERIVED_TABLES else (table, *faults_of))
+    )
     only = names_in(options, "only")
     return ReadOptions(
         tables=read,
@@ -156,13 +158,13 @@ def table_schema(table: str, form: Form = "typed") -> pa.Schema:
     """The schema of a table as Spark takes it. Errors: UsageError for a name that none has."""
     if table == SPLITS:
         return SPLITS_SCHEMA
-    if table in TABLES:
-        return commented(table, TABLES[table].schema)
+    if table in DERIVED_TABLES:
+        return commented(table, DERIVED_TABLES[table].schema)
     if table in STATE_TABLES:
         return commented(table, spark_state_schema(table, form))
     known = tables()
     if table not in known:
-        raise UsageError(f"unknown table {table}{_near(table, [*STATE_TABLES, *known, *TABLES], 'there are')}", table)
+        raise UsageError(f"unknown table {table}{_near(table, [*STATE_TABLES, *known, *DERIVED_TABLES], 'there are')}", table)
     return commented(table, known[table] if form == "raw" else spark_schema(table))
 
 
@@ -244,6 +246,8 @@ def load_paths(options: Mapping[str, Any]) -> list[str]:
         return [str(options["path"])]
     raise UsageError("load() needs a path: a log, a checkpoint, or a directory of them")
 
+
+# ---- columns without nulls
 
 _OF_ALL: Final = frozenset(name for name, _ in PLACE)
 _OF_RECORDS: Final = _OF_ALL | {"offset", "epoch"}

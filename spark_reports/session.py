@@ -214,6 +214,8 @@ def _with_our_root(path: str) -> str:
     return path if root in known else os.pathsep.join([root, *filter(None, known)])
 
 
+# ---- masters
+
 _KNOWN: Final = re.compile(r"local|local\[(?:[1-9]\d*|\*)(?:, *\d+)?\]|local-cluster\[[\d, ]+\]|yarn|spark://.+|k8s://.+")
 _DEFAULT_PORT: Final = 7077
 _TIMEOUT_S: Final = 10.0
@@ -246,6 +248,8 @@ def _require_answer(master: str) -> None:
             return
     raise MetashellError(f"--master {master}: no master answers: {'; '.join(reasons)}")
 
+
+# ---- errors of Spark in one line
 
 _OURS: Final = re.compile(r"^\s*metashell\.common\.errors\.(\w+): (.*)$", re.MULTILINE)
 _OURS_OF_USAGE: Final = "UsageError"

@@ -47,7 +47,7 @@ from metashell.tables.columns.typed_arrays import shaped
 from metashell.tables.columns.typed_tables import raw_columns, spark_batch, typed_batch
 from metashell.tables.input_files import expand_globs, input_files
 from metashell.tables.read_options import OF_BODIES, Bounds
-from metashell.tables.reports.derived_tables import TABLES
+from metashell.tables.reports.derived_tables import DERIVED_TABLES
 from metashell.tables.schemas import FAULTS, spark_row_metadata
 from metashell.tables.splits import Split, plan_splits, require_logs
 from metashell.tables.state.clusters import copies_by_cluster, read_state
@@ -120,7 +120,7 @@ class Rows:
     def _apply(self, filters: Filters, whole: pa.Schema) -> None:
         self.filters = filters
         # The rows of faults are of places, and those of derived tables of more than one record.
-        if self.load.is_one and self.load.table != FAULTS and self.load.table not in TABLES:
+        if self.load.is_one and self.load.table != FAULTS and self.load.table not in DERIVED_TABLES:
             self.filters = with_bounds(filters, whole)
             needs_payload = any(test.column in OF_BODIES for test in filters.tests)
             options = replace(self.load.options, only=self.bounds, payload_types=self.filters.payload_types, fields=self._fields())
@@ -150,8 +150,8 @@ class Rows:
 
     def _made(self, table: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         load = self.load
-        if load.is_one and load.table in TABLES and table in TABLES[load.table].sources:
-            batch, table = TABLES[load.table].rows_of(table, batch), load.table
+        if load.is_one and load.table in DERIVED_TABLES and table in DERIVED_TABLES[load.table].sources:
+            batch, table = DERIVED_TABLES[load.table].rows_of(table, batch), load.table
         elif table in load.tables and load.options.columns == "typed":
             batch = spark_batch(typed_batch(table, batch, self._wanted() if load.is_one else None))
         if table not in load.tables or not batch.num_rows:
@@ -258,6 +258,8 @@ def _agreed(own: pa.Schema, given: StructType) -> pa.Schema:
     return wanted
 
 
+# ---- streams over growing logs
+
 Offset = dict[str, Any]
 
 
@@ -338,6 +340,9 @@ def is_folder(path: str) -> bool:
     return remote_input(path)[2]
 
 
+# ---- tables of the state
+
+
 @dataclass(frozen=True)
 class ClusterPartition(InputPartition):
     """A task's share: the copies of one cluster's log, of which it shows the one that reaches furthest."""
@@ -368,6 +373,8 @@ class StateReader(DataSourceReader):
             for batch in state_batches(wanted.table, cluster, show_secrets=wanted.options.show_secrets, columns=form):
                 yield spark_state_batch(wanted.table, batch, form).select(list(wanted.columns)).cast(self.schema)
 
+
+# ---- the worker of a task
 
 _TASKS_MAX: Final = 2
 """The first task brings our modules, the next one finds what they keep, such as compiled schemas."""

@@ -28,7 +28,7 @@ from metashell.tables.schemas import SPARK_ROW_METADATA
 from metashell.tables.stores import Held, Store
 from metashell.tables.stores.locks import describe_owner, owner_text
 from spark_reports.session import error_from, is_submitted
-from spark_reports.table_logs import GLOB, Tables, TableState, java_uri
+from spark_reports.table_logs import DELTA, GLOB, Tables, TableState, java_uri
 
 _WAIT_S: Final = 20.0
 _ANEW: Final = "write all anew with --mode overwrite"
@@ -205,7 +205,8 @@ def _kind(field: Any) -> str:
     return re.sub(r"\b(?:tinyint|smallint)\b", "int", field.dataType.simpleString())
 
 
-DELTA: Final = "delta"
+# ---- jars and settings of a format
+
 ICEBERG: Final = "iceberg"
 NAMES: Final = {DELTA: "Delta Lake", ICEBERG: "Iceberg"}
 _DELTA_VERSION: Final = "4.4.0"

@@ -101,7 +101,9 @@ def _file_uri(path: str) -> str:
     return f"file:/{path.lstrip('/')}"
 
 
-_DELTA: Final = "delta"
+DELTA: Final = "delta"
+# ---- Delta Lake
+
 _VERSIONS_MAX: Final = 1000
 """So many versions of others behind the last one of ours are followed."""
 
@@ -157,7 +159,7 @@ class DeltaTables:
                 return "" if found.number >= last else back_at(found.number, last)
             if found.restored.get("timestamp") is not None:
                 # Which version that was depends on the time zone of who did it.
-                count = self._spark.read.format(_DELTA).load(self._path(table)).count()
+                count = self._spark.read.format(DELTA).load(self._path(table)).count()
                 return "" if count >= rows else f"was put back to an earlier time, and has {count:,} rows, where the lake counts {rows:,}"
             version = int(found.restored["version"]) if found.restored else version - 1
         return ""
@@ -181,7 +183,7 @@ class DeltaTables:
 
     def write(self, table: str, number: int, frame: Any, *, resets: bool) -> None:
         (
-            frame.write.format(_DELTA)
+            frame.write.format(DELTA)
             .mode("overwrite" if resets else "append")
             .option("txnAppId", self._application(table))
             .option("txnVersion", str(number))
@@ -198,6 +200,8 @@ class DeltaTables:
     def _application(self, table: str) -> str:
         return f"metashell {self._lake_id} {table}"
 
+
+# ---- Iceberg
 
 OWN_CATALOG: Final = "metashell"
 _COMMIT: Final = "metashell.commit"

@@ -183,6 +183,8 @@ class Excerpt(Closing):
         self.file.close()
 
 
+# ---- patterns
+
 _MARKS = frozenset("*[")
 
 
@@ -247,6 +249,8 @@ def _below(system: Any, folder: str, patterns: list[str]) -> list[tuple[str, ...
             found += [(name, *names) for names in _below(system, entry.path, rest)] if rest else [(name,)]
     return found
 
+
+# ---- metadata logs of a store, copied to this machine
 
 _SMALL = frozenset((META_PROPERTIES, PARTITION_METADATA, QUORUM_STATE))
 

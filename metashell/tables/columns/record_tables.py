@@ -207,6 +207,8 @@ def _fault(records: ChunkRecords, row: int, reason: str, is_serious: bool) -> Fa
     )
 
 
+# ---- secrets
+
 _MARK = "metashell.show_secrets"
 
 
@@ -242,6 +244,8 @@ def _replaced(batch: pa.RecordBatch, name: str, hidden: pa.Array) -> pa.RecordBa
     index = batch.schema.get_field_index(name)
     return batch.set_column(index, batch.schema.field(name), pc.if_else(hidden, word, batch.column(name)))
 
+
+# ---- the tables that every log has
 
 _CODECS = [CODEC_NAMES[codec] if codec < len(CODEC_NAMES) else f"unknown({codec})" for codec in range(CODEC_MASK + 1)]
 

@@ -192,6 +192,8 @@ def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
         yield path, kind
 
 
+# ---- row groups
+
 RISING: Final = frozenset(("offset", "timestamp", "position", "last_offset", "max_timestamp", "base_timestamp"))
 """Numbers that mostly rise: Parquet stores their differences."""
 LARGE_ROWS = 1000

@@ -251,6 +251,8 @@ _DRAWERS: Final[dict[str, Callable[[Chart, pa.Table], Iterator[str]]]] = {
 }
 
 
+# ---- the rows that a chart draws
+
 COUNT: Final = "rows counted"
 """The column of sums that says how many rows are summed."""
 
@@ -279,7 +281,7 @@ def longest_rows(chart: Chart, table: pa.Table, count: int) -> list[dict[str, An
 
 def times_of(chart: Chart, table: pa.Table) -> tuple[int, int]:
     """The first and the last time of a chart over time, as Unix milliseconds."""
-    found = compute.min_max(_ms(table.column(chart.x[0])))
+    found = compute.min_max(as_ms(table.column(chart.x[0])))
     return found["min"].as_py(), found["max"].as_py()
 
 
@@ -287,7 +289,7 @@ def summed_rows(chart: Chart, table: pa.Table, start_s: int = 0, step_s: int = 0
     """A row for each x and series, with the sums or the largest of `values`, and `COUNT`; a step that is given makes x its number."""
     x = table.column(chart.x[0])
     if step_s:
-        x = pa.array((_ms(x).to_numpy() // 1000 - start_s) // step_s, pa.int64())
+        x = pa.array((as_ms(x).to_numpy() // 1000 - start_s) // step_s, pa.int64())
     by = {chart.x[0]: x, **{name: table.column(name) for name in chart.series}}
     columns = {**by, **{name: table.column(name) for name in chart.values if name not in by}, COUNT: pa.array(np.ones(len(x), np.int64))}
     how = "max" if largest else "sum"
@@ -299,5 +301,6 @@ def summed_rows(chart: Chart, table: pa.Table, start_s: int = 0, step_s: int = 0
     return rows
 
 
-def _ms(times: pa.ChunkedArray) -> pa.ChunkedArray:
+def as_ms(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    # An answer's times are whole milliseconds: `local.as_declared` makes them from those.
     return times.cast(pa.timestamp("ms", "UTC")).cast(pa.int64())

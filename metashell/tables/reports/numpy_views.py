@@ -225,6 +225,8 @@ def _compact(states: States, gathered: PartitionRecords) -> tuple[pa.ListArray, 
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values), type=_BROKERS), fields
 
 
+# ---- sums of records
+
 RECORD_SUMS: Final = "record_sums"
 RECORD_SUMS_TABLE: Final = "records"
 RECORD_SUMS_SCHEMA: Final = pa.schema(

@@ -28,10 +28,10 @@ from metashell.tables.reports.catalog import (
     Report,
     cell_text,
     datetime_of,
+    datetime_text,
     heading,
     second_text,
     shown_columns,
-    time_text,
 )
 from metashell.tables.reports.charts import draw_chart
 from metashell.tables.reports.timeline_chart import timeline_charts
@@ -105,7 +105,7 @@ def answer_table(report: Report, answer: pa.Table, rows_max: int = ROWS_MAX) -> 
 
 def _cell(report: Report, name: str, row: dict[str, Any], css: str) -> Cell:
     value = row[name]
-    hint = time_text(value) if isinstance(value, datetime) else ""
+    hint = datetime_text(value) if isinstance(value, datetime) else ""
     if report.open is None or name != report.open[0]:
         return Cell(cell_text(name, value), hint, css)
     return Cell(ending_column(report, row), hint, f"{css} open".lstrip() if is_open(report, row) else css)
@@ -200,6 +200,8 @@ def _events(answer: pa.Table) -> Iterator[str]:
         yield f'<p class="faint">and {more} more: <a href="{TIMELINE}.html">{html_text(report.title)}</a></p>\n'
 
 
+# ---- the state at the end of the logs
+
 _NAMES_MAX: Final = 5
 
 
@@ -247,6 +249,9 @@ def _as_of(cluster: Cluster) -> str:
     if at.certain_to is None:
         return f"{words}; how much of it was committed is not known here"
     return f"{words}; what follows offset {at.certain_to - 1} may not have been committed" if at.certain_to < at.end_offset else words
+
+
+# ---- rows that had not ended
 
 
 def is_open(report: Report, row: Mapping[str, Any]) -> bool:

@@ -148,6 +148,8 @@ def _at(ms: int) -> str:
     return second_text(datetime_of(ms))
 
 
+# ---- the axis
+
 _LABELS: Final = 6
 """The most labels along an axis."""
 _NARROW_SHARE: Final = 0.5

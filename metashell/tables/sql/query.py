@@ -277,6 +277,8 @@ def _rows(schema: pa.Schema, batches: Iterator[pa.RecordBatch], columns: Form) -
         raise QueryError(error) from error
 
 
+# ---- column names that are words of SQL
+
 _NAMES: Final = frozenset({"offset", "group", "at"})
 _WORDS: Final = (
     "select distinct all where and or not on having by case when then else between in like ilike is as using filter qualify"

@@ -40,7 +40,7 @@ from metashell.tables.lake.ledger import LakeFile, LakeState
 from metashell.tables.read_options import ANY, OF_BODIES, Bounds, Form, NewerNotes, ReadOptions, note_newer
 from metashell.tables.schemas import FAULTS, RECORDS, tables
 from metashell.tables.splits import TARGET_BYTES, Split, absent_log, has_log, kind_of, splits_of
-from metashell.tables.sql.database import FilterBounds, Scan
+from metashell.tables.sql.database import PARQUET_FORMAT, FilterBounds, Scan
 from metashell.tables.state.clusters import NoMetadataError, no_metadata
 from metashell.tables.stores import open_store
 from metashell.tables.stores.local import path_of_uri
@@ -170,7 +170,8 @@ class EventTables:
             self._newer[each] = newer
 
 
-_PARQUET: Final = ds.ParquetFileFormat()
+# ---- tables of a lake
+
 _FILES_AHEAD: Final = 2
 _BATCHES_AHEAD: Final = 4
 _DAY: Final = timedelta(days=1)
@@ -262,9 +263,10 @@ class LakeTables:
         schema = self.schemas[name]
         files = [file for file in self._state.files.values() if file.table == name]
         fragments = [
-            _PARQUET.make_fragment(self._path(file), self._system, partition_expression=_known_of(file, schema)) for file in sorted(files)
+            PARQUET_FORMAT.make_fragment(self._path(file), self._system, partition_expression=_known_of(file, schema))
+            for file in sorted(files)
         ]
-        whole = ds.FileSystemDataset(fragments, file_schema(schema), _PARQUET, self._system)
+        whole = ds.FileSystemDataset(fragments, file_schema(schema), PARQUET_FORMAT, self._system)
         wanted = schema if scan.columns is None else pa.schema([schema.field(column) for column in scan.columns])
         return ds.Scanner.from_batches(self._rows(whole, scan, wanted, files), schema=wanted)
 
@@ -335,6 +337,8 @@ def _with_ids(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         columns.append(column)
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
+
+# ---- temporary files
 
 Kept = Callable[[str, pa.RecordBatch], Iterable[tuple[str, pa.RecordBatch]]]
 

@@ -215,6 +215,8 @@ def _reach(cluster: Cluster) -> tuple[bool, int, int]:
     return not cluster.fault_count, at.end_offset, -1 if at.certain_to is None else at.certain_to
 
 
+# ---- rows of the small tables
+
 Row = dict[str, Any]
 _DEFAULT_ENTITY: Final = "<default>"
 

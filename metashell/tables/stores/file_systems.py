@@ -167,6 +167,8 @@ def has_bucket(system: Any, path: str) -> bool:
         return True  # who may not ask for it may still read in it
 
 
+# ---- errors of stores in plain words
+
 NOTHING: Final = "No such file or directory"
 _AWS = re.compile(r"AWS Error (\w+)(?: \(HTTP status (-?\d+)\))? during (\w+) operation: (.*)", re.DOTALL)
 _UNKNOWN = re.compile(r"Unable to parse ExceptionName: (\w+) Message: (.*)", re.DOTALL)
@@ -244,6 +246,8 @@ def _of_amazon(uri: str, code: str, status: str | None, operation: str, text: st
     text = _REQUEST_ID.sub("", text)
     return f"the store refused {about}" if text.startswith(_NO_BODY) and status in _REFUSED else f"{operation}: {code}: {text}".rstrip(": ")
 
+
+# ---- whether a store can be reached
 
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 20.0

@@ -240,6 +240,8 @@ def _sync_folder(folder: str) -> None:
     _sync_file(folder)
 
 
+# ---- refused places
+
 SCHEMES = ("file", "s3", "s3a", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 _SAME = {"s3a": "s3", "gcs": "gs", "abfss": "abfs"}
 

@@ -136,6 +136,8 @@ def checked_name(name: str) -> str:
     return name
 
 
+# ---- repeated requests
+
 T = TypeVar("T")
 WAITS_S: Final = (0.1, 0.4, 1.6)
 """The store's own client has tried several times before each of these."""

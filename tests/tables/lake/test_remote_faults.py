@@ -108,12 +108,14 @@ def wait_for_both():
         time.sleep(0.01)
 
 if __name__ == "__main__":
-    with spool_of(open_store("s3://bucket/lake")) as spool, Workers(2, lambda: None, partial(prepare_append_worker, spool=spool)) as workers:
-        workers.start(2)
-        workers.submit(task, 1)
-        wait_for_both()
-        workers.submit(task, 0)
-        list(workers.results(task, [(1,), (0,)]))
+    with spool_of(open_store("s3://bucket/lake")) as spool:
+        prepare = partial(prepare_append_worker, spool=spool)
+        with Workers(2, lambda: None, prepare) as workers:
+            workers.start(2)
+            workers.submit(task, 1)
+            wait_for_both()
+            workers.submit(task, 0)
+            list(workers.results(task, [(1,), (0,)]))
 """
     (tmp_path / "script.py").write_text(script)
     temporary = tmp_path / "tmp"
