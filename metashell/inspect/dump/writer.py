@@ -222,8 +222,6 @@ def format_window(writer: Writer, window: Window) -> None:
         writer.stop(window.stop)
 
 
-__all__ = ["GAVE_UP", "SEGMENT_RECORDS", "FastLoop", "Made", "ValueText", "ValueTexts", "make_loop"]
-
 SEGMENT_RECORDS = 1 << 14
 """Records that are formatted between two checks of how much text is waiting."""
 

@@ -67,7 +67,8 @@ class _Entries:
                     zeros_from = position + index if zeros_from < 0 else zeros_from
                     continue
                 if zeros_from >= 0:
-                    self._report_hole(zeros_from, position + index - zeros_from)
+                    size_of_hole = position + index - zeros_from
+                    self.report.error(self.file.name, f"{size_of_hole} bytes are zero in the middle of the index", position=zeros_from)
                     zeros_from = -1
                 self.report.counts["index_entries"] += 1
                 yield position + index, self._form.unpack(entry)
@@ -78,9 +79,6 @@ class _Entries:
             )
         if zeros_from >= 0 and not self._may_be_preallocated:
             self.report.error(self.file.name, f"{position - zeros_from} bytes at the end are zero", position=zeros_from)
-
-    def _report_hole(self, position: int, size: int) -> None:
-        self.report.error(self.file.name, f"{size} bytes are zero in the middle of the index", position=position)
 
 
 class IndexCheck:

@@ -29,11 +29,17 @@ from metashell.disk.segment import missing_offsets, read_batches
 from metashell.inspect.verify import Report, VerifyOptions
 from metashell.inspect.verify.batches import RecordCheck
 from metashell.inspect.verify.indexes import OffsetIndexCheck, TimeIndexCheck, TransactionIndexCheck
-from metashell.inspect.verify.small_files import check_epoch_cache, check_producer_snapshot, check_promises, check_topic_id, read_promises
+from metashell.inspect.verify.small_files import (
+    PRODUCER_SUFFIX,
+    check_epoch_cache,
+    check_producer_snapshot,
+    check_promises,
+    check_topic_id,
+    read_promises,
+)
 from metashell.inspect.verify.walk import CheckpointFacts, LogState, LogWalk, SegmentIndexes, check_checkpoint, kind_of_items
 
 INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
-PRODUCER_SUFFIX = ".snapshot"
 _STEM = re.compile(r"[0-9]{20}", re.ASCII)
 _NEEDED = (
     (LEADER_EPOCH_CHECKPOINT, "a server makes it anew of the log when it starts"),

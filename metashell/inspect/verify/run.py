@@ -40,7 +40,6 @@ from metashell.inspect.verify.indexes import OffsetIndexCheck, TimeIndexCheck, T
 from metashell.inspect.verify.output import ReportWriter, make_writer, report_starts, report_verdict, usable_paths
 from metashell.inspect.verify.partition import (
     INDEX_SUFFIXES,
-    PRODUCER_SUFFIX,
     PartitionFacts,
     check_partition,
     is_partition,
@@ -62,6 +61,7 @@ from metashell.inspect.verify.small_files import (
     HIGH_WATERMARKS,
     LOG_STARTS,
     OFFSET_CHECKPOINTS,
+    PRODUCER_SUFFIX,
     check_epoch_cache,
     check_meta_properties,
     check_partition_offsets,

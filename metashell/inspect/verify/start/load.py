@@ -34,6 +34,7 @@ from metashell.disk.names import (
 )
 from metashell.disk.properties import json_object, read_text_file
 from metashell.disk.state_files import QuorumState, read_leader_epochs
+from metashell.inspect.verify.partition import INDEX_SUFFIXES
 from metashell.inspect.verify.start import ServerExit
 from metashell.inspect.verify.start.segments import BadLengthError, EpochCache, Segment, placed_batches, read_placed, recover_segment
 
@@ -220,10 +221,8 @@ def _transactions_are_sane(path: str, base_offset: int) -> bool:
     return True
 
 
-INDEX_ENDINGS = (".index", ".timeindex", ".txnindex")
 _CHECKPOINT_ENDINGS = (".checkpoint", ".checkpoint.part", ".checkpoint.deleted")
 _LONG = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
-_BOOTSTRAP = "bootstrap.checkpoint"
 
 
 @dataclass(slots=True)
@@ -269,14 +268,14 @@ class NameReader:
     def segments(self) -> Iterator[tuple[str, int]]:
         """Indexes and segments in the order in which they are loaded, each with its offset. Errors: ServerExit."""
         for name in self.names:
-            if name.endswith((*INDEX_ENDINGS, ".log")):
+            if name.endswith((*INDEX_SUFFIXES, ".log")):
                 yield name, self._number(name)
 
     def snapshots(self, start_offset: int) -> Snapshots:
         """Errors: ServerExit."""
         found = Snapshots()
         for name in self._all:
-            if not name.endswith(_CHECKPOINT_ENDINGS) or name == _BOOTSTRAP:
+            if not name.endswith(_CHECKPOINT_ENDINGS) or name == BOOTSTRAP_CHECKPOINT:
                 continue
             parsed = parse_name(name)
             if parsed is None or parsed.snapshot_id is None or parsed.is_compressed:
