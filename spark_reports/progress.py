@@ -152,7 +152,7 @@ def _what_stands(log: GrowingLog, end: ReadPosition) -> ReadPosition:
 
 
 def _resume(log: GrowingLog, start: ReadPosition) -> tuple[int, int, str]:
-    """From which byte of which file on a log is new, and what has to be said of it."""
+    """The first file and byte of what is new in a log, and the notes on it."""
     marks = start["marks"]
     if log.is_compacted:
         return _resume_by_offset(log, start)

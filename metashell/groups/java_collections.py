@@ -9,10 +9,10 @@ that is strictly greater or smaller."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Final, Generic, TypeVar
 
-from metashell.codec.java import string_hash
+from metashell.codec.java import string_hash, string_hash_order
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -104,6 +104,12 @@ class TimelineMap(_HashedMap[V]):
 
     def _ordered(self) -> list[str]:
         return timeline_order(list(self._items), self._hashes, self._slots)
+
+
+def names_in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names in the order of a java.util.HashSet made from them."""
+    names = tuple(names)
+    return string_hash_order(names, max(int(len(names) / 0.75) + 1, 16))
 
 
 def timeline_slots(count: int) -> int:

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from metashell.codec import messages
+from metashell.codec.error_codes import UNKNOWN_MEMBER_ID
 from metashell.common.values import ZERO_UUID
-from metashell.groups.decision import Decision, Finding, Place, Record, Request, Timers
+from metashell.groups.decision import Decision, Finding, GroupError, Place, Record, Request, Timers
 from metashell.groups.topics import KnownTopics, Topics
 from metashell.groups.view import GroupDescription, GroupSummary
 
@@ -47,6 +48,11 @@ class Context:
         self.new_topics_version = -1
         """The metadata version in which topics were last created."""
         self.deletions: list[WaitingDeletion] = []
+
+    def group_setting(self, group_id: str, name: str, default: int) -> int:
+        """Return a number from the group's own configs, else the broker's."""
+        own = self.state.group_configs.get(group_id, {}).get(name)
+        return default if own is None else int(own)
 
 
 Handler = Callable[[Context, Request, int], Decision]
@@ -123,6 +129,10 @@ class Group(ABC):
     group_id: str
     is_expiring: ClassVar[bool] = True
     """Whether the group is deleted once it is empty and has no offsets."""
+
+    def unknown_member(self, member_id: str) -> GroupError:
+        """Return the error for a member id that is not in the group."""
+        return GroupError(UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
 
     @abstractmethod
     def state_name(self) -> str:
@@ -223,7 +233,7 @@ class Settings:
     node_id: int = 1
     host: str = "localhost"
     port: int = 9092
-    """Where the coordinator listens, as FindCoordinator says."""
+    """The coordinator's address, for FindCoordinator."""
     has_transactions: bool = False
     """Whether FindCoordinator names this node for transactions too: their state is in memory only."""
 

@@ -101,7 +101,7 @@ def do_without_pandas() -> None:
 
 
 class _Absent(MetaPathFinder):
-    """Whoever asks for pandas is told that it is not installed; where it has been imported, it stays."""
+    """An import of pandas fails as if it were not installed; if it has been imported already, it stays."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
         if name == "pandas":

@@ -175,6 +175,8 @@ def _is_zero(file: OpenFile, position: int, end: int) -> bool:
     return True
 
 
+# ---- the parts of a file that may hold wanted rows
+
 _NEAR: Final = 1 << 14
 """Closer than this no bisection is worth its reads: headers are walked."""
 _GUESS: Final = 1 << 12

@@ -183,6 +183,8 @@ class Excerpt(Closing):
         self.file.close()
 
 
+# ---- patterns
+
 _MARKS = frozenset("*[")
 
 
@@ -248,6 +250,8 @@ def _below(system: Any, folder: str, patterns: list[str]) -> list[tuple[str, ...
     return found
 
 
+# ---- metadata logs of a store, copied to this machine
+
 _SMALL = frozenset((META_PROPERTIES, PARTITION_METADATA, QUORUM_STATE))
 
 
@@ -295,7 +299,7 @@ def fetch_logs(paths: Sequence[str]) -> Iterator[LocalCopies]:
 
 
 def _fetch(uri: str, above: str) -> str:
-    """Copy what lies at a URI to a place of the same name below `above`, and what stands above it and tells its cluster."""
+    """Copy what lies at a URI to a place of the same name below `above`, with the files above it that name its cluster."""
     from metashell.tables.remote_files import remote_input
 
     tree, top, is_folder = remote_input(uri)

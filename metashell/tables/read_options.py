@@ -65,6 +65,8 @@ class ReadOptions:
         return table != "records" if self.tables is None else table in self.tables
 
 
+# ---- bounds of the wanted rows
+
 _LEAST: Final = -(1 << 63)
 
 
@@ -147,8 +149,12 @@ class Bounds:
         return self.offset.is_open and self.epoch.is_open and self.timestamp.is_open
 
 
+BOUNDED: Final = ("offset", "epoch", "timestamp")
+"""The columns that bounds are about."""
 ANY: Final = Bounds()
 
+
+# ---- notes of what is newer
 
 NewerNotes = dict[str, list[Any]]
 """By what is newer: how many records have it, the first offset and its file, and what an answer may lack."""

@@ -161,8 +161,11 @@ class SettledClaims(NamedTuple):
 def settle_claims(members: Members, said: Mapping[str, OwnershipClaim], topics: Collection[str]) -> SettledClaims:
     """Settle who owns what. Of two claims to a partition the newer one wins. Claims to unknown topics are ignored.
 
-    A claim is compared by its own generation with the generation of the other member's subscription, which differs where the claim is
-    in user data.
+    Example: a missed generation 8, in which its p0 went to b. When both join for generation 9, both claim p0, a since generation 7 and b
+    since 8: b keeps it.
+
+    As in Kafka, a claim's own generation is compared with the generation in the other member's subscription. The two differ for members
+    that report their claims in user data.
     """
     owned: dict[str, list[Partition]] = {member_id: [] for member_id in members}
     owners: dict[Partition, str] = {}

@@ -27,8 +27,8 @@ from metashell.groups.assignors import (
 class ClientAssignment(NamedTuple):
     """An assignment: partitions by member, in the order of Kafka's lists.
 
-    The sticky ones also say which partitions go from one member to another, as far as they kept track (`transferring`: the new owners),
-    and which is the newest generation that a member claims; others say None.
+    The sticky assignors also return the new owners of partitions that move from one member to another, if they track them
+    (`transferring`), and the newest generation that a member claims. For the others both are None.
     """
 
     partitions: dict[str, list[Partition]]
@@ -36,27 +36,11 @@ class ClientAssignment(NamedTuple):
     newest_generation: int | None = None
 
 
-def _range(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
-    return ClientAssignment(assign_client_range(members, topics))
-
-
-def _roundrobin(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
-    return ClientAssignment(assign_client_roundrobin(members, topics))
-
-
-def _sticky(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
-    return ClientAssignment(*sticky.assign_eager(members, topics))
-
-
-def _cooperative_sticky(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
-    return ClientAssignment(*sticky.assign_cooperative(members, topics))
-
-
 CLIENT_ASSIGNORS: Final[dict[str, Callable[[Members, Mapping[str, PartitionRacks]], ClientAssignment]]] = {
-    "range": _range,
-    "roundrobin": _roundrobin,
-    "sticky": _sticky,
-    "cooperative-sticky": _cooperative_sticky,
+    "range": lambda members, topics: ClientAssignment(assign_client_range(members, topics)),
+    "roundrobin": lambda members, topics: ClientAssignment(assign_client_roundrobin(members, topics)),
+    "sticky": lambda members, topics: ClientAssignment(*sticky.assign_eager(members, topics)),
+    "cooperative-sticky": lambda members, topics: ClientAssignment(*sticky.assign_cooperative(members, topics)),
 }
 
 

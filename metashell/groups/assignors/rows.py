@@ -22,7 +22,7 @@ CLIENT_NAMES: Final = tuple(CLIENT_ASSIGNORS)
 
 
 def answer_client(name: str, given: Field) -> dict[str, Any]:
-    """The output of a row. Errors: UsageError for a wrong input, AssignorError."""
+    """Return the output of a row. Errors: UsageError for a wrong input, AssignorError."""
     members, topics = read_client_input(given)
     return _output(run_client_assignor_in_full(name, members, topics), list(members))
 
@@ -125,7 +125,7 @@ _KINDS: Final = {True: "HOMOGENEOUS", False: "HETEROGENEOUS"}
 
 
 def answer_server(name: str, given: Field) -> dict[str, Any]:
-    """The output of a row. Errors: UsageError for a wrong input, AssignorError."""
+    """Return the output of a row. Errors: UsageError for a wrong input, AssignorError."""
     group, topics = read_server_input(given)
     assigned = run_server_assignor(name.removeprefix(SERVER_PREFIX), group, topics)
     return {"assignment": {member_id: _shown(assigned.get(member_id)) for member_id in group.members}}
@@ -202,7 +202,7 @@ def answer_row(assignor: str | None, row: dict[str, Any], place: str = "") -> di
     """Return a row with its output, by the given assignor or else by the one that the row names. A bare input becomes a row.
 
     Shape: other keys of the row stay. The output has `error` and `message` if Kafka's class throws.
-    Errors: UsageError for what is no input, which names the place.
+    Errors: UsageError with the place for an invalid input.
     """
     given = Field(row, place)
     is_bare = "input" not in row and "members" in row

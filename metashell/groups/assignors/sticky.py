@@ -43,7 +43,11 @@ def assign_eager(members: Members, topics: Mapping[str, PartitionRacks]) -> Stic
 
 
 def assign_cooperative(members: Members, topics: Mapping[str, PartitionRacks]) -> Sticky:
-    """Assign by `cooperative-sticky`. Members still own their partitions: one that changes hands stays unassigned until it is revoked."""
+    """Assign by `cooperative-sticky`. Members still own their partitions: one that changes hands stays unassigned until it is revoked.
+
+    Example: a owns p0 to p3 and b joins. The balanced assignment gives b p2 and p3, which a may still be reading. So the first generation
+    assigns p0 and p1 to a, and nothing to b. a revokes p2 and p3 and joins again; the second generation gives them to b.
+    """
     found = _assign(
         members, topics, {member_id: OwnershipClaim(member.owned, _generation(member)) for member_id, member in members.items()}
     )

@@ -218,7 +218,7 @@ class _Takers:
 
     @property
     def load(self) -> int:
-        """How much the next one has."""
+        """The load of the next one."""
         return self._heap[0][0]
 
     def next(self) -> int:
@@ -242,7 +242,7 @@ class _Givers:
 
     @property
     def load(self) -> int:
-        """How much the next one has."""
+        """The load of the next one."""
         return -self._heap[0][0]
 
     def next_with(self, held: Mapping[int, Sequence[int]]) -> int | None:

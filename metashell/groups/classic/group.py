@@ -110,6 +110,7 @@ class ClassicGroup(Group):
         if self.state is ClassicState.DEAD:
             raise GroupError(COORDINATOR_NOT_AVAILABLE)
         if claim.epoch < 0 and self.is_empty:
+            # A consumer that assigns partitions to itself, or an administrator. A group with members refuses such commits.
             return
         if claim.epoch >= 0 or claim.member_id or claim.instance_id is not None:
             self.check_member(claim.member_id, claim.instance_id)
@@ -118,6 +119,8 @@ class ClassicGroup(Group):
         elif not claim.is_transactional and not self.is_empty:
             raise GroupError(UNKNOWN_MEMBER_ID)
         if not claim.is_transactional and self.state is ClassicState.COMPLETING:
+            # The member does not know its assignment yet, so the commit may be for partitions that it loses. While joins are gathered
+            # (PreparingRebalance) a commit is welcome: the member still owns its partitions and commits before it revokes them.
             raise GroupError(REBALANCE_IN_PROGRESS)
 
     def looks_at_partitions(self, claim: CommitClaim) -> bool:
@@ -143,6 +146,9 @@ class ClassicGroup(Group):
         return self.protocol_type == CONSUMER if self.subscribed is None else topic in self.subscribed
 
     def expiry_base_ms(self, commit_ms: int) -> int | None:
+        # KIP-211. A simple group has no members, so each offset counts by itself. In a group that became empty the retention of all offsets
+        # begins then: a consumer that was stopped for the weekend finds them. In a Stable group only topics that nobody reads any more
+        # expire; while it rebalances, its subscriptions are not known.
         if self._protocol_type is None:
             return commit_ms
         if self.is_empty:

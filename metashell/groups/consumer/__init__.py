@@ -20,8 +20,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, Protocol
 
 from metashell.codec import messages
-from metashell.codec.java import hash_order, string_hash_order
+from metashell.codec.java import hash_order
 from metashell.groups.decision import Record
+from metashell.groups.java_collections import names_in_order
 from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, named_parts
 
@@ -133,12 +134,6 @@ class ConsumerGroupMember(NamedTuple):
     def same_as(self, other: ConsumerGroupMember) -> bool:
         """Whether both are equal except for the order of names."""
         return self == other or (self._replace(names=()) == other._replace(names=()) and set(self.names) == set(other.names))
-
-
-def names_in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Return names in the order of a java.util.HashSet made from them."""
-    names = tuple(names)
-    return string_hash_order(names, max(int(len(names) / 0.75) + 1, 16))
 
 
 def with_metadata(member: ConsumerGroupMember, value: messages.ConsumerGroupMemberMetadataValue) -> ConsumerGroupMember:

@@ -29,7 +29,6 @@ from metashell.groups.consumer import (
     held,
     holds_any,
     most_wanted,
-    names_in_order,
     target_member_record,
     target_record,
 )
@@ -37,6 +36,7 @@ from metashell.groups.consumer.group import Change, ConsumerGroup, add_count, is
 from metashell.groups.consumer.leave import settings_of, watch_revocation
 from metashell.groups.consumer.subscription import RegexChange, is_refresh_due, names_changed, update_epoch, update_regex
 from metashell.groups.decision import GroupError, Record
+from metashell.groups.java_collections import names_in_order
 from metashell.groups.state import Context, KindSettings
 from metashell.groups.topics import Topics
 

@@ -25,7 +25,7 @@ from metashell.common.errors import DecodeError
 from metashell.common.values import uuid_text
 from metashell.groups.classic import Waiting, heartbeat_answer, join_answer, join_error, leave_answer, sync_answer, sync_error
 from metashell.groups.classic.rebalance import identities
-from metashell.groups.consumer import UNRELEASED, UNREVOKED, ClassicProtocols, ConsumerGroupMember, names_in_order
+from metashell.groups.consumer import UNRELEASED, UNREVOKED, ClassicProtocols, ConsumerGroupMember
 from metashell.groups.consumer.assignment import MemberTarget, reconcile_member, update_subscription, update_target
 from metashell.groups.consumer.group import PROTOCOL_TYPE, ConsumerGroup
 from metashell.groups.consumer.heartbeat import check_size, dynamic_member, joining_static_member, staying_static_member
@@ -45,6 +45,7 @@ from metashell.groups.consumer.leave import (
     timer_key,
 )
 from metashell.groups.decision import Decision, GroupError, Request
+from metashell.groups.java_collections import names_in_order
 from metashell.groups.state import Context
 from metashell.groups.topics import Topics
 

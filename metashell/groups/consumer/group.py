@@ -8,7 +8,7 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple
 
-from metashell.codec.error_codes import ILLEGAL_GENERATION, NON_EMPTY_GROUP, STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION
+from metashell.codec.error_codes import ILLEGAL_GENERATION, NON_EMPTY_GROUP, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION
 from metashell.groups.consumer import ConsumerGroupMember, Held, Target, describe_group, group_tombstones
 from metashell.groups.decision import GroupError, Record
 from metashell.groups.java_collections import TimelineMap
@@ -162,7 +162,7 @@ class ConsumerGroup(Group):
         """Errors: GroupError 25."""
         found = self.members.get(member_id)
         if found is None:
-            raise GroupError(UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
+            raise self.unknown_member(member_id)
         return found
 
     def static_member(self, instance_id: str | None) -> ConsumerGroupMember | None:
@@ -187,6 +187,8 @@ class ConsumerGroup(Group):
             raise GroupError(UNSUPPORTED_VERSION, text)
         if claim.epoch > member.epoch:
             _refuse_epoch(is_classic, f"is newer than current member epoch {member.epoch}.", claim.epoch)
+        # An older epoch is fine for a partition that the member has had since then (KIP-1251). Example: a member in epoch 8 got p1 in 8 and
+        # has had p0 since 5; a commit that its client sent in epoch 7 is accepted for p0 and refused for p1.
         if claim.epoch < member.epoch and topic is not None:
             epoch = member.assigned.get(topic_id, {}).get(partition, member.revoking.get(topic_id, {}).get(partition))
             if epoch is None:

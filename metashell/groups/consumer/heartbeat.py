@@ -39,7 +39,6 @@ from metashell.groups.consumer import (
     is_within,
     member_record,
     member_tombstones,
-    names_in_order,
     target_member_record,
     target_record,
 )
@@ -48,6 +47,7 @@ from metashell.groups.consumer.group import PROTOCOL_TYPE, ConsumerGroup
 from metashell.groups.consumer.leave import cancel_all, check_instance, leave_consumer_group, restart_session, settings_of, static_member
 from metashell.groups.decision import Answer, Decision, GroupError, Record, Request
 from metashell.groups.error_answers import refuse_request
+from metashell.groups.java_collections import names_in_order
 from metashell.groups.state import Context, Group
 from metashell.groups.topics import Topics, group_hash
 

@@ -253,14 +253,14 @@ def refuse_when_unwritten(decision: Decision, request: Request) -> Decision:
 
 def settings_of(context: Context, group_id: str) -> KindSettings:
     """Return the settings of consumer groups with this group's own configs."""
-    own, kind = context.state.group_configs.get(group_id), context.settings.consumer
-    if not own:
+    kind = context.settings.consumer
+    if not context.state.group_configs.get(group_id):
         return kind
     return replace(
         kind,
-        session_timeout_ms=int(own.get("consumer.session.timeout.ms", kind.session_timeout_ms)),
-        heartbeat_interval_ms=int(own.get("consumer.heartbeat.interval.ms", kind.heartbeat_interval_ms)),
-        assignment_interval_ms=int(own.get("consumer.assignment.interval.ms", kind.assignment_interval_ms)),
+        session_timeout_ms=context.group_setting(group_id, "consumer.session.timeout.ms", kind.session_timeout_ms),
+        heartbeat_interval_ms=context.group_setting(group_id, "consumer.heartbeat.interval.ms", kind.heartbeat_interval_ms),
+        assignment_interval_ms=context.group_setting(group_id, "consumer.assignment.interval.ms", kind.assignment_interval_ms),
     )
 
 

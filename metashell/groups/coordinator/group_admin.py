@@ -47,7 +47,7 @@ def list_groups(context: Context, request: Request, now_ms: int) -> Decision:
 def delete_groups(context: Context, request: Request, now_ms: int) -> Decision:
     """Delete groups with their offsets, each independently. A repeated name counts once.
 
-    Share state of share groups is deleted first. All groups of the request wait for that, and then go in one batch.
+    The share state of share groups is deleted first. All groups of the request wait for that, and are then deleted in one batch.
     """
     records: list[Record] = []
     effects: list[Effect] = []

@@ -116,7 +116,10 @@ def _decide_commit(
     expire_ms: int,
     enter: Callable[[], None] = lambda: None,
 ) -> tuple[list[Record], dict[int, int]]:
-    """Return the records, and the group's error codes for partitions, by the identity of their row."""
+    """Return the records, and the group's error codes for partitions.
+
+    The codes are by the identity of a row, since a request may name a partition twice, and each has its own answer.
+    """
     rows = [row for topic in topics for row in topic if row.fault == NONE]
     if not rows:
         return [], {}
@@ -291,7 +294,11 @@ def _fenced(version: int) -> int:
 
 
 def _end_transaction(context: Context, request: Request, transaction: Transaction, is_committed: bool, raises_epoch: bool) -> Decision:
-    """End the open transaction. Its marker has the raised epoch, so that late requests of the producer are refused (KIP-890)."""
+    """End the open transaction. Its marker has the raised epoch, so that late requests of the producer are refused (KIP-890).
+
+    Example: a producer with epoch 5 sends a TxnOffsetCommit, times out and ends the transaction; the marker has epoch 6. If the delayed
+    commit arrives now, its epoch 5 is refused. With an unchanged epoch it would open a transaction that nobody ends.
+    """
     before = replace(transaction, groups=set(transaction.groups))
     if raises_epoch:
         transaction.epoch += 1

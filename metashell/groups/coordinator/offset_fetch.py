@@ -253,7 +253,10 @@ def begin_expiry(context: Context, now_ms: int) -> None:
 
 
 def expire_offsets(state: State, now_ms: int, retention_ms: int) -> list[Record]:
-    """Return the tombstones of all expired offsets, and of empty groups without offsets left."""
+    """Return the tombstones of all expired offsets, and of empty groups without offsets left.
+
+    An offset with a pending one for its partition stays, although it is old: the transaction may be about to replace it.
+    """
     records: list[Record] = []
     for group_id, group in state.groups.items():
         known = state.offsets.get(group_id, {})

@@ -216,13 +216,13 @@ def _change(description: GroupDescription, to: str, keeps: str) -> tuple[str, st
     """Say whether and how a group changes its protocol. Source: KIP-848, Group Upgrade & Downgrade; KIP-932; KIP-1071."""
     kind = description.summary.kind
     if kind == "share":
-        return "refused", "a share group stays one until it is deleted, also when it is empty: it refuses members of other protocols"
+        return "refused", "a share group never changes its protocol, not even when it is empty: it refuses members of other protocols"
     if not description.members and description.summary.state == "Empty":
-        return "ok", f"it is empty: it becomes a {to} group when a first member joins by that protocol{keeps}"
+        return "ok", f"it is empty: it becomes a {to} group when the first member of that protocol joins{keeps}"
     if kind == "classic":
         if reasons := list(_against_upgrade(description)):
             return "refused", f"not while it has members: {'; '.join(reasons)}"
-        return "ok", f"becomes a consumer group when a first member joins by the consumer protocol{keeps}"
+        return "ok", f"becomes a consumer group when the first member of the consumer protocol joins{keeps}"
     if kind == "streams":
         return "refused", "not while it has members: stop them all first"
     modern = [member.member_id for member in description.members if member.member_type == "consumer"]

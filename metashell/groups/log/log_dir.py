@@ -86,7 +86,9 @@ def find_group_logs(paths: Sequence[str], notes: list[str] | None = None, faults
         raise empty_logs_fault(" ".join(paths), [OFFSETS])
     cluster_id = next(iter(clusters), "")
     logs = [
-        PartitionLog(partition, cluster_id, tuple(tuple(sorted(files, key=_order)) for files in copies.values()))
+        PartitionLog(
+            partition, cluster_id, tuple(tuple(sorted(files, key=lambda file: os.path.basename(file.path))) for files in copies.values())
+        )
         for (partition, _), copies in found.items()
     ]
     return sorted(logs, key=lambda log: (log.partition is None, log.partition or 0))
@@ -122,7 +124,7 @@ def _files_of(path: str, without: list[UsageError], notes: list[str] | None) -> 
     kinds: list[LogKind | None] = []
     try:
         for log in find_logs(path):
-            if is_marked(os.path.basename(log.directory)) and not _is_same(log.directory, path):
+            if is_marked(os.path.basename(log.directory)) and os.path.abspath(log.directory) != os.path.abspath(path):
                 if log.kind == OFFSETS and notes is not None:
                     notes.append(
                         f"{log.directory}: a broker deletes or moves it, or does not own it; it is read only where it is named itself"
@@ -140,10 +142,6 @@ def _files_of(path: str, without: list[UsageError], notes: list[str] | None) -> 
         without.append(no_log_fault(path, kinds, (OFFSETS,)))
 
 
-def _is_same(directory: str, path: str) -> bool:
-    return os.path.abspath(directory) == os.path.abspath(path)
-
-
 def _known_cluster(cluster_id: str) -> str:
     """Return a cluster id; empty if it is the name of a folder, which stands in for the id where there is no meta.properties."""
     return "" if os.sep in cluster_id or cluster_id in ("", ".", "..") or os.path.isdir(cluster_id) else cluster_id
@@ -158,10 +156,6 @@ def _first_offset(path: str) -> int | None:
     """Return the base offset in a segment's name, None for a file of another name."""
     stem = os.path.basename(path).partition(".")[0]
     return int(stem) if stem.isascii() and stem.isdigit() else None
-
-
-def _order(file: InputFile) -> str:
-    return os.path.basename(file.path)
 
 
 MergedItem = RecordBatch | SourceFault

@@ -1,8 +1,8 @@
 """The timeline of one group from the records of its log, and the parts of it that classic groups and commits give.
 
-Each record of a classic group is a whole generation, written when its members have their assignments. Records tell what was decided and
-never why: a member that left and one whose session ended leave the same records. Texts say so instead of guessing, and show what follows
-from several records, such as a member that was removed after its time to revoke was over."""
+Each record of a classic group is a whole generation, written when its members have their assignments. Records have the decision and never
+its reason: a member that left and one whose session ended leave the same records. Texts say so and do not guess. They do show what follows
+from several records together, such as a member that was removed because its rebalance timeout was over."""
 
 from __future__ import annotations
 
@@ -193,7 +193,11 @@ class ClassicTimelineBuilder:
                 self._owners[partition] = new
 
     def _take_owners(self, now: _Generation) -> int:
-        """Count partitions that went from one member to another, in one round or, in a cooperative rebalance, in two."""
+        """Count partitions that went from one member to another, in one round or, in a cooperative rebalance, in two.
+
+        `_owners` outlives a generation because of the second case: a owns p0 in generation 4, nobody in 5, b in 6. Compared with 5 alone, p0
+        would be new in 6.
+        """
         moved = 0
         for id, member in now.members.items():
             for partition in member.assigned or ():
@@ -224,7 +228,7 @@ class ClassicTimelineBuilder:
         """Infer from the assignments why a generation began with the same members and subscriptions as before."""
         had, has = _held(before), _held(now)
         if had is None or has is None:
-            text = "no member came, went or subscribed to other topics; assignments do not decode, so there is no telling what moved"
+            text = "no member came, went or subscribed to other topics; assignments do not decode, so it is not known what moved"
             return Cause("asked", text, moment)
         is_cooperative = (now.protocol or "").startswith(_COOPERATIVE)
         freed, new, gone = self._freed, has - had, had - has

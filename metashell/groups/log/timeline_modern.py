@@ -1,7 +1,7 @@
 """The timeline of a group of the newer protocols: its epochs, and how each member reached its target.
 
 Consumer, share and streams groups leave the same kinds of records under different types: the group's epoch, a member, the target of the
-whole group and of a member, and what a member has now. `ROLES` says which type is which.
+whole group and of a member, and a member's current assignment. `ROLES` has the role of each type.
 """
 
 from __future__ import annotations
@@ -141,9 +141,7 @@ class ModernTimelineBuilder:
         if not self.causes and before is not None and not self.has_gap and hash != self.hash:
             text = "topics that it subscribes to changed: one was created or deleted, grew, or has replicas in other racks"
             if not self.has_hash:
-                text = (
-                    "a topic that it subscribes to was created, or a broker before 4.1 wrote the last epoch, without what tells of topics"
-                )
+                text = "a topic that it subscribes to was created, or a broker before 4.1 wrote the last epoch, without a hash of topics"
             self.causes.append(Cause("topics", text, moment))
         if not self.causes:
             self.causes += self.changes or [self._cause_unknown(before, moment)]

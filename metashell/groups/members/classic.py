@@ -141,7 +141,11 @@ class ClassicMember(Membership):
         return {name: topic.racks if self.settings.rack else topic.partition_count for name, topic in known.items() if topic is not None}
 
     def _prepare(self, now_ms: int) -> bool:
-        """Commit and revoke before a join. Returns False while that is in progress."""
+        """Commit and revoke before a join. Returns False while that is in progress.
+
+        An eager member commits and revokes everything here, since another member may get its partitions in the next generation. A
+        cooperative one keeps them: until the assignment comes, it continues to read.
+        """
         if self._prepare_until_ms is None:
             self._prepare_until_ms = now_ms + self.settings.max_poll_interval_ms
             self._prepare_commit = "wanted" if self.settings.auto_commit else "done"
@@ -229,7 +233,11 @@ class ClassicMember(Membership):
         return next(one for one in self.strategies if one.name == self.protocol)
 
     def _complete(self, raw: bytes, now_ms: int) -> None:
-        """Call the application with the new assignment: first revoked partitions, then new ones."""
+        """Call the application with the new assignment: first revoked partitions, then new ones.
+
+        A cooperative member that has revoked partitions joins again at once. The leader withheld these partitions from their new owners,
+        and the next generation, in which nobody claims them, assigns them (KIP-429).
+        """
         self._is_joining = False
         self._needs_prepare = True
         if self._has_no_generation() or self.state != STABLE:

@@ -49,8 +49,8 @@ _CLOSING_MS: Final = 30_000
 class MemberMachine(ABC):
     """One member of a group. Every input returns its outputs, in order.
 
-    Shape: `owned` is what the application may read, `positions` where it has got to: the driver raises them, the member commits
-    them. `topics` is what this client knows of the metadata; the driver sets it whenever news would have reached the client.
+    Shape: `owned` are the partitions that the application may read, `positions` their next offsets: the driver raises them, the member
+    commits them. `topics` is this client's view of the metadata; the driver sets it when an update would have reached the client.
     """
 
     generation: int

@@ -53,8 +53,8 @@ class NextVersion(NamedTuple):
 def choose_versions(latest: int, members: Iterable[tuple[int, int]]) -> LeaderVersions:
     """Choose the lowest version that members use, given as (used, latest supported), and the newest that all support.
 
-    A member that uses more than the leader knows is answered in a version it can read, unless someone is too old to say what else it
-    supports: then everyone gets an error.
+    A member with a version above the leader's is answered in a version that it can read. If another member is too old to report its newest
+    supported version, all get an error.
     """
     version = commonly_supported = latest
     has_future = False
@@ -70,7 +70,7 @@ def choose_versions(latest: int, members: Iterable[tuple[int, int]]) -> LeaderVe
 def choose_next_version(used: int, latest: int, received: int, commonly_supported: int) -> NextVersion:
     """Choose a member's reaction to the version of its assignment. `commonly_supported` is -1 in versions without it.
 
-    Errors: ProbingError for an assignment that no leader may send it.
+    Errors: ProbingError for an assignment that no leader may send.
     """
     if received > used:
         raise task_assignment_error(f"Sent a version {used} subscription but got an assignment with higher version {received}.")

@@ -61,7 +61,7 @@ def requested_topics(request: Any, version: int) -> tuple[Any, ...] | None:
 
 
 def unknown_names(cluster: Cluster, request: Any, version: int) -> list[str]:
-    """The legal names in a Metadata request that no topic has."""
+    """Return the legal names in a Metadata request that no topic has."""
     names = [topic.name for topic in requested_topics(request, version) or () if topic.name]
     return [name for name in names if name != TOPIC and cluster.topic(name) is None and topic_name_fault(name) is None]
 
@@ -143,7 +143,7 @@ class PartitionReads:
         return 0, max(0, max((found.offset for offsets in groups if (found := offsets.get(key)) is not None), default=0))
 
     def list_offsets(self, request: Any, version: int) -> messages.ListOffsetsResponse:
-        """The beginning or the end of each partition; no record has a timestamp."""
+        """Answer ListOffsets with the begin or end of each partition; no record has a timestamp."""
         made = messages.ListOffsetsResponse.ListOffsetsTopicResponse
         return messages.ListOffsetsResponse(
             topics=tuple(
@@ -165,7 +165,7 @@ class PartitionReads:
         return made(partition_index=index, timestamp=_NO_TIMESTAMP, offset=offset, leader_epoch=epoch if tells_epoch else -1)
 
     def end_offsets_of_epochs(self, request: Any) -> messages.OffsetForLeaderEpochResponse:
-        """Every epoch that is asked for ends where the log ends."""
+        """Answer OffsetForLeaderEpoch: every requested epoch ends at the end of the log."""
         made = messages.OffsetForLeaderEpochResponse
         return made(
             topics=tuple(
@@ -184,7 +184,7 @@ class PartitionReads:
         return made(partition=partition.partition, leader_epoch=partition.leader_epoch, end_offset=bounds[1])
 
     def fetch(self, request: Any, version: int) -> tuple[messages.FetchResponse, bool]:
-        """The answer as it is now, and whether it says anything: one without data or errors may wait for `max_wait_ms`."""
+        """Return the answer to a Fetch, and whether it has data or errors; without them it may wait for `max_wait_ms`."""
         made = messages.FetchResponse
         if request.session_id:
             return made(error_code=FETCH_SESSION_ID_NOT_FOUND), True
@@ -229,12 +229,12 @@ TOPIC: Final = "__consumer_offsets"
 
 
 def topic_id(cluster_id: str) -> bytes:
-    """The id that the topic has here, the same for a cluster: no record of the metadata says one."""
+    """Derive the id of the offsets topic from the cluster id, since no metadata record has one."""
     return hashlib.sha256(f"{cluster_id} {TOPIC}".encode()).digest()[:16]
 
 
 class OffsetsLog:
-    """The batches of a shard, encoded when they are first fetched."""
+    """The batches of a shard, encoded at their first fetch."""
 
     def __init__(self, written: Sequence[Written]) -> None:
         self._written = written
@@ -242,7 +242,7 @@ class OffsetsLog:
         self._batches: list[bytes] = []
 
     def read(self, offset: int, size_max: int) -> bytes:
-        """Whole batches from the one that holds `offset`, at least one where there is any, up to `size_max` bytes."""
+        """Return whole batches from the one with `offset` on, up to `size_max` bytes but at least one."""
         for batch in self._written[len(self._batches) :]:
             data = batch_bytes(batch)
             self._bases.append(batch.base_offset)
@@ -259,10 +259,10 @@ class OffsetsLog:
 
 
 def batch_bytes(batch: Written) -> bytes:
-    """A batch as it stands in the log, where no producer numbers its batches."""
+    """Encode a batch of the log. Batches have no sequence numbers, because the coordinator has no producer."""
     producer = batch.producer
     if batch.marker is not None:
-        assert producer is not None, "a transaction is somebody's"
+        assert producer is not None, "a transaction has a producer"
         key, value = write_control_record(COMMIT if batch.marker else ABORT, messages.EndTxnMarker(coordinator_epoch=0))
         records = [BatchRecord(batch.base_offset, batch.timestamp_ms, key, value)]
     else:
@@ -299,14 +299,14 @@ class Cluster:
         return self.image.topics.by_name.get(name)
 
     def name_of(self, id: bytes) -> str | None:
-        """The name of a topic, None for an id that no topic has."""
+        """Return the name of a topic, None for an unknown id."""
         if id == self.offsets_topic_id:
             return TOPIC
         found = self.image.topics.by_id.get(id)
         return None if found is None else found.name
 
     def leader_epoch(self, name: str, partition: int) -> int | None:
-        """The leader's epoch of a partition, None where there is no such partition."""
+        """Return the leader epoch of a partition, None if there is no such partition."""
         if name == TOPIC:
             return 0 if partition == 0 else None
         topic = self.topic(name)
@@ -316,7 +316,7 @@ class Cluster:
 
 
 class ImageTopics:
-    """A `Topics` over one image. What is asked for is made once; a view of the next image takes over what did not change."""
+    """A `Topics` over one image. Topics are converted at their first use; the view of the next image reuses unchanged ones."""
 
     def __init__(self, image: MetadataImage, version: int, before: ImageTopics | None = None) -> None:
         self.image = image
@@ -356,7 +356,7 @@ class ImageTopics:
 
 
 def changed_topics(before: MetadataImage, after: MetadataImage) -> tuple[set[str], set[str]]:
-    """Names of topics that are new or not as they were, and of those that are gone. One that was made anew is in both."""
+    """Return the names of new or changed topics, and of deleted ones. A topic that was deleted and created again is in both."""
     if before.topics is after.topics:
         return set(), set()
     old, new = before.topics.by_name, after.topics.by_name

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from metashell.codec import messages
 from metashell.codec.error_codes import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP
-from metashell.codec.java import string_hash_order
 from metashell.groups.decision import GroupError, Record
 from metashell.groups.java_collections import TimelineMap
 from metashell.groups.state import CommitClaim, Group
@@ -29,8 +28,8 @@ FIRST_EPOCH: Final = 1
 class ShareGroup(Group):
     """A share group. Shape: `subscribers` counts the members that name a topic.
 
-    Not from records alone: `checked_version` is that of the metadata with which the hash was last found to agree; `state_asked_ms` is when
-    share state was asked for last, for a request that has no answer is repeated.
+    Not from records: `checked_version` is the metadata version for which the hash was last found unchanged; `state_asked_ms` is when share
+    state was last requested, since a request without answer is repeated.
     """
 
     type: ClassVar[str] = "share"
@@ -161,12 +160,6 @@ class ShareGroupMember(NamedTuple):
     client_id: str = ""
     client_host: str = ""
     names: tuple[str, ...] = ()
-
-
-def names_in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Return names in the order of a java.util.HashSet made from them."""
-    names = tuple(names)
-    return string_hash_order(names, max(int(len(names) / 0.75) + 1, 16))
 
 
 SHARE_MEMBER: Final = 10

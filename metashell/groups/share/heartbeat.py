@@ -16,7 +16,6 @@ from metashell.codec.error_codes import (
     GROUP_ID_NOT_FOUND,
     GROUP_MAX_SIZE_REACHED,
     INVALID_REQUEST,
-    UNKNOWN_MEMBER_ID,
     UNKNOWN_SERVER_ERROR,
 )
 from metashell.codec.java import string_hash_order
@@ -24,6 +23,7 @@ from metashell.groups.assignors import AssignorError, ServerGroup, ServerMember,
 from metashell.groups.assignors.server import run_server_assignor
 from metashell.groups.decision import Answer, Decision, Effect, GroupError, InitializeShareState, Record, Request
 from metashell.groups.error_answers import error_body
+from metashell.groups.java_collections import names_in_order
 from metashell.groups.share import (
     LEAVE_EPOCH,
     NO_PARTITIONS,
@@ -37,7 +37,6 @@ from metashell.groups.share import (
     group_record,
     member_record,
     member_tombstones,
-    names_in_order,
     share_state_record,
     target_member_record,
     target_record,
@@ -55,7 +54,10 @@ def handle_share_heartbeat(context: Context, request: Request, now_ms: int) -> D
     _check(body)
     if body.member_epoch == LEAVE_EPOCH:
         return _leave(context, request)
-    group = _group_to_join(context, body) if body.member_epoch == 0 else share_group(context, body.group_id, "Share group")
+    if body.member_epoch == 0 and body.group_id not in context.state.groups:
+        group = ShareGroup(body.group_id)
+    else:
+        group = share_group(context, body.group_id, "Group" if body.member_epoch == 0 else "Share group")
     known = _known_member(context, group, body)
     member = _merged(known, request)
     records = [] if member == known else [member_record(group.group_id, member)]
@@ -100,7 +102,7 @@ def _leave(context: Context, request: Request) -> Decision:
     group = share_group(context, body.group_id)
     member = group.members.get(body.member_id)
     if member is None:
-        raise _unknown(group, body.member_id)
+        raise group.unknown_member(body.member_id)
     response = messages.ShareGroupHeartbeatResponse(member_id=body.member_id, member_epoch=LEAVE_EPOCH)
 
     def stay(code: int, at_ms: int) -> Decision:
@@ -108,10 +110,6 @@ def _leave(context: Context, request: Request) -> Decision:
         return Decision(answers=[Answer(request.ticket, error_body(request, code))])
 
     return Decision(remove_share_member(context, group, member), [Answer(request.ticket, response)], on_failure=stay)
-
-
-def _group_to_join(context: Context, body: Any) -> ShareGroup:
-    return share_group(context, body.group_id) if body.group_id in context.state.groups else ShareGroup(body.group_id)
 
 
 def _known_member(context: Context, group: ShareGroup, body: Any) -> ShareGroupMember:
@@ -122,7 +120,7 @@ def _known_member(context: Context, group: ShareGroup, body: Any) -> ShareGroupM
         if len(group.members) >= limit:
             raise GroupError(GROUP_MAX_SIZE_REACHED, f"The share group has reached its maximum capacity of {limit} members.")
         if epoch != 0:
-            raise _unknown(group, body.member_id)
+            raise group.unknown_member(body.member_id)
         return ShareGroupMember(body.member_id)
     if epoch in (0, known.epoch, known.previous_epoch):
         return known
@@ -153,7 +151,7 @@ def _merged(known: ShareGroupMember, request: Request) -> ShareGroupMember:
 def _next_epoch(context: Context, group: ShareGroup, known: ShareGroupMember, member: ShareGroupMember, records: list[Record]) -> int:
     """Return the group's epoch, raised if its topics have changed, or if share state exists for a partition that no target has.
 
-    A target that is yet to be computed takes in what is ready, so the epoch need not be raised for that.
+    If a target is due to be computed anyway, it will include such partitions, and the epoch is not raised for them.
     """
     topics = context.state.topics
     is_raised = member.names != known.names or (group.assignment_epoch >= group.epoch and lacks_what_is_ready(group))
@@ -170,9 +168,9 @@ def _next_epoch(context: Context, group: ShareGroup, known: ShareGroupMember, me
 def _target(context: Context, group: ShareGroup, member: ShareGroupMember, epoch: int, now_ms: int) -> Target:
     """Return the member's target, a new one if the epoch was raised and the assignment interval has passed."""
     settings = context.settings.share
-    interval_ms = group_setting(context, group.group_id, "share.assignment.interval.ms", settings.assignment_interval_ms)
+    interval_ms = context.group_setting(group.group_id, "share.assignment.interval.ms", settings.assignment_interval_ms)
     if epoch <= group.assignment_epoch or (group.assignment_ms and now_ms < group.assignment_ms + interval_ms):
-        return known_target(group, member.member_id)
+        return Target(group.assignment_epoch, group.targets.get(member.member_id, NO_PARTITIONS))
     return new_target(group, member, epoch, settings.assignors[0], context.state.topics, now_ms)
 
 
@@ -192,7 +190,7 @@ def _response(context: Context, body: Any, known: ShareGroupMember, member: Shar
     response = messages.ShareGroupHeartbeatResponse(
         member_id=member.member_id,
         member_epoch=member.epoch,
-        heartbeat_interval_ms=group_setting(context, body.group_id, "share.heartbeat.interval.ms", default_ms),
+        heartbeat_interval_ms=context.group_setting(body.group_id, "share.heartbeat.interval.ms", default_ms),
     )
     if body.member_epoch == 0 or body.subscribed_topic_names is not None or member.assigned != known.assigned:
         response.assignment = _assignment(member.assigned)
@@ -206,21 +204,12 @@ def _assignment(partitions: Partitions) -> messages.ShareGroupHeartbeatResponse.
     )
 
 
-def _unknown(group: ShareGroup, member_id: str) -> GroupError:
-    return GroupError(UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}.")
-
-
 class Target(NamedTuple):
     """A member's target and its epoch, with the records of a new target."""
 
     epoch: int
     partitions: Partitions
     records: tuple[Record, ...] = ()
-
-
-def known_target(group: ShareGroup, member_id: str) -> Target:
-    """Return the target as last computed."""
-    return Target(group.assignment_epoch, group.targets.get(member_id, NO_PARTITIONS))
 
 
 def new_target(group: ShareGroup, changed: ShareGroupMember, epoch: int, assignor: str, topics: Topics, now_ms: int) -> Target:
@@ -275,7 +264,7 @@ def start_session(context: Context, group_id: str, member_id: str, now_ms: int) 
             return Decision()
         return Decision(remove_share_member(context, group, group.members[member_id]))
 
-    timeout_ms = group_setting(context, group_id, "share.session.timeout.ms", context.settings.share.session_timeout_ms)
+    timeout_ms = context.group_setting(group_id, "share.session.timeout.ms", context.settings.share.session_timeout_ms)
     context.timers.schedule((SESSION, group_id, member_id), now_ms + timeout_ms, expire)
 
 
@@ -295,12 +284,6 @@ def remove_share_member(context: Context, group: ShareGroup, member: ShareGroupM
     # An empty group has nothing to assign, so its assignment is up to date; timestamp 0 lets the next one be computed at once.
     emptied = [target_record(group.group_id, epoch, 0)] if len(group.members) == 1 else []
     return [*member_tombstones(group.group_id, member.member_id), epoch_record, *emptied]
-
-
-def group_setting(context: Context, group_id: str, name: str, default: int) -> int:
-    """Return a number from the group's own configs, else the broker's."""
-    own = context.state.group_configs.get(group_id, {}).get(name)
-    return default if own is None else int(own)
 
 
 def state_initialized(context: Context, effect: Effect, is_ok: bool, now_ms: int) -> Decision:

@@ -48,15 +48,15 @@ SCENARIO_SUMMARIES = {
     "static-bounce": "a rolling restart of static members: one after the other",
     "restart-all": "all members stop, and start again",
     "storm": "a member joins every 2 s, 20 times",
-    "slow-member": "a member joins while another one needs 30 s to let go",
-    "stuck-member": "a member joins while another one needs longer than the rebalance timeout to let go",
-    "no-poll": "one member does not poll for longer than it may",
-    "pause": "a process stops for longer than its session, and goes on",
+    "slow-member": "a member joins while another one needs 30 s to revoke",
+    "stuck-member": "a member joins while another one needs longer than the rebalance timeout to revoke",
+    "no-poll": "one member does not poll for longer than max.poll.interval.ms",
+    "pause": "a process pauses for longer than its session, and continues",
     "twin": "two processes have the same instance id",
     "more-partitions": "a topic gets twice as many partitions",
     "topic-deleted": "a topic is deleted",
-    "failover": "the coordinator moves, at rest and within a rebalance",
-    "coordinator-crash": "the broker of the coordinator dies, at rest and within a rebalance",
+    "failover": "the coordinator moves, in a settled group and within a rebalance",
+    "coordinator-crash": "the coordinator's broker dies, in a settled group and within a rebalance",
     "bad-network": "connections break for two minutes",
     "to-cooperative": "from eager to cooperative in two bounces (KIP-429)",
     "to-cooperative-at-once": "from eager to cooperative in one bounce, which fails",
@@ -66,18 +66,18 @@ SCENARIO_SUMMARIES = {
 }
 """Scenarios: what happens to a group, by name."""
 ASSUMPTIONS = {
-    "session-timeout": "45s: a member that is silent for so long is expelled",
-    "heartbeat-interval": "3s: classic members send heartbeats this often",
+    "session-timeout": "45s: a member that is silent for this long is removed",
+    "heartbeat-interval": "3s: the interval of heartbeats of classic members",
     "max-poll-interval": "5m: also the rebalance timeout",
-    "auto-commit-interval": "5s: offsets are committed this often",
-    "callback": "20ms: the application needs this long in each callback",
-    "away": "5s: a member that restarts is off for so long",
-    "join-gap": "200ms: between two members that start together",
-    "commit": "3ms: the broker needs this long to commit a record",
+    "auto-commit-interval": "5s: the interval of commits of offsets",
+    "callback": "20ms: the duration of each callback of the application",
+    "away": "5s: the time that a restarted member is down",
+    "join-gap": "200ms: the time between two members that start together",
+    "commit": "3ms: the time in which the broker commits a record",
     "latency": "4ms: a message takes from 1 ms up to this",
     "metadata": "2s: clients see a new topic within this time",
     "rate": "10: records a second of each partition",
-    "patience": "15m: a group that is not at rest by then is reported",
+    "patience": "15m: a group that has not settled by then is reported",
 }
 """Assumptions by name: the default and a description."""
 
@@ -187,14 +187,14 @@ class Violation(NamedTuple):
 
 RULES = {
     "owners": "a partition has at most one owner at any time",
-    "subscribed": "what is assigned is a partition of a topic that is subscribed to",
+    "subscribed": "a member is assigned only partitions of topics that it subscribes to",
     "settles": "a group settles once changes stop",
-    "rounds": "a group does not go on to rebalance without a cause",
+    "rounds": "a group does not keep rebalancing without a cause",
     "keeps": "a cooperative member never revokes what it keeps",
     "commits": "a commit is accepted from the owner only",
     "offsets": "committed offsets never go back",
     "records": "the records of a group give each partition to one member",
-    "failover": "a new coordinator knows what the one before it knew",
+    "failover": "a new coordinator has the state of the one before it",
     "members": "no member fails",
 }
 """The checked rules by name."""

@@ -6,8 +6,8 @@ round, and each member's current assignment (8) is what it may own; other record
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 from metashell.codec.codes import CONSUMER_GROUP_HEARTBEAT, JOIN_GROUP, OFFSET_COMMIT
 from metashell.codec.consumer_protocol import read_assignment, read_subscription
@@ -15,30 +15,22 @@ from metashell.codec.error_codes import FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH,
 from metashell.common.errors import DecodeError
 from metashell.groups.classic.group import ClassicGroup
 from metashell.groups.consumer.group import ConsumerGroup
-from metashell.groups.decision import GroupError
+from metashell.groups.coordinator.coordinator import Written
+from metashell.groups.decision import GroupError, Record
+from metashell.groups.members import Callback, Send
 from metashell.groups.simulation import RULES, Mark, Round, Violation
 from metashell.groups.simulation.client import Client, PartitionKey
 from metashell.groups.simulation.ledger import Ledger, Report
-from metashell.groups.state import CommitClaim
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from metashell.groups.coordinator.coordinator import Written
-    from metashell.groups.decision import Record
-    from metashell.groups.members import Callback, Send
-    from metashell.groups.simulation.node import Clock, Connection, Peer
-    from metashell.groups.state import Group, State
-    from metashell.groups.topics import Topics
-
+from metashell.groups.simulation.node import Clock, Connection, Peer
+from metashell.groups.state import CommitClaim, Group, State
+from metashell.groups.topics import Topics
 
 VIOLATIONS_MAX: Final = 100
 _GONE: Final = {
     "classic": frozenset({UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION}),
     "consumer": frozenset({UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH}),
 }
-"""By the kind of the group: why a commit is refused to a member that was given up. That a member of a consumer group is an epoch behind
-says nothing."""
+"""The errors of commits from removed members, by kind of group. STALE_MEMBER_EPOCH is not one: a current member may be an epoch behind."""
 _SETTLED: Final = ("Stable", "Empty")
 
 
@@ -202,8 +194,8 @@ class Checkers:
 
 
 FREE_ROUNDS_MAX: Final = 2
-"""Rounds in a row without another member, another topic or a step of the scenario: a cooperative group needs one to hand over what was
-revoked."""
+"""The most consecutive rounds without a new member, a new topic or a step of the scenario. A cooperative group needs one for partitions
+that were revoked."""
 _GROUP, _MEMBER, _TARGET, _CURRENT = 2, 5, 6, 8
 _CONSUMER_PROTOCOL: Final = "consumer"
 

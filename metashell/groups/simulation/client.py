@@ -7,18 +7,13 @@ and consumes at a constant rate. `stalled_until_ms` keeps it from polling (the h
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Iterable
+from typing import Any, Final, Protocol
 
-from metashell.groups.members import Callback, Closed, Failed, Send
-from metashell.groups.simulation.node import Connection, Network
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from metashell.groups.members import Output
-    from metashell.groups.members.member import MemberMachine
-    from metashell.groups.simulation.node import Clock, CoordinatorNode
-    from metashell.groups.topics import Topics
+from metashell.groups.members import Callback, Closed, Failed, Output, Send
+from metashell.groups.members.member import MemberMachine
+from metashell.groups.simulation.node import Clock, Connection, CoordinatorNode, Network
+from metashell.groups.topics import Topics
 
 PartitionKey = tuple[str, int]
 NEVER: Final = 1 << 62

@@ -1,7 +1,7 @@
 """The owners of partitions, from callbacks: at most one for each; and the time that partitions have none.
 
-A partition is owned from the begin of the callback `assigned` to the end of `revoked` or `lost`. A member that the coordinator has given up
-may still believe to own what another one got: it is a zombie, and that is no fault, as long as nobody accepts its commits.
+A partition is owned from the begin of the callback `assigned` to the end of `revoked` or `lost`. A member that the coordinator has removed
+may still believe that it owns a partition which another one got. It is a zombie, which breaks no rule while its commits are refused.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ Report = Callable[[str, str], None]
 
 
 class Ledger:
-    """Shape: `owner` has the client of each partition that has one, `newest` also that of a partition which nobody owns just now; `has`
-    says whether the coordinator still has a client."""
+    """Shape: `owner` has the client of each owned partition, `newest` also the last one of a partition without owner. `has` tells whether
+    the coordinator still has a client.
+    """
 
     def __init__(self, report: Report, has: Callable[[Client], bool]) -> None:
         self._report = report

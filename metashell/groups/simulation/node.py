@@ -10,19 +10,16 @@ from collections.abc import Callable
 from enum import Enum
 from heapq import heappop, heappush
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from metashell.codec.codes import FIND_COORDINATOR, HEARTBEAT
 from metashell.codec.error_codes import COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NONE, NOT_COORDINATOR
 from metashell.groups.coordinator.coordinator import GroupCoordinator, Written
-from metashell.groups.decision import Place, Request
+from metashell.groups.decision import Decision, Place, Request
 from metashell.groups.error_answers import error_body
 from metashell.groups.members import Send
-
-if TYPE_CHECKING:
-    from metashell.groups.decision import Decision
-    from metashell.groups.state import Settings, State
-    from metashell.groups.topics import Topics
+from metashell.groups.state import Settings, State
+from metashell.groups.topics import Topics
 
 
 class SeededChance:
@@ -337,8 +334,8 @@ STANDSTILL_MAX = 100_000
 class Clock:
     """A queue of actions by time. Actions of the same time run in the order in which they were added.
 
-    Shape: an action gets the one argument that was put in with it, so that no function is made for each event; `events` counts those that
-    have run. Whoever finds that his action is out of date takes it off the count again.
+    Shape: an action gets one argument, which is stored with it and saves a closure for each event. `events` counts the actions that have
+    run. An action that finds itself outdated subtracts itself again.
     """
 
     __slots__ = ("_count", "_heap", "events", "now_ms")

@@ -29,21 +29,21 @@ from metashell.groups.simulation import RULES, STRATEGIES, Outcome, Plan, Span
 from metashell.groups.simulation.scenarios import Scenario
 
 COLUMNS: Final = {
-    "rounds": ("assignments that the group came to", "rounds"),
+    "rounds": ("assignments of the group", "rounds"),
     "moved": ("partitions that went from one member to another", "partitions"),
-    "given_back": ("partitions that were taken from a member and given to it again", "partitions"),
+    "given_back": ("partitions that a member revoked and got again", "partitions"),
     "revoked": ("partitions in revoked callbacks", "partitions"),
     "lost": ("partitions in lost callbacks", "partitions"),
     "idle_member_s": ("time that members ran and owned nothing, of all members", "s"),
     "unowned_partition_s": ("time without an owner, of all partitions", "s"),
     "longest_gap_ms": ("longest time that one partition had no owner", "ms"),
     "unowned_ms": ("time in which some partition had no owner", "ms"),
-    "took_ms": ("from the first step to the last thing that came of it", "ms"),
-    "settled_ms": ("from the last step to the last thing that came of it", "ms"),
-    "zombies": ("partitions that a member given up as dead still believed to own", "partitions"),
+    "took_ms": ("from the first step to the last change that followed", "ms"),
+    "settled_ms": ("from the last step to the last change that followed", "ms"),
+    "zombies": ("partitions that a member removed as dead still believed to own", "partitions"),
     "read_twice": ("records that were processed, and read again by the next owner", "records"),
     "refused_commits": ("commits that were refused, at least in part", "requests"),
-    "violations": ("rules that did not hold", "rules"),
+    "violations": ("broken rules", "rules"),
     "events": ("messages, timers, polls and callbacks of the simulation", "events"),
 }
 """The figures of a row, in order: description and unit."""
@@ -143,7 +143,7 @@ def outcome_remarks(outcome: Outcome) -> Iterator[str]:
         yield f"{outcome.strategy}: {len(outcome.violations) - VIOLATIONS_SHOWN} more"
     if outcome.figures.zombies:
         zombies = counted(outcome.figures.zombies, "partition")
-        yield f"{outcome.strategy}: {zombies} went to another member while one that was given up as dead still believed to own them"
+        yield f"{outcome.strategy}: {zombies} went to another member while one that was removed as dead still believed to own them"
     for text in outcome.failures:
         yield f"{outcome.strategy}: {text}"
 
@@ -171,7 +171,7 @@ def simulation_page(plan: Plan, scenario: Scenario, outcomes: Sequence[Outcome])
 
 def _body(outcomes: Sequence[Outcome]) -> Iterator[str]:
     broken = sum(len(outcome.violations) for outcome in outcomes)
-    verdict = f"{broken} times a rule did not hold" if broken else f"all {len(RULES)} rules held"
+    verdict = f"rules were broken {broken} times" if broken else f"all {len(RULES)} rules held"
     yield f'<p class="verdict {"unsafe" if broken else "safe"}">{html_text(verdict)}</p>\n'
     yield from html_list(remark for outcome in outcomes for remark in outcome_remarks(outcome))
     yield "<h2>Side by side</h2>\n"

@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from metashell.common.runtime import PausedCollector
 from metashell.common.values import uuid_text
 from metashell.groups.members import MemberSettings
 from metashell.groups.members.classic import ClassicMember
 from metashell.groups.members.consumer import ConsumerMember
+from metashell.groups.members.member import MemberMachine
 from metashell.groups.members.strategy import StreamsStrategy, strategies
-from metashell.groups.simulation import Outcome
+from metashell.groups.simulation import Outcome, Plan, StrategyConfig
 from metashell.groups.simulation.checkers import Checkers
 from metashell.groups.simulation.client import Client
 from metashell.groups.simulation.node import Clock, CoordinatorNode, Network, NodeState
 from metashell.groups.state import Settings
 from metashell.groups.topics import KnownTopics, Topic
-
-if TYPE_CHECKING:
-    from metashell.groups.members.member import MemberMachine
-    from metashell.groups.simulation import Plan, StrategyConfig
-
 
 GROUP_ID: Final = "group"
 RACK: Final = "rack-1"

@@ -258,8 +258,7 @@ def compute_target(
 
 def standby_count(context: Context, group_id: str) -> int:
     """Return the number of standbys of each stateful task: the group's own config, else the broker's."""
-    own = context.state.group_configs.get(group_id, {}).get(f"streams.{STANDBYS}")
-    return context.settings.streams.standby_replicas if own is None else int(own)
+    return context.group_setting(group_id, f"streams.{STANDBYS}", context.settings.streams.standby_replicas)
 
 
 class Target(NamedTuple):
@@ -272,7 +271,13 @@ class Target(NamedTuple):
 def reconcile_streams_member(
     member: StreamsGroupMember, target: Target, owned: Tasks | None, members: Iterable[StreamsGroupMember]
 ) -> StreamsGroupMember:
-    """Move the member one step towards its target. `owned` are the tasks that it reports, None if it reports none."""
+    """Move the member one step towards its target. `owned` are the tasks that it reports, None if it reports none.
+
+    As with partitions of consumer groups, a member first revokes, and takes the target's epoch only when it has confirmed that. Tasks add
+    roles. Example: task 0_1 is active at a and standby at b, and the target swaps them. a keeps the task as standby at once, because
+    stopping to process needs no other member. b stays standby until a has confirmed that its active task is gone, and is then promoted:
+    two active owners would process records twice.
+    """
 
     def is_kept(tasks: Tasks) -> bool:
         return tasks != NO_TASKS and (owned is None or owned.meets(tasks))
@@ -308,8 +313,11 @@ def _with(member: StreamsGroupMember, assigned: Tasks, epoch: int) -> StreamsGro
 
 
 def _free(want: Tasks, own: StreamsGroupMember, members: list[StreamsGroupMember]) -> Tasks:
-    """What may be taken: active tasks that nobody runs, and that no other member of the process has in another role; standbys that the
-    process has in no role, but for tasks that this member itself runs."""
+    """Return the tasks of a target that the member may take now.
+
+    An active task must have no owner, and no other member of the process may have it in another role. A standby or warm-up must be in no
+    role of another member of the process: two tasks of one process would share a state directory.
+    """
     running: set[TaskId] = set()
     active, standby, warmup = set[TaskId](), set[TaskId](), set[TaskId]()
     for member in members:

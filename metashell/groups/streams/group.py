@@ -48,11 +48,13 @@ _MEMBERS_COMMIT_FROM: Final = 9
 class StreamsGroup(Group):
     """A streams group. Shape: `topology` is the value of record 23, None before the first.
 
-    Not from records: `configured` and `checked_hash` are what the topology comes to with the topics of version `checked_version`;
-    `endpoint_epoch` rises when members that answer queries change their tasks; `shutdown_by` is the member that asked all of them to stop;
-    `task_offsets` are what members reported; `refined` is the target of an epoch as members come to it: Kafka keeps it beside the
-    target, and who names an instance id, even in vain, takes over there what its owner had. The owner then gives up all, until the next
-    epoch.
+    Not from records: `configured` and `checked_hash` are the topology matched with the topics of metadata version `checked_version`, and
+    its hash; `endpoint_epoch` rises when members with endpoints change their tasks; `shutdown_by` is the member that requested a shutdown
+    of the application; `task_offsets` are those that members reported.
+
+    `refined` is the target of an epoch that members move towards; Kafka keeps it beside the target of the records. A heartbeat that names
+    an instance id takes over its owner's entry there, even if the heartbeat is then refused. The owner gives up all its tasks until the
+    next epoch, as in Kafka.
     """
 
     type: ClassVar[str] = "streams"

@@ -56,7 +56,6 @@ from metashell.groups.streams.timeouts import (
     Inputs,
     answer_of,
     delay_first_assignment,
-    group_setting,
     keep_delay,
     remove_streams_member,
     start_session,
@@ -93,7 +92,7 @@ def _leave(context: Context, request: Request) -> Decision:
     if body.instance_id is None:
         member = group.members.get(body.member_id)
         if member is None:
-            raise _unknown(group, body.member_id)
+            raise group.unknown_member(body.member_id)
     else:
         member = _own_static_member(group, body.member_id, body.instance_id)
     response = messages.StreamsGroupHeartbeatResponse(member_id=body.member_id, member_epoch=body.member_epoch, status=())
@@ -192,7 +191,7 @@ class _Heartbeat:
             known = _own_static_member(group, body.member_id, body.instance_id)
         if known is None:
             if epoch != 0:
-                raise _unknown(group, body.member_id)
+                raise group.unknown_member(body.member_id)
             return StreamsGroupMember(body.member_id)
         owned = owned_tasks(self._body)
         is_repeated = epoch == known.previous_epoch and owned is not None and owned.is_within(known.assigned)
@@ -271,8 +270,8 @@ class _Heartbeat:
     def _next_epoch(self, topology: _Topology, member: StreamsGroupMember, is_member_changed: bool) -> tuple[int, bool]:
         """Return the group's epoch, raised if the member, the topics or the group's configs have changed.
 
-        It is raised too, for the same targets, where all is settled but that the member has something else. The second value is whether
-        all is settled.
+        It is also raised, with the same targets, if the group is Stable but the member lacks its target. The second value is whether
+        the group is Stable and nothing has changed.
         """
         group = self._group
         validated = NOT_VALIDATED if topology.configured.fault is not None else topology.value.epoch
@@ -312,7 +311,7 @@ class _Heartbeat:
             self._records.append(target_record(group.group_id, epoch, group.assignment_ms))
             return epoch, targets
         default_ms = context.settings.streams.assignment_interval_ms
-        interval_ms = group_setting(context, group.group_id, "streams.assignment.interval.ms", default_ms)
+        interval_ms = context.group_setting(group.group_id, "streams.assignment.interval.ms", default_ms)
         if group.assignment_ms and self._now_ms < group.assignment_ms + interval_ms:
             self._delayed("assignment interval")
             return last
@@ -341,10 +340,6 @@ def _own_static_member(group: StreamsGroup, member_id: str, instance_id: str) ->
         text = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.member_id}."
         raise GroupError(FENCED_INSTANCE_ID, text)
     return member
-
-
-def _unknown(group: StreamsGroup, member_id: str) -> GroupError:
-    return GroupError(UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}.")
 
 
 def check_heartbeat(body: Any) -> None:

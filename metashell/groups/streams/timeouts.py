@@ -38,7 +38,7 @@ def start_session(context: Context, group_id: str, member_id: str, now_ms: int) 
         group, member = _member_of(context, group_id, member_id)
         return Decision() if group is None or member is None else Decision(remove_streams_member(context, group, member))
 
-    timeout_ms = group_setting(context, group_id, "streams.session.timeout.ms", context.settings.streams.session_timeout_ms)
+    timeout_ms = context.group_setting(group_id, "streams.session.timeout.ms", context.settings.streams.session_timeout_ms)
     context.timers.schedule((SESSION, group_id, member_id), now_ms + timeout_ms, expire)
 
 
@@ -70,15 +70,15 @@ def start_streams_timers(context: Context, now_ms: int) -> None:
 def delay_first_assignment(context: Context, group_id: str, now_ms: int) -> None:
     """Start the initial delay, which waits for more members before the first assignment; a running delay continues.
 
-    As Kafka has it, the delay of a group that this very heartbeat makes ends without an assignment, unless another heartbeat comes
-    within it (`keep_delay`): the next heartbeat after it then computes one.
+    As in Kafka, the delay that starts with the group's first heartbeat does not compute an assignment at its end, because the group did
+    not exist when it was scheduled. Another heartbeat within the delay changes that (`keep_delay`); else the next heartbeat computes one.
     """
     delay_ms = context.settings.streams.initial_rebalance_delay_ms
     key = (INITIAL_DELAY, group_id)
     if delay_ms <= 0 or key in context.timers:
         return
     is_known = isinstance(context.state.groups.get(group_id), StreamsGroup)
-    context.timers.schedule(key, now_ms + delay_ms, _first_assignment(context, group_id) if is_known else _nothing)
+    context.timers.schedule(key, now_ms + delay_ms, _first_assignment(context, group_id) if is_known else lambda at_ms: Decision())
 
 
 def keep_delay(context: Context, group_id: str) -> bool:
@@ -101,10 +101,6 @@ def _first_assignment(context: Context, group_id: str) -> Action:
     return assign
 
 
-def _nothing(at_ms: int) -> Decision:
-    return Decision()
-
-
 def remove_streams_member(context: Context, group: StreamsGroup, member: StreamsGroupMember) -> list[Record]:
     """Return the records that remove a member, and cancel its timers."""
     keys: tuple[TimerKey, ...] = tuple((kind, group.group_id, member.member_id) for kind in (SESSION, REBALANCE))
@@ -115,12 +111,6 @@ def remove_streams_member(context: Context, group: StreamsGroup, member: Streams
     # An empty group has nothing to assign, so its assignment is up to date; timestamp 0 lets the next one be computed at once.
     emptied = [target_record(group.group_id, epoch, 0)] if len(group.members) == 1 else []
     return [*member_tombstones(group.group_id, member.member_id), epoch_record, *emptied]
-
-
-def group_setting(context: Context, group_id: str, name: str, default: int) -> int:
-    """Return a number from the group's own configs, else the broker's."""
-    own = context.state.group_configs.get(group_id, {}).get(name)
-    return default if own is None else int(own)
 
 
 def _member_of(context: Context, group_id: str, member_id: str) -> tuple[StreamsGroup | None, StreamsGroupMember | None]:
@@ -153,9 +143,9 @@ def answer_of(
     response = _Response(
         member_id=member.member_id,
         member_epoch=member.epoch,
-        heartbeat_interval_ms=group_setting(context, group.group_id, "streams.heartbeat.interval.ms", settings.heartbeat_interval_ms),
-        task_offset_interval_ms=group_setting(context, group.group_id, "streams.task.offset.interval.ms", settings.task_offset_interval_ms),
-        acceptable_recovery_lag=group_setting(context, group.group_id, "streams.acceptable.recovery.lag", settings.acceptable_recovery_lag),
+        heartbeat_interval_ms=context.group_setting(group.group_id, "streams.heartbeat.interval.ms", settings.heartbeat_interval_ms),
+        task_offset_interval_ms=context.group_setting(group.group_id, "streams.task.offset.interval.ms", settings.task_offset_interval_ms),
+        acceptable_recovery_lag=context.group_setting(group.group_id, "streams.acceptable.recovery.lag", settings.acceptable_recovery_lag),
     )
     if body.member_epoch == 0 or member.assigned != known.assigned:
         response.active_tasks, response.standby_tasks, response.warmup_tasks = (

@@ -202,6 +202,9 @@ def _hop(header_at: list[int], window: bytes, at: int) -> int:
     return at
 
 
+# ---- order of the batches of a metadata log
+
+
 class HeaderOrder:
     """Watches the order of the batches of one file, chunk after chunk.
 
@@ -268,6 +271,8 @@ def _fault_of(headers: Headers, number: int, reason: str) -> Fault:
 def _fault(offset: int, position: int, size: int, reason: str, head: bytes, data: bytes) -> Fault:
     return Fault(kind="bad-order", offset=offset, position=position, size=size, reason=reason, harmless=shown_head(head), data=data)
 
+
+# ---- faults
 
 UNKNOWN_RECORD: Final = "unknown-record"
 """The kind of a fault that a newer release explains."""

@@ -32,7 +32,7 @@ from pyarrow.fs import LocalFileSystem
 
 from metashell.common.errors import MetashellError
 from metashell.disk.outputs import temporary_files
-from metashell.tables.read_options import ANY, OPEN, Bounds, Range
+from metashell.tables.read_options import ANY, BOUNDED, OPEN, Bounds, Range
 
 _CONFINEMENT: Final[dict[str, str | bool | int | float | list[str]]] = {
     "enable_external_access": "false",
@@ -153,7 +153,7 @@ class Database:
             while self._unread is reader and (batch := self._waited_for(partial(next, reader, None))) is not None:
                 yield batch
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            # DuckDB 2 says some of what goes wrong as an error of the system.
+            # DuckDB 2 raises some of its errors as OSError.
             raise self._reason(error) from error
         finally:
             if self._unread is reader:
@@ -200,6 +200,9 @@ class Database:
 def _refused(error: Exception) -> RefusedError:
     lines = [line.rstrip() for line in str(error).splitlines() if line.strip()]
     return RefusedError(lines[0].strip(), lines[1:]) if lines else RefusedError(type(error).__name__)
+
+
+# ---- a table that is read when a query scans it
 
 
 class Scan(NamedTuple):
@@ -266,11 +269,12 @@ class ServedTable(ds.Dataset):  # type: ignore[misc]
             raise
 
 
-BOUNDED: Final = ("offset", "epoch", "timestamp")
+# ---- bounds that a filter proves
+
 _MICROS: Final = pa.timestamp("us", "UTC")
 _TEXT: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _TYPES_MAX: Final = 64
-_FORMAT: Final = ds.ParquetFileFormat()
+PARQUET_FORMAT: Final = ds.ParquetFileFormat()
 _FILES: Final = LocalFileSystem()
 
 
@@ -332,8 +336,8 @@ class FilterBounds:
 
     def _may_hold(self, known: Sequence[pc.Expression]) -> list[bool]:
         """For each of some files, of whose rows only that is known, whether it may hold a row that the filter keeps."""
-        files = [_FORMAT.make_fragment(str(number), _FILES, partition_expression=each) for number, each in enumerate(known)]
-        asked = ds.FileSystemDataset(files, self._schema, _FORMAT, _FILES)
+        files = [PARQUET_FORMAT.make_fragment(str(number), _FILES, partition_expression=each) for number, each in enumerate(known)]
+        asked = ds.FileSystemDataset(files, self._schema, PARQUET_FORMAT, _FILES)
         found = {int(file.path) for file in asked.get_fragments(filter=self._condition)}
         return [number in found for number in range(len(known))]
 

@@ -43,7 +43,7 @@ class LockOwner:
 
 
 def find_lock_owner(store: Store) -> LockOwner | None:
-    """Who writes to a folder now, None where nobody does.
+    """The owner of the lock on a folder, None if nobody writes to it now.
 
     In a store the clock of this machine stands for that of the store, which only a writer can ask. Errors: MetashellError.
     """
@@ -68,7 +68,7 @@ def _local_lock_owner(folder: str) -> LockOwner | None:
 
 
 def _is_locked(descriptor: int, said: dict[str, Any]) -> bool:
-    """Whether another process has a lock on a file: the system says so on Linux, elsewhere what the file says is believed."""
+    """Whether another process has a lock on a file: Linux tells; elsewhere we trust the content of the file."""
     if sys.platform != "linux":
         return not is_dead(said)
 
@@ -79,7 +79,7 @@ def _is_locked(descriptor: int, said: dict[str, Any]) -> bool:
 
 def _remote_lock_owner(store: Store) -> LockOwner | None:
     now_ms = time.time_ns() // 1_000_000
-    for file in sorted(store.files(FOLDER), key=lambda file: -file.mtime_ms):
+    for file in sorted(store.files(LOCK_FOLDER), key=lambda file: -file.mtime_ms):
         silent_ms = max(now_ms - file.mtime_ms, 0)
         if silent_ms > LIVES_MS or (text := store.read(file.name)) is None or is_dead(said := parse_owner(text)):
             continue
@@ -114,6 +114,9 @@ def owner_text(said: dict[str, Any]) -> str:
     return f"{words['purpose']} (process {words['pid']} on {words['host']}) since {words['since']}"
 
 
+# ---- whether the owner of a lock is alive
+
+
 def is_dead(said: dict[str, Any]) -> bool:
     """Whether a process of this very machine is known to have ended; of another machine nothing is known."""
     if not said.get("machine") or said.get("machine") != _machine() or not isinstance(said.get("pid"), int):
@@ -135,6 +138,8 @@ def _machine() -> str:
     except OSError:
         return ""
 
+
+# ---- a folder of this machine
 
 _TRIES = 10
 _OURS: dict[str, object] = {}
@@ -234,7 +239,9 @@ def in_use_error(shown: str, said: bytes) -> UsageError:
     return UsageError(f"{shown}: is in use by {who}; wait for it, or name another --out", shown)
 
 
-FOLDER: Final = "_metashell/locks"
+LOCK_FOLDER: Final = "_metashell/locks"
+# ---- a folder of a store
+
 RENEWED_EVERY_S: Final = 15.0
 LIVES_MS: Final = 120_000
 _LOST_AFTER_S: Final = LIVES_MS / 2 / 1000
@@ -260,7 +267,7 @@ class StoreLock:
 
     def __init__(self, files: _Files, purpose: str) -> None:
         self._files = files
-        self.name = f"{FOLDER}/{uuid4().hex}.json"
+        self.name = f"{LOCK_FOLDER}/{uuid4().hex}.json"
         self._text = owner_json(purpose)
         self._ended = Event()
         self._renewed_s = now_s()
@@ -278,7 +285,7 @@ class StoreLock:
 
     def _others(self) -> Iterator[tuple[str, bytes]]:
         """The locks of others that may live: what they say of themselves."""
-        found = self.listed(self._files, FOLDER)
+        found = self.listed(self._files, LOCK_FOLDER)
         (now_ms,) = (file.mtime_ms for file in found if file.name == self.name)
         for file in found:
             if file.name == self.name:

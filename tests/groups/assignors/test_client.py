@@ -1,4 +1,4 @@
-"""What holds for every orderly group, whatever its members and topics (A1 to A10 of the rules for assignors)."""
+"""Properties of every consistent group, whatever its members and topics: one owner for each partition, only subscribed topics, balance."""
 
 from __future__ import annotations
 

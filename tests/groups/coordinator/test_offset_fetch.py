@@ -1,4 +1,4 @@
-"""When offsets expire, and their groups: every row of the table of groups.md 13.4."""
+"""Offsets expire, and their groups with them, as KIP-211 and the kinds of groups have it."""
 
 from __future__ import annotations
 
