@@ -247,6 +247,7 @@ def test_time_that_runs_out_is_no_kill_and_a_test_that_is_not_there_is_an_error(
     mutation, source = roles(b"self.granted >= self.majority", b"self.granted > self.majority")
     assert warm.perform(mutation, source, {FILE: 5.0}, 0.0)["verdict"] == "cut"
     assert warm.perform(*roles(), {f"{FILE}::test_nothing": 5.0}, 300)["verdict"] == "missing"
+    assert warm.perform(*roles(), {"tests/quorum/raft/test_nothing.py": 5.0}, 300)["verdict"] == "missing"
 
 
 @pytest.mark.slow

@@ -67,6 +67,9 @@ def run(job: dict[str, Any], tell: Any) -> int:
     wanted = [test for test in job["tests"] if not test.startswith(SEED)]
     seeds = [test for test in job["tests"] if test.startswith(SEED)]
     status = 0
+    for test in wanted:
+        if not Path(file_of(test)).is_file():
+            tell("missing", test)
     if wanted or job["record"]:
         places = job["places"] if job["record"] else dict.fromkeys(test.split("::")[0] for test in wanted)
         arguments = ["-q", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin", "--tb=short", f"--basetemp={job['scratch']}"]
