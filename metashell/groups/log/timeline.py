@@ -195,7 +195,7 @@ class ClassicTimelineBuilder:
     def _take_owners(self, now: _Generation) -> int:
         """Count partitions that went from one member to another, in one round or, in a cooperative rebalance, in two.
 
-        `_owners` outlives a generation because of the second case: a owns p0 in generation 4, nobody in 5, b in 6. Compared with 5 alone, p0
+        `_owners` outlives a generation because of the second case: a owns p0 in generation 4, nobody in 5, b in 6. Compared with 5 only, p0
         would be new in 6.
         """
         moved = 0

@@ -82,7 +82,7 @@ class GroupServer:
     ) -> None:
         self.config = config
         self.is_serving = False
-        """Whether it serves groups. Before it is registered, and while another broker is, clients get NOT_COORDINATOR."""
+        """Whether it serves groups. Before it is registered, and while another broker is, connections are closed."""
         self._image = image
         self._ask = ask
         self._features = features
