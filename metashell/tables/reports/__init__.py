@@ -12,8 +12,8 @@ views (`numpy_views`) while the logs are read, and Spark makes them by their SQL
 Promises: a record that several replicas keep counts once, clusters are never mixed, and a record in a checkpoint is state, not an event.
 Records of aborted or open transactions do not count (`uncommitted`, and the view `offset_commits`), nor do those of a leader whose log was
 cut off, if the log of the next leader was read too. Pages load nothing from anywhere, run no script, and escape every text that
-comes from data. Secrets are redacted already in `tables.columns`. Rows that are not needed at once are in unnamed files below the folder for
-temporary files: memory does not grow with a log.
+comes from data. Secrets are redacted already in `tables.columns`. Rows that are not needed at once are in unnamed temporary files: memory
+does not grow with a log.
 """
 
 from metashell.tables.reports.catalog import REPORTS, Report
