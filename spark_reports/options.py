@@ -76,7 +76,7 @@ class LoadOptions:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The tables of columns/ that these are made of."""
+        """The tables of events that these are made of."""
         return tuple(source for table in self.tables for source in (DERIVED_TABLES[table].sources if table in DERIVED_TABLES else (table,)))
 
     @property

@@ -296,16 +296,11 @@ def kind_of_place(
     partition = partition_name(directory)
     if partition is not None and partition[0] in TOPICS:
         return TOPICS[partition[0]]
-    if QUORUM_STATE in names or any(_is_checkpoint(name) for name in names):
+    if QUORUM_STATE in names or any(parsed.kind == "checkpoint" for parsed in map(parse_name, names) if parsed is not None):
         return METADATA
     if uuid_text(METADATA_TOPIC_ID).encode() in (topic_id() or b""):
         return METADATA
     return DATA if partition is not None and is_in_node() else None
-
-
-def _is_checkpoint(name: str) -> bool:
-    parsed = parse_name(name)
-    return parsed is not None and parsed.kind == "checkpoint"
 
 
 # ---- words

@@ -378,7 +378,7 @@ class Formatting:
         for new in reversed(missing):
             self._disk.make_directory(new)
             self._made.append(new)
-            self._disk.sync_directory(_parent(new))
+            self._disk.sync_directory(os.path.dirname(new.rstrip("/")) or ".")
 
     def _lock(self, path: str) -> None:
         status = os.stat(path)
@@ -470,7 +470,3 @@ def _places(directory: PlannedDirectory) -> list[str]:
     """The directories that hold the files, the innermost first."""
     inner = [os.path.join(directory.path, METADATA_DIRECTORY)] if directory.holds_partition else []
     return [*inner, directory.path]
-
-
-def _parent(path: str) -> str:
-    return os.path.dirname(path.rstrip("/")) or "."

@@ -138,7 +138,7 @@ T = TypeVar("T")
 
 
 class JavaQueue(Generic[T]):
-    """java.util.PriorityQueue. `take` returns an item of the lowest rank. Among equal ranks the shape of Java's heap decides."""
+    """java.util.PriorityQueue. `poll` returns an item of the lowest rank. Among equal ranks the shape of Java's heap decides."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, T]] = []
@@ -154,7 +154,7 @@ class JavaQueue(Generic[T]):
     def __len__(self) -> int:
         return len(self._heap)
 
-    def take(self) -> T:
+    def poll(self) -> T:
         """Errors: IndexError for an empty queue."""
         heap = self._heap
         taken, moved = heap[0][1], heap.pop()

@@ -51,7 +51,7 @@ def input_files(
 
     `log` names the kind of log where nothing else does; other logs are left out then. With `every_checkpoint` all checkpoints of
     a directory are given, not only the one that replay needs.
-    Errors: UsageError where there is nothing, nothing to decode, or no batch in any of it, unless it `may_be_empty`.
+    Errors: UsageError if there is nothing, nothing to decode, or no batch in any file, unless it `may_be_empty`.
     """
     if is_uri(path):
         with errors_without_credentials():
@@ -124,7 +124,7 @@ def _in_order(found: FoundLog) -> Iterator[InputFile]:
 def _is_wanted(found: LogKind | None, log: LogKind | None) -> bool:
     if found in KNOWN_LOGS:
         return log in (None, found)
-    # Damage at the start of a file hides its kind: it is read, and the damage is reported.
+    # Damage at the start of a file hides its kind: the file is read, and the damage is reported.
     return found is None or log is not None
 
 
@@ -199,7 +199,7 @@ def expand_globs(path: str) -> list[str]:
 
 
 def _of_several(path: str, expand: Any) -> list[str]:
-    """The places of all that the braces of a pattern say; one of these may match nothing."""
+    """The places of all alternatives in the braces of a pattern; one of them may match nothing."""
     found: list[str] = []
     for each in expand_braces(path):
         try:

@@ -39,7 +39,7 @@ class ReadOptions:
     `fields` names the raw columns of record tables whose values are wanted, None for all: others are null, but for those that the redaction
     of secrets needs. Their bytes are walked over and checked all the same, so that the rows and the faults are the same.
 
-    `columns` is "raw" for what bytes hold, numbers and 16 bytes for ids, or "typed" for what they say (`columns/typed`).
+    `columns` is "raw" for what bytes hold, numbers and 16 bytes for ids, or "typed" for what they say (`columns.typed_tables`).
 
     `joins_files` lets small files be decoded together, which is 3 times as quick: then a batch may have rows of several files and clusters.
 

@@ -172,7 +172,7 @@ def file_pieces(file: InputFile, target_bytes: int, only: Bounds | None = None, 
     planned: what has been added since is left out, so that all tables end at one place.
     """
     if is_read_once(file.path):
-        # Looking into it would consume it.
+        # A look into a stream would consume it.
         yield _piece(file, 0, -1, -1)
         return
     if only is not None and _ends_before(file, only):

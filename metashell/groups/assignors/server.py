@@ -36,7 +36,7 @@ def assign_server_range(group: ServerGroup, partition_count: PartitionCount) -> 
     ranges = {topic_id: _Ranges(partition_count(topic_id), count) for topic_id, count in subscribers.items()}
     assigned: Assigned = {}
     for member_id, topic_ids in topics_of.items():
-        taken = ((topic_id, ranges[topic_id].take()) for topic_id in topic_ids)
+        taken = ((topic_id, ranges[topic_id].next_partitions()) for topic_id in topic_ids)
         assigned[member_id] = {topic_id: partitions for topic_id, partitions in taken if partitions}
     return assigned
 
@@ -50,7 +50,7 @@ class _Ranges:
         self._share, self._extras = divmod(count, subscribers)
         self._next = 0
 
-    def take(self) -> tuple[int, ...]:
+    def next_partitions(self) -> tuple[int, ...]:
         first = self._next
         self._next += self._share + (self._extras > 0)
         self._extras -= 1
@@ -124,16 +124,16 @@ def _share(
             sharers[key][number] = None
     peaks = {key: len(members) for key, members in sharers.items()}
 
-    def take(number: int, key: Key) -> None:
+    def revoke(number: int, key: Key) -> None:
         given[number].discard(key)
         del sharers[key][number]
 
     for number, keys in held.items():
         for key in table_order(keys, hash, bucket_count(16, len(keys)))[: max(0, len(keys) - room.get(number, 0))]:
-            take(number, key)
+            revoke(number, key)
     for key, members in sharers.items():
         for number in hash_order(members, bucket_count(16, peaks[key]))[: max(0, len(members) - sharing)]:
-            take(number, key)
+            revoke(number, key)
     for number in subscribers:
         given.setdefault(number, set())
         room[number] -= len(given[number])
@@ -166,11 +166,11 @@ def _fill(needs: Iterable[tuple[Key, int, Mapping[int, None]]], room: Mapping[in
     for key, missing, sharers in needs:
         if ring.is_empty:
             return
-        while missing > 0 and (number := ring.ask()) is not None:
+        while missing > 0 and (number := ring.next_member()) is not None:
             if number not in sharers:
                 missing -= 1
                 # The turn may come back to a member of this partition. Kafka counts that as given, and nothing changes.
-                ring.take(0 if key in given[number] else 1)
+                ring.use_room(0 if key in given[number] else 1)
                 given[number].add(key)
 
 
@@ -187,7 +187,7 @@ class _Ring:
     def is_empty(self) -> bool:
         return not self._members
 
-    def ask(self) -> int | None:
+    def next_member(self) -> int | None:
         """Return the next member; None from the end of the first round without a `take` on.
 
         Errors: AssignorError if the last member has just left.
@@ -201,7 +201,7 @@ class _Ring:
         self._next += 1
         return self._members[self._next - 1]
 
-    def take(self, count: int) -> None:
+    def use_room(self, count: int) -> None:
         """Reduce the room of the member returned last; without room it leaves the circle."""
         self._took = True
         number = self._members[self._next - 1]

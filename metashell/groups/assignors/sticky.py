@@ -272,17 +272,17 @@ class _Reader:
     def owned(self) -> list[Partition]:
         owned: list[Partition] = []
         for _ in range(self._count()):
-            topic = self._take(self._length()).decode("utf-8", "replace")
+            topic = self._read(self._length()).decode("utf-8", "replace")
             owned += [(topic, self.int32()) for _ in range(self._count())]
         return owned
 
     def int32(self) -> int:
-        (number,) = _INT32.unpack(self._take(_INT32.size))
+        (number,) = _INT32.unpack(self._read(_INT32.size))
         assert isinstance(number, int)
         return number
 
     def _length(self) -> int:
-        (length,) = _INT16.unpack(self._take(_INT16.size))
+        (length,) = _INT16.unpack(self._read(_INT16.size))
         assert isinstance(length, int)
         return length
 
@@ -293,7 +293,7 @@ class _Reader:
             raise _ShortError
         return count
 
-    def _take(self, size: int) -> bytes:
+    def _read(self, size: int) -> bytes:
         taken = self._raw[self._at : self._at + size]
         if size < 0 or len(taken) < size:
             raise _ShortError

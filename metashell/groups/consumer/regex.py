@@ -147,7 +147,7 @@ class _Parser:
 
     def choice(self) -> RegexNode:
         parts = [self.sequence()]
-        while self.take("|"):
+        while self.accept("|"):
             parts.append(self.sequence())
         return parts[0] if len(parts) == 1 else RegexNode("choice", parts=tuple(parts))
 
@@ -164,7 +164,7 @@ class _Parser:
                 raise RegexSyntaxError(INVALID_REPEAT)
             if not parts:
                 raise RegexSyntaxError(MISSING_ARGUMENT)
-            self.take("?")
+            self.accept("?")
             parts[-1] = _repeated(parts[-1], *counts)
             was_repeat = True
         return RegexNode(EMPTY) if not parts else parts[0] if len(parts) == 1 else RegexNode("sequence", parts=tuple(parts))
@@ -225,7 +225,7 @@ class _Parser:
             raise RegexSyntaxError(TOO_DEEP)
         node = self.choice()
         self.depth -= 1
-        if not self.take(")"):
+        if not self.accept(")"):
             raise RegexSyntaxError(MISSING_PAREN)
         self.flags = outer
         return [node]
@@ -347,7 +347,7 @@ class _Parser:
 
     def char_class(self) -> Takes:
         self.at += 1
-        is_negated = self.take("^")
+        is_negated = self.accept("^")
         parts: list[Takes] = []
         is_first = True
         while is_first or not self.text.startswith("]", self.at):
@@ -403,7 +403,7 @@ class _Parser:
             return lambda other: other in both
         return lambda other: other == char
 
-    def take(self, char: str) -> bool:
+    def accept(self, char: str) -> bool:
         if self.text.startswith(char, self.at):
             self.at += len(char)
             return True

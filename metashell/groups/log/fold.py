@@ -98,7 +98,7 @@ class Fold:
             others: _Others = []
             may_pass = self._wants is None or self._passes(buf, header.base_offset, header.last_offset, header.count)
             if may_pass and _fold_usual(buf, start, header.count, header.base_offset, self._newest, others) == end:
-                self._take_others(others, header.base_timestamp, header.base_offset)
+                self._fold_others(others, header.base_timestamp, header.base_offset)
                 self._expected_offset = header.last_offset + 1
                 return
         if header.is_control:
@@ -120,7 +120,7 @@ class Fold:
         newest, follows = self._newest, order.follows
         others: _Others = []
 
-        def take(buf: bytes, frames: list[BatchFrame], first: int) -> int:
+        def read_frames(buf: bytes, frames: list[BatchFrame], first: int) -> int:
             expected, now = order.expected_offset, order.epoch
             taken = first
             for at, size in frames[first:] if first else frames:
@@ -142,7 +142,7 @@ class Fold:
                 if others:
                     found, others[:] = others[:], ()
                     if is_usual:
-                        self._take_others(found, time_ms, base)
+                        self._fold_others(found, time_ms, base)
                 if not is_usual:
                     break
                 expected, now = base + delta + 1, epoch
@@ -153,16 +153,16 @@ class Fold:
             return taken
 
         self._by_group = self._held_by_group = None
-        return take
+        return read_frames
 
     def _passes(self, data: bytes, base_offset: int, last_offset: int, count: int) -> bool:
         """Whether no record of a batch is wanted, and there is no gap before or in it."""
         assert self._mark is not None, "without a mark every record is looked at"
         return base_offset == self._expected_offset and last_offset - base_offset + 1 == count and self._mark not in data
 
-    def _take_others(self, others: _Others, timestamp_ms: int, batch: int) -> None:
+    def _fold_others(self, others: _Others, timestamp_ms: int, batch: int) -> None:
         for offset, key, value in others:
-            self._take(RawRecord(offset, timestamp_ms, key, value, batch))
+            self._fold_record(RawRecord(offset, timestamp_ms, key, value, batch))
 
     def _add_with_care(self, batch: RecordBatch) -> None:
         header = batch.header
@@ -175,7 +175,7 @@ class Fold:
                 if self._wants(raw):
                     self.records.append(raw._replace(after_gap=self._has_gap))
                     self._has_gap = False
-            self._take(raw)
+            self._fold_record(raw)
         self._has_gap |= self._expected_offset <= header.last_offset
         self._expected_offset = header.last_offset + 1
 
@@ -194,12 +194,12 @@ class Fold:
 
     # ---- single records
 
-    def _take(self, raw: RawRecord) -> None:
+    def _fold_record(self, raw: RawRecord) -> None:
         key = raw.key or b""
         type_id = int16_at(key, 0) if len(key) > 1 else -1
         if type_id in COMMIT_TYPES:
             try:
-                self._take_commit(self._decoder.plain_key(_COMMIT_PREFIX + key[2:]), raw)
+                self._fold_commit(self._decoder.plain_key(_COMMIT_PREFIX + key[2:]), raw)
             except DecodeError as error:
                 self._find("BAD_RECORD", key, str(error), raw)
             return
@@ -222,7 +222,7 @@ class Fold:
         ):
             self._gone[group_of_key(key)] = raw.offset
 
-    def _take_commit(self, key: bytes, raw: RawRecord) -> None:
+    def _fold_commit(self, key: bytes, raw: RawRecord) -> None:
         """Errors: DecodeError; the commit before it stays."""
         value = raw.value
         if value is None:

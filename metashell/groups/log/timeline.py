@@ -155,13 +155,13 @@ class ClassicTimelineBuilder:
         self.has_gap = False
 
     def _begin(self, now: _Generation, value: Any, moment: Moment, causes: tuple[Cause, ...]) -> None:
-        self._take_owners(now)
+        self._count_moved(now)
         if causes:
-            self._add(now, value, moment, causes, moved=0)
+            self._add_rebalance(now, value, moment, causes, moved=0)
         elif now.members:
             text = f"generation {now.number} is the first that the log still has" if now.number > 1 else "the group formed"
             cause = Cause("first" if now.number > 1 else "formed", f"{text}: {_names(now)}", moment)
-            self._add(now, value, moment, (cause,), moved=0)
+            self._add_rebalance(now, value, moment, (cause,), moved=0)
         elif now.number == 0:
             self._event(moment, "created", "the group was created: a first member asked to join, or its offsets were committed", now)
         else:
@@ -182,7 +182,7 @@ class ClassicTimelineBuilder:
         for old, new in _replaced(before, now).items():
             self._rename(old, new)
         missing = max(now.number - before.number - 1, 0)
-        self._add(now, value, moment, causes, moved=self._take_owners(now), missing=missing)
+        self._add_rebalance(now, value, moment, causes, moved=self._count_moved(now), missing=missing)
         is_cooperative = (now.protocol or "").startswith(_COOPERATIVE)
         had, has = _held(before), _held(now)
         self._freed = frozenset() if not is_cooperative else None if had is None or has is None else had - has
@@ -192,10 +192,10 @@ class ClassicTimelineBuilder:
             if id == old:
                 self._owners[partition] = new
 
-    def _take_owners(self, now: _Generation) -> int:
+    def _count_moved(self, now: _Generation) -> int:
         """Count partitions that went from one member to another, in one round or, in a cooperative rebalance, in two.
 
-        `_owners` outlives a generation because of the second case: a owns p0 in generation 4, nobody in 5, b in 6. Compared with 5 alone, p0
+        `_owners` outlives a generation because of the second case: a owns p0 in generation 4, nobody in 5, b in 6. Compared with 5 only, p0
         would be new in 6.
         """
         moved = 0
@@ -250,7 +250,9 @@ class ClassicTimelineBuilder:
         text = "no member came, went or subscribed to other topics: one of them asked for it, such as its leader, which watches topics"
         return Cause("asked", text, moment)
 
-    def _add(self, now: _Generation, value: Any, moment: Moment, causes: tuple[Cause, ...], *, moved: int, missing: int = 0) -> None:
+    def _add_rebalance(
+        self, now: _Generation, value: Any, moment: Moment, causes: tuple[Cause, ...], *, moved: int, missing: int = 0
+    ) -> None:
         since = value.current_state_timestamp
         sync_ms = moment.ms - since if 0 < since <= moment.ms else None
         assigned = sum(len(member.assigned or ()) for member in now.members.values())
@@ -388,7 +390,7 @@ class CommitTimelineBuilder:
         if known is not None and record.value.offset < known[0]:
             self._flush()
             text = f"{partition[0]}:{partition[1]} was set back from {known[0]} to {record.value.offset}"
-            self._add(TimelineEvent(moment=moment, kind="set-back", text=text))
+            self._add_event(TimelineEvent(moment=moment, kind="set-back", text=text))
 
     def removed(self, partitions: list[Partition], moment: Moment) -> None:
         """Add that one batch deleted the offsets of these partitions."""
@@ -399,7 +401,7 @@ class CommitTimelineBuilder:
             f"offsets of {parts_text(parts_of(partitions))} were removed{age}: expired, deleted by somebody, or with their topic or group"
         )
         details = {"partitions": len(partitions), "age_ms": min(ages, default=None)}
-        self._add(TimelineEvent(moment=moment, kind="offsets-removed", text=text, details=details))
+        self._add_event(TimelineEvent(moment=moment, kind="offsets-removed", text=text, details=details))
 
     def end(self) -> None:
         """Add what is left at the end of the log."""
@@ -416,6 +418,6 @@ class CommitTimelineBuilder:
         self._partitions = set()
         self._event_count = len(self._timeline.events)
 
-    def _add(self, event: TimelineEvent) -> None:
+    def _add_event(self, event: TimelineEvent) -> None:
         self._timeline.events.append(event)
         self._event_count = len(self._timeline.events)

@@ -187,7 +187,7 @@ class ModernTimelineBuilder:
             self.assignment_epoch = -1
             return
         self.assignment_epoch = value.assignment_epoch
-        moved = self._take_owners() if self.kind != "share" else 0
+        moved = self._count_moved() if self.kind != "share" else 0
         assigned = len({partition for member in self.members.values() for partition in member.target})
         if self.open is not None and self.open.epoch == value.assignment_epoch:
             self.open.members, self.open.assigned = self._member_count(), assigned
@@ -199,7 +199,7 @@ class ModernTimelineBuilder:
         self._event(moment, "target", text, details=details)
         self._look_settled(moment)
 
-    def _take_owners(self) -> int:
+    def _count_moved(self) -> int:
         """Count partitions whose target member is another than the last one."""
         moved = 0
         for id, member in self.members.items():

@@ -279,13 +279,13 @@ class MemberMachine(ABC):
         claim = self._claim()
         body = commit_request(claim, self.positions, self._topics)
 
-        def take(body: Any, now_ms: int) -> None:
+        def handle(body: Any, now_ms: int) -> None:
             code = error_codes.NETWORK_EXCEPTION if body is None else commit_error(body)
             self._heard(code)
             self._committed(code, claim)
             then(code, now_ms)
 
-        self._send(*body, take)
+        self._send(*body, handle)
         return True
 
     @abstractmethod
@@ -317,7 +317,7 @@ class MemberMachine(ABC):
         wanted = {partition for partition in self.owned if partition not in self.positions and partition not in self._fetching}
         self._fetching |= wanted
 
-        def take(body: Any, now_ms: int) -> None:
+        def handle(body: Any, now_ms: int) -> None:
             self._fetching -= wanted
             code, found = (error_codes.NETWORK_EXCEPTION, {}) if body is None else fetched(body, self._topics)
             self._heard(code)
@@ -326,4 +326,4 @@ class MemberMachine(ABC):
             if code != error_codes.NONE:
                 self._fetch_ms = now_ms + self.settings.retry_backoff_ms
 
-        self._send(*fetch_request(self._claim(), sorted(wanted), self._topics), take)
+        self._send(*fetch_request(self._claim(), sorted(wanted), self._topics), handle)

@@ -82,7 +82,7 @@ class GroupServer:
     ) -> None:
         self.config = config
         self.is_serving = False
-        """Whether it serves groups. Before it is registered, and while another broker is, clients get NOT_COORDINATOR."""
+        """Whether it serves groups. Before it is registered, and while another broker is, connections are closed."""
         self._image = image
         self._ask = ask
         self._features = features
@@ -136,7 +136,7 @@ class GroupServer:
             allow_plaintext=self.config.allow_plaintext,
         )
         try:
-            self._listener = await serve(self._take, options, on_closed=self._closed)
+            self._listener = await serve(self._handle, options, on_closed=self._closed)
         except OSError as error:
             raise MetashellError(f"{self.config.address}: {os.strerror(error.errno) if error.errno else error}") from None
         return self.address
@@ -178,7 +178,7 @@ class GroupServer:
 
     # ---- requests
 
-    def _take(self, request: ServerRequest) -> None:
+    def _handle(self, request: ServerRequest) -> None:
         if not self.is_serving:
             request.close_connection("the group server is not registered as a broker")
             return
@@ -189,7 +189,7 @@ class GroupServer:
         elif (feature := FEATURE_OF.get(key)) is not None and not self._cluster.image.features.levels.get(feature):
             self._send(request, error_body(coordinator_request(request, 0), UNSUPPORTED_VERSION))
         else:
-            self.machine.take(request)
+            self.machine.submit(request)
 
     def _closed(self, connection_id: int, reason: str) -> None:
         """Forget a closed connection and its waiting requests."""
@@ -337,14 +337,14 @@ class GroupMachine:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_ms = 0
         self._is_closed = False
-        self._wind()
+        self._schedule_timer()
 
     @property
     def waiting(self) -> int:
         """The number of unanswered requests."""
         return len(self._waiting)
 
-    def take(self, request: ServerRequest) -> None:
+    def submit(self, request: ServerRequest) -> None:
         """Let the coordinator decide a request."""
         self._tickets += 1
         self._waiting[self._tickets] = request
@@ -355,7 +355,7 @@ class GroupMachine:
         """Forget a closed connection and its waiting request. Its member stays in the group until its session ends."""
         ticket = self._of_connections.get(connection_id)
         if ticket is not None:
-            self._take_out(ticket)
+            self._pop_waiting(ticket)
 
     def topics_changed(self, topics: Topics, changed: Collection[str], deleted: Collection[str]) -> None:
         """Give the coordinator a new view of the topics."""
@@ -372,25 +372,25 @@ class GroupMachine:
 
     def _done(self, answers: list[Answer]) -> None:
         for answer in answers:
-            request = self._take_out(answer.ticket)
+            request = self._pop_waiting(answer.ticket)
             if request is not None:
                 self._send(request, answer.body)
         # As in Kafka, these requests are never answered: their clients time out.
         dropped, self.shard.dropped = self.shard.dropped, []
         for ticket in dropped:
-            self._take_out(ticket)
+            self._pop_waiting(ticket)
         effects, self.shard.effects = self.shard.effects, []
         for effect in effects:
             self._perform(effect)
-        self._wind()
+        self._schedule_timer()
 
-    def _take_out(self, ticket: int) -> ServerRequest | None:
+    def _pop_waiting(self, ticket: int) -> ServerRequest | None:
         request = self._waiting.pop(ticket, None)
         if request is not None:
             del self._of_connections[request.connection_id]
         return request
 
-    def _wind(self) -> None:
+    def _schedule_timer(self) -> None:
         """Schedule a wake-up for the next timer. An earlier wake-up is not cancelled: it schedules the next one."""
         due_ms = self.shard.coordinator.next_due_ms()
         if due_ms is None or self._is_closed or (self._timer is not None and self._timer_due_ms <= due_ms):
@@ -398,9 +398,9 @@ class GroupMachine:
         if self._timer is not None:
             self._timer.cancel()
         self._timer_due_ms = due_ms
-        self._timer = self._loop.call_later(max(0, due_ms - self._clock()) / 1000, self._ring)
+        self._timer = self._loop.call_later(max(0, due_ms - self._clock()) / 1000, self._wake)
 
-    def _ring(self) -> None:
+    def _wake(self) -> None:
         self._timer = None
         self.run_due(self._clock())
 

@@ -101,11 +101,11 @@ class Client:
     def subscribe(self, topics: Iterable[str]) -> None:
         names = tuple(sorted(topics))
         self.subscribed = frozenset(names)
-        self._take(self.member.subscribe(names, self._clock.now_ms))
+        self._handle_outputs(self.member.subscribe(names, self._clock.now_ms))
 
     def subscribe_pattern(self, pattern: str) -> None:
         self.pattern = re.compile(pattern)
-        self._take(self.member.subscribe_pattern(pattern, self._clock.now_ms))
+        self._handle_outputs(self.member.subscribe_pattern(pattern, self._clock.now_ms))
 
     def wants(self, topic: str) -> bool:
         """Whether it is subscribed to a topic."""
@@ -119,13 +119,13 @@ class Client:
 
     def enforce_rebalance(self, reason: str) -> None:
         """Request a rebalance, as the application."""
-        self._take(self.member.enforce_rebalance(reason, self._clock.now_ms))
+        self._handle_outputs(self.member.enforce_rebalance(reason, self._clock.now_ms))
 
     def leave(self) -> None:
         """Close the consumer, after which the process ends."""
         if self.is_alive and not self.is_leaving:
             self.is_leaving = True
-            self._take(self.member.close(self._clock.now_ms))
+            self._handle_outputs(self.member.close(self._clock.now_ms))
 
     def kill(self) -> None:
         """End the process at once."""
@@ -162,7 +162,7 @@ class Client:
         if self.paused_until_ms > now_ms:
             self._clock.at(self.paused_until_ms, self._late, (ticket, body))
         else:
-            self._take(self.member.answered(ticket, body, now_ms))
+            self._handle_outputs(self.member.answered(ticket, body, now_ms))
 
     def _late(self, answer: tuple[int, Any]) -> None:
         self.answered(*answer)
@@ -172,11 +172,11 @@ class Client:
             return
         if not self._connection.is_open:
             self._connection = Connection(self)
-        self._take(self.member.unanswered(ticket, self._clock.now_ms))
+        self._handle_outputs(self.member.unanswered(ticket, self._clock.now_ms))
 
     # ---- the machine
 
-    def _take(self, outputs: list[Output]) -> None:
+    def _handle_outputs(self, outputs: list[Output]) -> None:
         """Perform the machine's outputs, and schedule its next work."""
         self._perform(outputs)
         self._plan()
@@ -215,7 +215,7 @@ class Client:
             return
         self._running = None
         self._watcher.returned(self, callback)
-        self._take(self.member.called_back(self._clock.now_ms))
+        self._handle_outputs(self.member.called_back(self._clock.now_ms))
 
     @property
     def reached(self) -> dict[PartitionKey, int]:
@@ -247,7 +247,7 @@ class Client:
                     self._clock.at(due_ms, self._wake, due_ms)
                 return
             self._clock.events += 1
-            self._run(now_ms)
+            self._work(now_ms)
 
     def _may_poll(self) -> bool:
         return self.is_alive and self._running is None
@@ -269,7 +269,7 @@ class Client:
             self._wake_ms = NEVER
             self._plan()
 
-    def _run(self, now_ms: int) -> None:
+    def _work(self, now_ms: int) -> None:
         """Run the heartbeat thread and the application as far as they are due."""
         if self._due_ms() <= now_ms:
             outputs = self.member.run_due(now_ms)

@@ -106,8 +106,8 @@ class _Work:
         rest = sorted(task for task in left if not self._promote(task))
         processes = self._processes()
         for task in rest:
-            process = processes.take()
-            self._give(process, task, self._take)
+            process = processes.poll()
+            self._give(process, task, self._give_active)
             processes.add(self._load(process), process)
 
     def assign_standby(self) -> None:
@@ -137,7 +137,7 @@ class _Work:
             queue = self._queues[process] = JavaQueue()
             for id in string_hash_order(self._of_process[process]):
                 queue.add(self._count(id), id)
-        id = queue.take()
+        id = queue.poll()
         give(id, task)
         queue.add(self._count(id), id)
 
@@ -146,7 +146,7 @@ class _Work:
         id = self._last_active.get(task)
         if id is None or len(self.active[id]) >= self._active_quota.share:
             return False
-        self._take(id, task)
+        self._give_active(id, task)
         return True
 
     def _promote(self, task: TaskId) -> bool:
@@ -154,10 +154,10 @@ class _Work:
         id = self._least_loaded(self._candidates.get(task, ()))
         if id is None or len(self.active[id]) >= self._active_quota.share:
             return False
-        self._take(id, task)
+        self._give_active(id, task)
         return True
 
-    def _take(self, id: str, task: TaskId) -> None:
+    def _give_active(self, id: str, task: TaskId) -> None:
         """Give a member an active task."""
         self.active[id].add(task)
         self._active_quota.note(len(self.active[id]))
@@ -187,7 +187,7 @@ class _Work:
         """Give a standby to the least loaded process without the task. Returns False if all have it."""
         passed, found = [], False
         while processes and not found:
-            process = processes.take()
+            process = processes.poll()
             passed.append(process)
             if not self._has(process, task):
                 self._give(process, task, self._stand_by)

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 class ExportOptions:
     """The input, output and form of an export. `tables` is None for all but `records`; `jobs` 0 for one process a core.
 
-    `columns` is the form of the tables: "typed", or "raw" as it was before (`columns/typed`). With `replaces`, what an earlier export
-    wrote to the same place may go.
+    `columns` is the form of the tables: "typed", or "raw" as the bytes hold it (see `columns.typed_tables`). With `replaces`, what an
+    earlier export wrote to the same place may go.
     """
 
     paths: tuple[str, ...]

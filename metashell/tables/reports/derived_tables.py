@@ -132,7 +132,7 @@ GROUP_MEMBERS_SOURCES: Final[dict[str, Callable[[Row], Iterator[Row]]]] = {
     "streams_group_metadata": _epoch_of("streams"),
     "streams_group_current_member_assignment": _member_of("streams", ("active_tasks",), "subtopology_id"),
 }
-"""The tables of columns/ that group_members is made of."""
+"""The tables of events that group_members is made of."""
 
 
 # ---- topics of groups
@@ -229,7 +229,7 @@ GROUP_TOPICS_SOURCES: Final[dict[str, Callable[[Row], Iterator[Row]]]] = {
     "streams_group_member_metadata": _member_topics_of("streams"),
     "streams_group_topology": _topology,
 }
-"""The tables of columns/ that group_topics is made of."""
+"""The tables of events that group_topics is made of."""
 
 
 # ---- transactions of groups
@@ -270,7 +270,7 @@ def only_transactions(source: str, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 GROUP_TRANSACTIONS_SOURCES: Final[dict[str, Callable[[Row], Iterator[Row]]]] = {"batches": _batch, "control": _marker}
-"""The tables of columns/ that group_transactions is made of."""
+"""The tables of events that group_transactions is made of."""
 
 
 # ---- quotas, ACLs and SCRAM credentials
