@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from metashell.cli.kafka.file_tools import storage_main
-from tests.disk.storage.golden import cases, comparable_stdout, content, listing, set_up
+from tests.disk.storage_cases import cases, comparable_stdout, content, listing, set_up
 from tests.golden_cases import own_lines
 from tests.running import Outcome, run_main
 from tests.seeds import shows

@@ -4,7 +4,7 @@
 
 makes metashell/disk/config_keys.tsv, every key of a server's configuration from Kafka's own definition, adds the new ones to
 metashell/codec/schemas/broker-configs.txt, which has those of every release, and makes tests/golden/storage/configs.txt.xz, Kafka's answer
-to each configuration of tests/disk/storage/config_table.py.
+to each configuration of tests/disk/config_table.py.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pathlib import Path
 from tests.java import KAFKA, run_program
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-KEYS = REPOSITORY / "metashell" / "storage" / "config_keys.tsv"
+KEYS = REPOSITORY / "metashell" / "disk" / "config_keys.tsv"
 NAMES = REPOSITORY / "metashell" / "codec" / "schemas" / "broker-configs.txt"
 ANSWERS = REPOSITORY / "tests" / "golden" / "storage" / "configs.txt.xz"
-PROGRAMS = REPOSITORY / "tests" / "storage" / "java"
+PROGRAMS = REPOSITORY / "tests" / "disk" / "java"
 
 
 def keys(version: str = KAFKA) -> str:
@@ -40,7 +40,7 @@ def names(defined: str) -> str:
 def answers(version: str = KAFKA) -> bytes:
     """A line for each configuration of the table."""
     # The table names the keys, so they have to be there before it is read.
-    from tests.disk.storage.config_table import configs, java_input
+    from tests.disk.config_table import configs, java_input
 
     lines = "".join(f"{java_input(config)}\n" for _, config in configs())
     printed = run_program(PROGRAMS / "Configs.java", version=version, stdin=lines.encode()).split(b"\n")

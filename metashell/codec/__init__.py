@@ -1,19 +1,18 @@
-"""Bytes of Kafka and what they mean: messages, record batches, control records, secrets.
+"""Kafka's bytes and their meaning: messages, record batches, control records, secrets.
 
-One text declares a message for all its versions (`schemas/FAMILY/Name.schema`). From it come, compiled on first use,
+One text declares a message for all its versions (`schemas/FAMILY/Name.schema`). From it are compiled, on first use,
 
-- plain classes with a reader and a writer (`registry.message_type`, `messages` for the classes by name),
-- a writer of Kafka's JSON text straight from bytes (`MessageType.json`),
+- plain classes with a reader and a writer (`registry.message_type`; `messages` has the classes by name),
+- a writer of Kafka's JSON text straight from bytes (`MessageType.json`).
 
-and beside them one plain walk over the schema (`plain`), which names the field and byte at fault, reads what is rare, and
-judges the compiled code in the tests. `batches` reads record batches of version 2 and `legacy` those before it, `frame` the
-frame of metadata records, `control` the control records, `redaction` says what is secret.
+Beside them stands one plain reader that walks the schema (`schema.PlainReader`). It names the field and byte at fault, reads rare
+encodings, and is the reference for the compiled code in the tests. `batches` reads record batches of version 2, `legacy` older ones,
+`batch_writer` writes batches and control records, `metadata_records` has the frame of metadata records, `redaction` decides what is secret.
 
-Promises: what a buffer makes us allocate is bounded by its size; a buffer either is exactly one message or a DecodeError
-says where it is not; an object that was read is written back to the same message, unknown tagged fields included.
-It reads nothing but its own schemas, and knows no clock and no chance.
+Promises: the memory for a buffer is bounded by its size; a buffer is exactly one message, or a DecodeError names the place where it is
+not; an object that was read is written back to the same message, including unknown tagged fields. This wing reads only its own schemas,
+no clock and no random source.
 
-Why compiled and not walked: a walk costs 13 us a record where straight lines cost 1.5. Why at run time and not
-committed: a message costs 0.3 ms, and only those that occur are compiled. Why no dataclasses: a frozen one costs
-1 us more an object.
+Why compiled: a walk over the schema costs 13 us a record, straight-line code 1.5 us. Why at run time, and not committed: compiling costs
+0.3 ms a message, and only the messages that occur are compiled. Why no dataclasses: a frozen one costs 1 us more per object.
 """

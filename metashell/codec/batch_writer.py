@@ -147,9 +147,9 @@ CONTROL_MESSAGES = {
 
 
 class ControlRecord:
-    """A control record: its type, the version its value was written with, and the value as an object.
+    """A control record: its type, the version of its value, and the value as an object.
 
-    `body` is the raw bytes where the type is not known; `fault` then says so.
+    For an unknown type, `body` is the raw bytes and `fault` says so.
     """
 
     __slots__ = ("body", "fault", "type", "version")
@@ -190,7 +190,7 @@ def control_type(key: bytes | None) -> int:
 
 
 def value_layout(message: MessageType, version: int) -> int:
-    """The layout to read a control value of a version with: its own, or the newest there is."""
+    """The version of the layout to read a control value with: its own, or the newest known one."""
     return min(max(version, message.versions[0]), message.versions[1])
 
 
@@ -206,7 +206,7 @@ def read_control_record(key: bytes | None, value: bytes | None) -> ControlRecord
     if message is None:
         return ControlRecord(type, version, value, f"unknown control record type {type}")
     if type in (ABORT, COMMIT):
-        # The marker's version stands before its body, which has no version field of its own.
+        # The schema of a transaction marker has no version field: the version precedes the body.
         return ControlRecord(type, version, message.read(value, 0, 2, min(6, len(value))))
     return ControlRecord(type, version, message.read(value, value_layout(message, version)))
 

@@ -1,10 +1,10 @@
 """Record batches of version 2: the 61-byte header, the batch as one piece of bytes, and the records inside.
 
-A batch is read as it lies in the file, and nothing in it is decoded before it is asked for. `data` is `bytes` of exactly one batch,
-because the CRC library takes nothing else; records are addressed by index in it and never copied in bulk. Messages of magic 0 and 1 come
-as `legacy.LegacyBatch`, which knows their layout.
+A batch keeps its bytes as they are in the file and decodes nothing before a caller needs it. `data` is `bytes` of exactly one batch,
+because the CRC library takes nothing else; records are addressed by index in it and never copied in bulk. Messages of magic 0 and 1 are
+`legacy.LegacyBatch`, which knows their layout.
 
-`walk_records` says where each field of each record lies, checked, without copying. Fast loops read the usual record header themselves
+`walk_records` gives the checked position of each field of each record, without copying. Fast loops read the usual record header themselves
 (one-byte lengths, null key, no headers) and call it for everything else; they get the same tuple."""
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from metashell.codec.primitives import CODEC_NAMES, MAX_DECOMPRESSED, UNCOMPRESS
 from metashell.common.errors import DecodeError
 
 LEAD_SIZE: Final = 12
-"""Base offset and length: what precedes the bytes that a batch's length counts."""
+"""Base offset and length: the bytes before those that a batch's length counts."""
 MAGIC_END: Final = 17
 HEADER_SIZE: Final = 61
 CRC_START: Final = 21
-"""The CRC covers the batch from its attributes on, so that a leader can set the epoch without summing again."""
+"""The CRC covers the batch from its attributes on. Base offset and leader epoch are outside of it, so that a leader can set them without a
+new CRC. The price: nothing in a batch shows that one of these was changed on disk (see `disk.segment.OrderCheck`)."""
 
 CODEC_MASK: Final = 0x07
 LOG_APPEND_TIME: Final = 0x08
@@ -158,7 +159,7 @@ class Record:
 
 
 def crc_fault(header: BatchHeader, data: bytes) -> str | None:
-    """In one line what is wrong with the checksum of a batch of version 2, None where it is that of its bytes."""
+    """The fault of a version-2 batch whose checksum is not that of its bytes, in one line; None if it is."""
     found = crc32c(data, CRC_START)
     return None if found == header.crc else f"CRC-32C {found:#x} is not {header.crc:#x}"
 
@@ -175,14 +176,14 @@ class RecordBatch:
         self.file = file
 
     def crc_fault(self) -> str | None:
-        """In one line what is wrong with the stored checksum, None where it is that of the bytes."""
+        """The fault if the stored checksum is not that of the bytes, in one line; None if it is."""
         return crc_fault(self.header, self.data)
 
     def records_area(self, max_size: int = MAX_DECOMPRESSED) -> tuple[bytes, int, int]:
         """The buffer that holds the records of a version-2 batch, and their start and end in it.
 
-        Shape: the batch's own bytes when they are not compressed, else a new buffer.
-        Errors: DecodeError when they do not decompress, or to more than `max_size` bytes.
+        Shape: the batch's own bytes if they are not compressed, else a new buffer.
+        Errors: DecodeError if they do not decompress, or to more than `max_size` bytes.
         """
         if len(self.data) < HEADER_SIZE:
             raise DecodeError(f"batch of {len(self.data)} bytes has no complete header")
@@ -195,7 +196,7 @@ class RecordBatch:
     def records(self, max_size: int = MAX_DECOMPRESSED) -> Iterator[Record]:
         """The records in order.
 
-        Errors: DecodeError where the first one does not decode; what precedes it has been given by then.
+        Errors: DecodeError at the first record that does not decode, after those before it.
         """
         header = self.header
         if header.count == 0:
@@ -216,7 +217,7 @@ class RecordBatch:
             start = following
 
     def first_control_type(self) -> int | None:
-        """The type of a control batch's first record, None for data batches and broken keys.
+        """The type of a control batch's first record; None for data batches and broken keys.
 
         Shape: a control record's key is its version and its type, both int16.
         """
@@ -233,7 +234,7 @@ class RecordBatch:
 
 
 class CheckedBatch(RecordBatch):
-    """A batch whose bytes were found to have their checksum: who makes one has just compared them, and nobody has to again."""
+    """A batch whose checksum its maker has just verified, so that nobody computes it again."""
 
     __slots__ = ()
 
@@ -245,7 +246,7 @@ def read_batch_header(buf: bytes, position: int = 0) -> BatchHeader:
     """The header of the version-2 batch that starts at `position`; `crc_fault` checks the CRC.
 
     Errors: DecodeError if fewer than 61 bytes are left.
-    Source: the protocol guide's record batch section; KIP-98.
+    Source: org.apache.kafka.common.record.DefaultRecordBatch; KIP-98.
     """
     if len(buf) - position < HEADER_SIZE:
         raise DecodeError(f"batch header needs {HEADER_SIZE} bytes, {len(buf) - position} are left", offset=position)
@@ -263,10 +264,10 @@ Header = tuple[str, bytes | None]
 
 
 def walk_records(buf: bytes, start: int, end: int, count: int) -> Iterator[RecordFields]:
-    """The places of `count` records that fill `buf` from `start` to `end`.
+    """The field positions of `count` records that fill `buf` from `start` to `end`.
 
-    Errors: DecodeError (its offset an index into `buf`) at the record that does not fit, for a negative count, and
-    after the last record when bytes are left over.
+    Errors: DecodeError (its offset is an index into `buf`) at the record that does not fit, for a negative count, and after the last
+    record if bytes are left over.
     """
     if count < 0:
         raise DecodeError(f"record count {count} is negative", offset=start)
@@ -280,9 +281,9 @@ def walk_records(buf: bytes, start: int, end: int, count: int) -> Iterator[Recor
 
 
 def read_record_header(buf: bytes, position: int, end: int) -> RecordFields:
-    """The places of one record's fields; its headers are walked too, so that the record ends where it says.
+    """The field positions of one record. The headers are walked too, to check that they end where the record's size says.
 
-    Errors: DecodeError when a field runs past the record, or the record past `end`.
+    Errors: DecodeError if a field runs past the record, or the record past `end`.
     """
     size, at = read_varint(buf, position, end)
     record_end = at + size
@@ -335,7 +336,7 @@ def _read_zigzag(buf: bytes, position: int, end: int, size_max: int, mask: int) 
         byte = buf[at]
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            value &= mask  # Java shifts the excess bits out of the word
+            value &= mask  # in Java, the excess bits are shifted out of the word
             return (value >> 1) ^ -(value & 1), at + 1
         shift += 7
     reason = "is cut off" if position + size_max > end else f"is longer than {size_max} bytes"

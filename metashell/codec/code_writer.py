@@ -1,6 +1,6 @@
 """Helpers of the generators of straight-line Python: a writer of indented lines, field groups, lookup tables.
 
-Source is made once for a (message, version, product) on first use and executed; it is never committed.
+The source for a (message, version, product) is made and executed on first use; it is never committed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from metashell.common.values import ZERO_UUID
 
 SIZES = {name: Struct(">" + form).size for name, form in FORMATS.items()}
 UNROLLED_COUNT_MAX = 16
-"""Arrays up to this long are unpacked by a Struct of their own; longer ones make one."""
+"""Arrays up to this length have a prepared Struct; for a longer one it is made."""
 
 
 class Unset:
@@ -38,18 +38,18 @@ class Source:
         self.depth = 0
         self.serial = 0
         self.arguments = ""
-        """The parameters of the functions that read a struct, as the product has them."""
+        """The parameters of the functions that read a struct."""
 
     def add(self, line: str) -> None:
         self.lines.append("    " * self.depth + line)
 
     def block(self, line: str) -> Indent:
-        """Adds a line that opens a block; use as a context manager."""
+        """Add a line that opens a block; use as a context manager."""
         self.add(line)
         return Indent(self)
 
     def constant(self, prefix: str, value: Any) -> str:
-        """A name for `value`, the same for the same object."""
+        """A name for `value`; the same object always gets the same name."""
         for name, known in self.names.items():
             if known is value:
                 return name
@@ -71,13 +71,13 @@ class Source:
         return name
 
     def execute(self, title: str) -> dict[str, Any]:
-        """Runs the lines; gives the namespace they leave. `title` stands for the file in tracebacks."""
+        """Execute the lines and return their namespace. Tracebacks show `title` as the file."""
         exec(compile("\n".join(self.lines), f"<{title}>", "exec"), self.names)
         return self.names
 
 
 class Indent:
-    """One level deeper while it is open."""
+    """Indents lines by one level while it is open."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -90,7 +90,7 @@ class Indent:
 
 
 class ElementUnpackers(list[Callable[..., tuple[Any, ...]]]):
-    """`table[count](buf, pos)` unpacks so many elements of a fixed width into a tuple."""
+    """`table[count](buf, pos)` unpacks `count` elements of a fixed width into a tuple."""
 
     def __init__(self, form: str) -> None:
         super().__init__(Struct(">" + form * count).unpack_from for count in range(UNROLLED_COUNT_MAX + 1))
@@ -98,7 +98,7 @@ class ElementUnpackers(list[Callable[..., tuple[Any, ...]]]):
         self.size = Struct(">" + form).size
 
     def unpack(self, buf: bytes, pos: int, count: int, end: int) -> tuple[Any, ...]:
-        """Any number of elements; a count is held against the bytes that are left before anything is made."""
+        """Unpack any number of elements. The count is compared with the bytes that are left before anything is allocated."""
         if count <= UNROLLED_COUNT_MAX:
             return self[count](buf, pos)
         if count * self.size > end - pos:
@@ -116,7 +116,7 @@ def null_where_illegal() -> DecodeError:
 
 
 def field_groups(fields: Sequence[FieldSchema]) -> list[list[FieldSchema]]:
-    """Fields in order, neighbours of a fixed width together."""
+    """Fields in order, with neighbours of a fixed width in one group: one `unpack` reads them all."""
     result: list[list[FieldSchema]] = []
     run: list[FieldSchema] | None = None
     for field in fields:
@@ -136,7 +136,7 @@ def is_fixed(field: FieldSchema) -> bool:
 
 
 def is_compact(field: FieldSchema, schema: MessageSchema, version: int) -> bool:
-    """Whether a field's length is an unsigned varint rather than a fixed integer."""
+    """Whether a field's length is an unsigned varint instead of a fixed integer."""
     return version in (schema.flexible if field.flexible is None else field.flexible)
 
 
@@ -172,7 +172,7 @@ def used_structs(schema: MessageSchema, version: int) -> list[StructSchema]:
 
 
 def new_source(buf_names: dict[str, Any] | None = None) -> Source:
-    """A source that already knows the helpers every product calls."""
+    """A source with the helpers that every product calls."""
     source = Source()
     source.names.update(
         uvarint=read_uvarint,
@@ -186,7 +186,7 @@ def new_source(buf_names: dict[str, Any] | None = None) -> Source:
 
 
 def add_count(source: Source, name: str) -> None:
-    """Lines that leave an unsigned varint in `name` and `p` behind it."""
+    """Add lines that leave an unsigned varint in `name`, and its end in `p`."""
     source.add(f"{name} = b[p]")
     source.add("p += 1")
     source.add(f"if {name} > 127: {name}, p = uvarint(b, p - 1)")
@@ -195,9 +195,9 @@ def add_count(source: Source, name: str) -> None:
 def add_tag_loop(
     source: Source, struct: StructSchema, version: int, take: Callable[[FieldSchema], None], keep_unknown: Callable[[], None] = lambda: None
 ) -> None:
-    """Lines that read a section of tagged fields: `take` adds those for a known one, `keep_unknown` those for others.
+    """Add lines that read a section of tagged fields: `take` adds those for a known field, `keep_unknown` those for others.
 
-    A tag that only other versions know is refused, as Kafka's readers do.
+    A tag that only other versions know is refused, as in Kafka's readers.
     """
     add_count(source, "n")
     with source.block("if n:"):

@@ -1,6 +1,6 @@
-"""Numbers of Kafka's protocol and their names: API keys, types of resources and settings, and the enumerations that records carry.
+"""Numbers of Kafka's protocol and their names: API keys, types of resources and settings, and the enumerations in records.
 
-`api_keys` of all messages are in `dispatch`; here are those that code names.
+The API keys of all messages are in `dispatch`; here are those that code refers to by name.
 Source: org.apache.kafka.common.protocol.ApiKeys, org.apache.kafka.common.config.ConfigResource.Type, ConfigDef.Type; the enumerations in
 org.apache.kafka.common and org.apache.kafka.clients.admin."""
 
@@ -61,7 +61,7 @@ CLIENT_METRICS_RESOURCE: Final = 16
 GROUP_RESOURCE: Final = 32
 
 THROTTLE_RATES: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
-"""Settings of brokers, in bytes a second, for the replicas that THROTTLED_REPLICAS of topics name, side by side (KIP-73)."""
+"""Settings of brokers, in bytes a second, for the replicas in a topic's THROTTLED_REPLICAS; the pairs are in the same order (KIP-73)."""
 THROTTLED_REPLICAS: Final = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 
 ConfigType = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"]
@@ -70,7 +70,7 @@ ConfigType = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIS
 SECURITY_PROTOCOLS = {0: "PLAINTEXT", 1: "SSL", 2: "SASL_PLAINTEXT", 3: "SASL_SSL"}
 
 CONFIG_TYPES = {32: "GROUP", 16: "CLIENT_METRICS", 8: "BROKER_LOGGER", 4: "BROKER", 2: "TOPIC", 0: "UNKNOWN"}
-"""In Java's order of declaration, in which a name is tried against them: BROKER_LOGGER before BROKER."""
+"""In Java's order of declaration. Names are matched in this order, so BROKER_LOGGER comes before BROKER."""
 
 ACL_RESOURCE_TYPES = {
     0: "UNKNOWN",
@@ -118,10 +118,10 @@ SHUTDOWN_CHANGES = {0: "NONE", 1: "IN_CONTROLLED_SHUTDOWN"}
 
 
 def code_name(names: dict[int, str], code: int) -> str:
-    """The word for a code, `UNKNOWN` for one that Java has no word for either."""
+    """The word for a code; `UNKNOWN` for a code that Java does not know either."""
     return names.get(code, "UNKNOWN")
 
 
 def code_of(names: dict[int, str], word: str) -> int:
-    """The code of a word. Errors: KeyError for one that is not there."""
+    """The code of a word. Errors: KeyError for an unknown word."""
     return {name: code for code, name in names.items()}[word]

@@ -1,8 +1,14 @@
-"""From a schema to plain classes and straight-line readers.
+"""Makes plain classes and straight-line readers from a schema.
 
-`make_classes` gives the `__slots__` classes of a message and its structs. `make_reader` gives `read(buf, start, end)`
-for one version: no schema is walked while bytes are read. Whatever the straight lines cannot explain (an index past
-the buffer, malformed UTF-8, bytes left over) goes to the plain reader, which names the fault or reads the odd case.
+`make_classes` makes the `__slots__` classes of a message and its structs. `make_reader` makes `read(buf, start, end)` for one version:
+it walks no schema while it reads bytes. The name and id of a topic record are read like this:
+
+    n = b[p] - 1; p += 1; e = p + n; v_name = b[p:e].decode(); p = e; v_topic_id, = unpack_16s(b, p); p += 16
+
+At anything that these lines cannot handle (an index past the buffer, malformed UTF-8, bytes left over) they give up, and the plain reader
+reads the message again from its start: that one names the fault or reads the rare case. So the fast code needs no error messages and few
+checks; it must only never accept bytes that the plain reader would read otherwise. tests/codec/test_every_message.py compares the two for
+every message and version.
 """
 
 from __future__ import annotations
@@ -34,7 +40,7 @@ Reader = Callable[[bytes, int, int], Any]
 BoundedReader = Callable[[bytes, int, int, list[int]], tuple[Any, int]]
 
 _PLAIN, _COUNTING = "b, p, end", "b, p, end, left"
-"""The parameters of every generated function. One that counts takes from `left[0]` as it makes values."""
+"""The parameters of every generated function. One that counts subtracts the values that it makes from `left[0]`."""
 
 
 class TooManyValuesError(DecodeError):
@@ -92,7 +98,7 @@ def _make_class(struct: StructSchema, make: Callable[[str], Any]) -> type:
             for field in struct.fields:
                 value = field.attribute
                 if _is_mutable(field, default_of(field, make)):
-                    # Two objects must not share one default struct.
+                    # A struct is mutable, so each object gets a default struct of its own.
                     made = source.constant("make", partial(make, field.type))
                     value = f"{made}() if {value} is UNSET else {value}"
                 source.add(f"self.{field.attribute} = {value}")
@@ -107,9 +113,9 @@ def _is_mutable(field: FieldSchema, default: Any) -> bool:
 
 
 def make_reader(schema: MessageSchema, version: int, classes: Mapping[str, Callable[..., Any]]) -> Reader:
-    """`read(buf, start, end) -> object` for one version of a message; `classes` are those that `make_classes` gives.
+    """Make `read(buf, start, end) -> object` for one version of a message; `classes` come from `make_classes`.
 
-    Errors: the made function raises DecodeError, with path and offset, for anything but exactly one message.
+    Errors: `read` raises DecodeError, with path and offset, for anything but exactly one message.
     """
 
     def slow(buf: bytes, begin: int, end: int) -> Any:
@@ -134,10 +140,11 @@ def make_reader(schema: MessageSchema, version: int, classes: Mapping[str, Calla
 
 
 def make_bounded_reader(schema: MessageSchema, version: int, classes: Mapping[str, Callable[..., Any]]) -> BoundedReader:
-    """`read(buf, start, end, left) -> (object, index behind it)`, for large messages of strangers.
+    """Make `read(buf, start, end, left) -> (object, index behind it)`, for large messages from untrusted peers.
 
-    Each entry of an array takes from `left[0]` as many values as it has fields, and one more. It never walks the schema to name a fault,
-    which takes ten times as long. Errors: TooManyValuesError once `left[0]` is below 0; DecodeError without a place.
+    An array entry of n fields subtracts n + 1 from `left[0]`: objects take far more memory than the bytes of tiny structs. A fault is not
+    named, because the plain reader takes ten times as long and a peer could make us run it at will.
+    Errors: TooManyValuesError once `left[0]` is below 0; DecodeError without a place.
     """
     source = new_source({"UNSET": UNSET, "struct_error": struct_error, "too_many": _too_many, "kafka_text": kafka_text})
     source.arguments = _COUNTING
@@ -168,7 +175,7 @@ def _add_struct_reader(source: Source, struct: StructSchema, schema: MessageSche
 
 
 def _spend(source: Source, count: str, each: int = 1) -> None:
-    """Lines that count `count` values, where the reader counts."""
+    """Add lines that count `count` values, if the reader counts."""
     if source.arguments == _COUNTING:
         source.add(f"left[0] -= {count}" + (f" * {each}" if each > 1 else ""))
         source.add("if left[0] < 0: raise too_many(left[0])")
@@ -176,7 +183,7 @@ def _spend(source: Source, count: str, each: int = 1) -> None:
 
 def _construct(source: Source, struct: StructSchema, schema: MessageSchema, version: int) -> str:
     values = []
-    for field in struct.fields:  # all of them, because positional arguments are quicker
+    for field in struct.fields:  # also those that the version lacks: positional arguments are faster than keywords
         if version in field.versions:
             values.append(_local(field))
         else:
@@ -186,7 +193,7 @@ def _construct(source: Source, struct: StructSchema, schema: MessageSchema, vers
 
 
 def _default(source: Source, field: FieldSchema) -> str:
-    """An expression for a field's default; UNSET has the constructor make a struct of its own."""
+    """An expression for a field's default; for UNSET, the constructor makes a new struct."""
     if field.is_struct and not field.is_array and field.default is not None:
         return "UNSET"
     return source.constant("default", default_of(field, lambda name: None))
@@ -246,12 +253,12 @@ def _read_variable(source: Source, field: FieldSchema, schema: MessageSchema, ve
 def _text_or_bytes(source: Source, field: FieldSchema) -> str:
     if field.type != "string":
         return "b[p:e]"
-    # Malformed UTF-8 goes to the plain reader, which a reader that counts does not have.
+    # `decode` fails at malformed UTF-8, and the plain reader takes over. A reader that counts has no plain reader behind it.
     return "kafka_text(b[p:e])" if source.arguments == _COUNTING else "b[p:e].decode()"
 
 
 def _read_short_array(source: Source, field: FieldSchema, schema: MessageSchema, version: int, count_read: bool) -> None:
-    """A compact array of a fixed width: the empty and the short ones, which are nearly all, cost two comparisons."""
+    """A compact array of a fixed width. Empty and short ones, which are nearly all, cost two comparisons."""
     table = f"elements_{field.type}"
     source.names[table] = ELEMENTS[field.type]
     target, size = _local(field), SIZES[field.type]
@@ -276,7 +283,7 @@ def _read_short_array(source: Source, field: FieldSchema, schema: MessageSchema,
 
 
 def read_count(source: Source, field: FieldSchema, schema: MessageSchema, version: int, count_read: bool) -> None:
-    """Lines that leave a length in `n`, -1 for null, and `p` behind it."""
+    """Add lines that leave a length in `n`, -1 for null, and its end in `p`."""
     if not is_compact(field, schema, version):
         size = 2 if field.type == "string" and not field.is_array else 4
         source.add(f"n, = unpack_{'h' if size == 2 else 'i'}(b, p)")
@@ -288,7 +295,7 @@ def read_count(source: Source, field: FieldSchema, schema: MessageSchema, versio
     with source.block("if n > 127:"):
         source.add("n, p = uvarint(b, p - 1)")
         if field.type == "string" and not field.is_array:
-            # The plain reader says what is wrong.
+            # Give up: the plain reader names the fault.
             source.add(f"if n > {STRING_MAX + 1}: raise ValueError")
     source.add("n -= 1")
 

@@ -1,14 +1,14 @@
 """Subscriptions and assignments that members of classic groups send each other inside the records of a group, as values and as JSON.
 
-The broker stores these blobs without reading them; their form depends on the group's protocol type and on the assignor. Each decodes to
-its object or message in every version ever released, and writes back to the same bytes. What decodes has its fields under Kafka's names
-and a `version`; what does not stays base64 text, with a finding that says why. Bytes that a later release appended to a consumer's blob
-are counted in `trailingBytes` and ignored.
+The broker stores these blobs without reading them; their format depends on the group's protocol type and on the assignor. Each released
+version decodes to an object or message and writes back to the same bytes. The JSON of a decoded blob has its fields under Kafka's names
+and a `version`; a blob that does not decode is base64 text, with a finding that says why. Bytes that a later release appended to a
+consumer's blob are counted in `trailingBytes` and ignored.
 
 | protocol type | assignor | subscription's user data | assignment's user data |
 | --- | --- | --- | --- |
 | consumer | range, roundrobin | none | none |
-| consumer | sticky | what was owned | none |
+| consumer | sticky | the owned partitions | none |
 | consumer | cooperative-sticky | the generation | none |
 | consumer | stream | Kafka Streams' SubscriptionInfo 1 to 11 | its AssignmentInfo 1 to 11 |
 | connect | default, compatible, sessioned | the whole blob is a worker's metadata | the whole blob is an assignment |
@@ -35,7 +35,7 @@ Partition = tuple[str, int]
 
 
 class Subscription(NamedTuple):
-    """The metadata that a member sends when it joins. `owned` are its claims, `generation` is that in which it got them."""
+    """The metadata that a member sends when it joins. It claims the partitions `owned`, assigned to it in `generation`."""
 
     topics: tuple[str, ...]
     user_data: bytes | None = None
@@ -54,7 +54,7 @@ class Assignment(NamedTuple):
 
 
 def subscription_bytes(subscription: Subscription) -> bytes:
-    """Topics and owned partitions are written sorted, as every Java client does."""
+    """The bytes of a subscription. Topics and owned partitions are sorted, as every Java client writes them."""
     body = ConsumerProtocolSubscription(
         topics=tuple(sorted(subscription.topics)),
         user_data=subscription.user_data,
@@ -80,7 +80,7 @@ def assignment_bytes(assignment: Assignment) -> bytes:
 
 
 def read_subscription(raw: bytes) -> Subscription:
-    """Bytes of a newer version are read as far as we know them. Errors: DecodeError."""
+    """The subscription in `raw`; a newer version is read as far as we know it. Errors: DecodeError."""
     version, body, _ = read_consumer_blob("ConsumerProtocolSubscription", raw)
     owned = tuple((one.topic, partition) for one in body.owned_partitions for partition in one.partitions) if version > 0 else ()
     generation = body.generation_id if version > 1 else -1
@@ -88,7 +88,7 @@ def read_subscription(raw: bytes) -> Subscription:
 
 
 def read_assignment(raw: bytes) -> Assignment:
-    """No bytes at all are an assignment of nothing. Errors: DecodeError."""
+    """The assignment in `raw`; no bytes mean no partitions. Errors: DecodeError."""
     if not raw:
         return Assignment(())
     version, body, _ = read_consumer_blob("ConsumerProtocolAssignment", raw)
@@ -97,7 +97,7 @@ def read_assignment(raw: bytes) -> Assignment:
 
 
 def read_consumer_blob(name: str, raw: bytes) -> tuple[int, Any, int]:
-    """The version as it is written, the message's object, and how many bytes are left over: newer versions may only append.
+    """The written version, the message's object, and the number of bytes left over: newer versions may only append.
 
     Errors: DecodeError.
     """
@@ -121,7 +121,7 @@ def blob_version(raw: bytes) -> int:
 
 
 def by_topic(partitions: Iterable[Partition]) -> dict[str, list[int]]:
-    """Partitions by their topics, topics in the order in which they come."""
+    """Partitions by topic, topics in order of appearance."""
     found: dict[str, list[int]] = {}
     for topic, partition in partitions:
         found.setdefault(topic, []).append(partition)
@@ -142,19 +142,19 @@ _CONNECT_VERSION_SIZE = 2
 
 
 class DecodedBlob(NamedTuple):
-    """A blob as JSON values, and what was odd about it."""
+    """A blob as JSON values, and findings about it."""
 
     value: Any
     findings: tuple[str, ...] = ()
 
 
 def decode_subscription(protocol_type: str, protocol: str | None, blob: bytes) -> DecodedBlob:
-    """The metadata with which a member joined; base64 text for a protocol type that we do not know. Never raises."""
+    """The metadata with which a member joined; base64 text for an unknown protocol type. Never raises."""
     return _decode("subscription", protocol_type, protocol, blob)
 
 
 def decode_assignment(protocol_type: str, protocol: str | None, blob: bytes) -> DecodedBlob:
-    """The assignment of a member; null for an empty blob, which means: nothing yet. Never raises."""
+    """The assignment of a member; null for an empty blob, which means that nothing is assigned yet. Never raises."""
     return _decode("assignment", protocol_type, protocol, blob)
 
 
@@ -214,7 +214,7 @@ def _read_connect(name: str, blob: bytes) -> tuple[int, Any]:
 
 
 def _sticky(raw: bytes) -> dict[str, Any]:
-    """Nothing says the version: the newer form is tried first, and has to take all of the bytes."""
+    """The blob names no version: the newer format is tried first, and has to take all of the bytes."""
     message = message_type("blobs", "StickyUserData")
     try:
         return message.to_json_value(message.read(raw, 1), 1)
@@ -228,7 +228,7 @@ def _cooperative_sticky(raw: bytes) -> dict[str, Any]:
 
 
 def _streams_subscription(raw: bytes) -> dict[str, Any]:
-    """Of a version above ours only the two version numbers can be read: that is the contract of version probing."""
+    """Version probing (KIP-268) promises for a version above ours only that its first two numbers can be read."""
     if len(raw) < 4:
         raise DecodeError(f"{len(raw)} byte(s) hold no version")
     version = int.from_bytes(raw[:4], "big", signed=True)
@@ -262,4 +262,4 @@ _USER_DATA: dict[tuple[str, str], Callable[[bytes], dict[str, Any]]] = {
     ("subscription", STREAMS_ASSIGNOR): _streams_subscription,
     ("assignment", STREAMS_ASSIGNOR): _streams_assignment,
 }
-"""The half of the protocol and the assignor's name -> what reads the user data."""
+"""(Subscription or assignment, assignor's name) -> the reader of its user data."""

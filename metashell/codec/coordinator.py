@@ -3,10 +3,13 @@
 A key begins with an int16, the record type; a value, where there is one, with an int16, the version of its message. Keys are never
 flexible and have one version. A record without a value deletes what its key names.
 
-In the text, `key` and `data` are what was written, under Kafka's names. `derived` is what follows from it: embedded blobs, names of
-states, what is odd inside a blob, and the release whose layout it was where that is not the newest. It is kept apart so that the record's
-own fields stay what was written. Nothing that was read is dropped: what does not decode is hex, with a fault, unless it could hold a
-secret of another log. Decoding never raises for what a record holds. `record_text` has the text of all other records.
+In the text, `key` and `data` are the written fields under Kafka's names. `derived` follows from them: embedded blobs, names of states,
+findings inside a blob, and the release of the layout if it is not the newest. It is a separate object, so that the record's own fields
+stay what was written. Nothing is dropped: bytes that do not decode are hex with a fault, unless they could hold a secret of another log.
+Decoding never raises for a record's content. `record_text` has the text of all other records.
+
+Why several layouts are tried: some releases changed a message without a new version (`DIALECTS`). Nothing in a record says which layout
+it has, so the newest is tried first, and the next one if that does not take every byte of the value.
 Source: org.apache.kafka.coordinator.common.runtime.CoordinatorRecordSerde; enumerations MemberState,
 TransactionState and RecordState."""
 
@@ -24,11 +27,11 @@ from metashell.codec.schema import snake_case
 from metashell.common.errors import DecodeError
 
 PREFIX_SIZE = 2
-"""Bytes of the type before a key's fields, and of the version before a value's."""
+"""The bytes of the type before a key's fields, and of the version before a value's."""
 
 
 class CoordinatorLog(NamedTuple):
-    """One of these logs: the family of its messages, and those of its keys and values by record type."""
+    """One of these logs: the family of its messages, and the messages of its keys and values by record type."""
 
     family: str
     keys: dict[int, str]
@@ -40,12 +43,12 @@ class CoordinatorLog(NamedTuple):
         return None if name is None else name.removesuffix("Key")
 
     def key_message(self, type: int) -> MessageType | None:
-        """The message of a key, None for a type that is not known."""
+        """The message of a key; None for an unknown type."""
         name = self.keys.get(type)
         return None if name is None else message_type(self.family, name)
 
     def value_message(self, type: int) -> MessageType | None:
-        """The message of the value that belongs to a key's type, None for a type that is not known."""
+        """The message of the value for a key's type; None for an unknown type."""
         name = self.values.get(type)
         return None if name is None else message_type(self.family, name)
 
@@ -58,12 +61,12 @@ COORDINATOR_LOGS = {
 
 
 def int16_at(buf: bytes, at: int) -> int:
-    """The int16 at `buf[at]`, as types and versions are written."""
+    """The int16 at `buf[at]`: types and versions are int16."""
     return int.from_bytes(buf[at : at + PREFIX_SIZE], "big", signed=True)
 
 
 def coordinator_partition(id: str, partition_count: int) -> int:
-    """The partition of a coordinator's log in which the records of a group or transaction lie.
+    """The partition of a coordinator's log that has the records of a group or transaction.
 
     Source: org.apache.kafka.common.utils.Utils.abs: of the least number, which has no absolute value, it is 0.
     """
@@ -90,19 +93,19 @@ MEMBER_STATES = {
     "ShareGroupCurrentMemberAssignmentValue": CONSUMER_STATES,
     "StreamsGroupCurrentMemberAssignmentValue": STREAMS_STATES,
 }
-"""The messages with a member's state, and what their states are called."""
+"""The messages with a member's state, and the names of the states."""
 _UNKNOWN = "UNKNOWN"
 
 
 class DecodedRecord(NamedTuple):
-    """The members derived from a record as JSON values, and what was odd about it."""
+    """The JSON members derived from a record, and findings about it."""
 
     value: dict[str, Any]
     findings: tuple[str, ...] = ()
 
 
 def decode_group_record(value_name: str, value: Any) -> DecodedRecord | None:
-    """Derive members from the value of a coordinator's record; None for records of which nothing is derived.
+    """Derive members from the value of a coordinator's record; None if the record has none.
 
     `value_name` is the name of its message, `value` its object.
     """
@@ -136,7 +139,7 @@ def _consumer_member(value: Any) -> DecodedRecord | None:
 
 def _state(names: dict[int, str]) -> Callable[[Any], DecodedRecord | None]:
     def derive(value: Any) -> DecodedRecord | None:
-        state = getattr(value, "state", None)  # the early dialect has none
+        state = getattr(value, "state", None)  # layouts of preview releases lack it
         return None if state is None else DecodedRecord({"stateName": names.get(state, _UNKNOWN)})
 
     return derive
@@ -166,7 +169,7 @@ DERIVED: dict[str, Callable[[Any], DecodedRecord | None]] = {
     "ShareSnapshotValue": _share_state,
     "ShareUpdateValue": _share_state,
 }
-"""The messages of which something is derived, and how; of the others no object need be made."""
+"""The messages with derived members, and the functions that derive them. For all others no object need be made."""
 
 
 DIALECTS = {
@@ -176,13 +179,13 @@ DIALECTS = {
 }
 """The log -> releases whose layouts differ without a version of their own, and the families of their messages, newest first."""
 _EXTRA_TYPES = {"offsets": {9: "ShareGroupPartitionMetadata", 24: "StreamsGroupTargetAssignmentResolvedTopicIds"}}
-"""Types that only some releases write."""
+"""Record types that only some releases write."""
 
 
 class CoordinatorText(NamedTuple):
-    """A record's text. `key` and `data` are JSON text; `fault` says what is odd.
+    """A record's text. `key` and `data` are JSON text; `fault` says what is wrong, if anything.
 
-    `type_id`, `type_name` and `version` are None where they could not be read; the version of a tombstone is None too. `derived` holds
+    `type_id`, `type_name` and `version` are None if they could not be read; the version of a tombstone is None too. `derived` holds
     further JSON members that follow from the data, each with a comma before it.
     """
 
@@ -213,7 +216,7 @@ class CoordinatorTexts:
         self._extra = _EXTRA_TYPES.get(log, {})
 
     def text(self, key: bytes | None, value: bytes | None) -> CoordinatorText:
-        """The text of a record; never raises for what it holds."""
+        """The text of a record; never raises for its content."""
         if key is None or len(key) < PREFIX_SIZE:
             fault = "the record has no key" if key is None else "the key has no type"
             return CoordinatorText(None, None, self._hex(key), None, self._hex(value), fault)
@@ -239,16 +242,16 @@ class CoordinatorTexts:
         return CoordinatorText(type_id, name, key_text, version, data, None, derived)
 
     def usual_key(self, key: bytes) -> tuple[str, str]:
-        """Type and text of a key of a type that is known. Errors: DecodeError for any other."""
+        """The type and text of a key of a known type. Errors: DecodeError for any other."""
         message = self.log.key_message(int16_at(key, 0))
         if message is None or len(key) < PREFIX_SIZE:
             raise DecodeError("no usual key")
         return self.names[int16_at(key, 0)], message.json(key, 0, PREFIX_SIZE)
 
     def usual_value(self, type_id: int, version: int) -> JsonText:
-        """The writer of the data of values of a known type and version, and of the members derived from it.
+        """The writer of the data of values of a known type and version, and of the derived members.
 
-        Errors: DecodeError for any other, and of the writer for a value of another layout.
+        Errors: DecodeError for any other; the writer raises DecodeError for a value of another layout.
         """
         message = self.log.value_message(type_id)
         if message is None or not message.versions[0] <= version <= message.versions[1]:
@@ -260,7 +263,7 @@ class CoordinatorTexts:
         return json_writer(message, version, show_secrets=self.show_secrets)
 
     def key_message_of(self, type_id: int) -> MessageType:
-        """Errors: DecodeError for a type that is not known."""
+        """The message of a key type. Errors: DecodeError for an unknown type."""
         message = self.log.key_message(type_id)
         if message is None and type_id in self._extra:
             found = (_optional_message(family, f"{self._extra[type_id]}Key") for _, family in self._dialects)
@@ -270,7 +273,7 @@ class CoordinatorTexts:
         return message
 
     def fitting(self, type_id: int, version: int, value: bytes) -> tuple[MessageType, str | None]:
-        """The message, and the dialect, whose layout takes all of the value: the newest comes first. Errors: DecodeError."""
+        """The first message, newest layout first, that takes all of the value, and its release if older. Errors: DecodeError."""
         newest = self.log.value_message(type_id)
         trouble = DecodeError(f"record type {type_id} has no value")
         name = f"{self._extra.get(type_id)}Value"
@@ -306,16 +309,16 @@ def _optional_message(family: str, name: str) -> MessageType | None:
         return None
 
 
-# ---- what follows from a value ---------------------------------------------------------------------------------------
+# ---- derived members -------------------------------------------------------------------------------------------------
 
 _STATE_INDEX = 8
-"""Where the state stands in a member's current assignment: after two epochs."""
+"""The index of the state in a member's current assignment: after the value's version, two epochs precede it."""
 _STATUS_INDEX = 14
-"""Where the status stands in a transaction: after producer id, producer epoch and timeout."""
+"""The index of the status in a transaction: producer id, producer epoch and timeout precede it."""
 
 
 def _derived(message: MessageType, version: int, value: bytes, start: int, end: int) -> str:
-    """The members that follow from a value's data, with a comma before each. Errors: DecodeError."""
+    """The members derived from a value's data, with a comma before each. Errors: DecodeError."""
     if message.name not in DERIVED:
         return ""
     derived = decode_group_record(message.name, message.reader(version)(value, start, end))
@@ -326,7 +329,7 @@ def _derived(message: MessageType, version: int, value: bytes, start: int, end: 
 
 
 def with_derived(message: MessageType, version: int, write: JsonText) -> JsonText:
-    """The writer of a value's data and of the members that follow from it. States and statuses are read without making an object."""
+    """The writer of a value's data and its derived members. States and statuses are read without making an object."""
     if message.name not in DERIVED:
         return write
 

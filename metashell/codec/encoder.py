@@ -1,7 +1,7 @@
-"""From a schema to straight-line writers: `write(object, out)` for one version, appending to a bytearray.
+"""Makes straight-line writers from a schema: `write(object, out)` appends one version of a message to a bytearray.
 
-A field that the version does not have must hold its default unless the schema lets it be dropped; anything else is
-an EncodeError, as Kafka's UnsupportedVersionException.
+A field that the version lacks must hold its default, unless the schema marks it ignorable; else it is an EncodeError, like Kafka's
+UnsupportedVersionException.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Writer = Callable[[Any, bytearray], None]
 
 
 class Shared(tuple[Any, ...]):
-    """Structs that stand in many messages and never change again: they are written once, and then copied."""
+    """Structs that are part of many messages and never change: their bytes are made once, and then copied."""
 
     def __new__(cls, structs: Iterable[Any]) -> Shared:
         self = super().__new__(cls, structs)
@@ -32,11 +32,11 @@ class Shared(tuple[Any, ...]):
 
 StepWriter = Callable[[Any, bytearray], Generator[None, None, None]]
 _PIECE: Final = 64
-"""The structs of an array that are written in one piece."""
+"""The number of structs of an array between two rests of a step writer."""
 
 
 def make_writer(schema: MessageSchema, version: int, make: Callable[[str], Any]) -> Writer:
-    """`write(object, out)` for one version of a message; `make` gives a struct of defaults by name.
+    """Make `write(object, out)` for one version of a message; `make` gives a struct of defaults by name.
 
     Errors: EncodeError naming the message.
     """
@@ -52,7 +52,7 @@ def make_writer(schema: MessageSchema, version: int, make: Callable[[str], Any])
 
 
 def make_step_writer(schema: MessageSchema, version: int, make: Callable[[str], Any]) -> StepWriter:
-    """As `make_writer`, but the writer rests now and then within the arrays of the message itself."""
+    """As `make_writer`, but a generator that yields now and then within the top-level arrays, so that others may run in between."""
     inner: StepWriter = _compiled(schema, version, make, in_steps=True)
 
     def write(value: Any, out: bytearray) -> Generator[None, None, None]:
@@ -77,7 +77,7 @@ def _compiled(schema: MessageSchema, version: int, make: Callable[[str], Any], *
 
 
 def write_tags(out: bytearray, known: list[tuple[int, bytes]], unknown: tuple[tuple[int, bytes], ...]) -> None:
-    """A section of tagged fields, known and kept unknown ones in ascending order."""
+    """Write a section of tagged fields: known ones and unknown ones that were read, in ascending order."""
     tags = sorted([*known, *unknown]) if unknown else known
     out += encode_uvarint(len(tags))
     for tag, body in tags:
@@ -112,7 +112,7 @@ def _write_tagged(source: Source, struct: StructSchema, schema: MessageSchema, v
     for field in struct.tagged(version):
         default = default_of(field, make)
         source.add(f"v = o.{field.attribute}")
-        # An array may be any sequence, so an empty default is compared by length; null is not the empty array.
+        # A list does not equal the default (), so an empty array is recognized by its length; null is not empty.
         differs = "v is None or len(v)" if field.is_array and default == () else f"v != {source.constant('default', default)}"
         with source.block(f"if {differs}:"):
             source.add("w = bytearray()")
@@ -127,7 +127,7 @@ def _write_tagged(source: Source, struct: StructSchema, schema: MessageSchema, v
 def _write_variable(
     source: Source, field: FieldSchema, schema: MessageSchema, version: int, tagged: bool, *, in_steps: bool = False
 ) -> None:
-    """Lines that append `v` to `w`."""
+    """Add lines that append `v` to `w`."""
     nullable = version in field.nullable
     if field.is_struct and not field.is_array:
         if nullable:
@@ -190,7 +190,7 @@ def _write_array(source: Source, field: FieldSchema, schema: MessageSchema, vers
 
 
 def _write_shared(source: Source, field: FieldSchema, schema: MessageSchema, version: int) -> None:
-    """Lines that write an array of structs; of a `Shared` one the bytes are kept."""
+    """Add lines that write an array of structs, and keep the bytes of a `Shared` one."""
     source.names["Shared"] = Shared
     key = source.constant("key", (schema.name, field.name, version))
     source.add(f"made = v.made.get({key}) if v.__class__ is Shared else None")

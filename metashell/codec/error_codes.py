@@ -1,6 +1,6 @@
-"""Kafka's error codes by name, their messages, and the error codes of a response.
+"""Kafka's error codes by name, their messages, and the error codes in a response.
 
-Codes are plain integers, as they are on the wire; an unknown code of a newer peer is one too.
+Codes are plain integers, as on the wire, so that a newer peer's unknown code is an ordinary value.
 Source: org.apache.kafka.common.protocol.Errors of 4.4.0."""
 
 from __future__ import annotations
@@ -151,18 +151,18 @@ CONTROLLER_ID_NOT_REGISTERED: Final = 136
 
 
 def error_name(code: int) -> str:
-    """The name of the code, or `error 999` for one that has no name here."""
+    """The name of a code, or `error 999` for an unknown one."""
     return next((name for name, value in globals().items() if value == code and name.isupper()), f"error {code}")
 
 
 def error_text(code: int) -> str:
-    """The code as messages show it: `NOT_CONTROLLER (41)`, or `error 999` for one that has no name here."""
+    """The code as messages show it: `NOT_CONTROLLER (41)`, or `error 999` for an unknown one."""
     name = error_name(code)
     return f"{name} ({code})" if name.isupper() else name
 
 
 def error_message(code: int) -> str:
-    """Kafka's words for a code; a code that is unknown here is an unknown error of the server, as it is for Kafka's own clients."""
+    """Kafka's message for a code. An unknown code means UNKNOWN_SERVER_ERROR, as in Kafka's own clients."""
     return MESSAGES.get(code, MESSAGES[UNKNOWN_SERVER_ERROR])
 
 
@@ -344,11 +344,11 @@ MESSAGES: Final = {
 
 
 _LISTS: dict[type[Entity], tuple[str, ...]] = {}
-"""By the class of an answer, or of a part of one, its lists."""
+"""The attributes that are lists, by the class of a response or of a part of one."""
 
 
 def first_error_code(answer: Entity | None) -> int:
-    """The error code of an answer: its own, else the first one in its parts; NONE where there is none."""
+    """The error code of a response: its own, else the first one in its parts; NONE without an error."""
     if answer is None:
         return NONE
     code: int = getattr(answer, "error_code", NONE)
@@ -364,7 +364,7 @@ def first_error_code(answer: Entity | None) -> int:
 
 
 def all_error_codes(answer: Entity) -> Iterator[int]:
-    """The error code of every item of an answer, NONE for those that went well; the answer's own alone where that is an error."""
+    """The error code of every item of a response, NONE for success; only the response's own code if that is an error."""
     code: int | None = getattr(answer, "error_code", None)
     if code:
         yield code

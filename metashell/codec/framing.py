@@ -1,11 +1,12 @@
-"""Batch boundaries by Kafka's rule of framing, and the check that batches from a log, a snapshot or a Fetch response pass.
+"""Finds batch boundaries by Kafka's framing rule, and checks batches from a log, a snapshot or a Fetch response.
 
 A frame is one batch as its length field delimits it: 8 bytes of base offset, 4 of length, then that many bytes. The walk believes a length
-only when a batch can be that small and when that many bytes are there, so no length ever costs memory. It looks at nothing else: a frame
-may hold a wrong checksum or an unknown magic.
+only if a batch can be that small and if that many bytes are there, so no length ever costs memory. It checks nothing else: a frame may
+hold a wrong checksum or an unknown magic. Boundaries come first because a fault inside a frame leaves the next frame findable; a wrong
+length does not, and ends the walk.
 
-    window = find_frames(buf, position, left)       a piece of a file: the frames in it, and why the walk stopped, if it did
-    frames, stop = frames_of(data)                  the same for bytes that are complete
+    window = find_frames(buf, position, left)       a piece of a file: its frames, and the reason if the walk stopped
+    frames, stop = frames_of(data)                  the same for complete bytes
     for start, size in whole_frames(data): ...      bytes that we wrote or checked ourselves; anything but whole frames is our mistake
     for batch in checked_batches(data, file): ...   bytes from a disk or a peer: raises at the first batch that does not fit
 
@@ -29,16 +30,16 @@ MAGIC_MAX: Final = 2
 unpack_length = Struct(">i").unpack_from
 
 BatchFrame = tuple[int, int]
-"""Where a frame starts in its buffer, and its size."""
+"""The start of a frame in its buffer, and its size."""
 StopKind = Literal["end", "short", "bad-size", "truncated", "too-large"]
 
 
 class Stop(NamedTuple):
-    """Why a walk is over, at byte `position` of the file.
+    """The reason why a walk ended, at byte `position` of the file.
 
-    `end`: nothing is left; `short`: too little for any batch; `bad-size`: a length that no batch has; `truncated`: a length that leads
-    past the end; `too-large`: a length above `size_max`. `left` counts the bytes from `position` to the end, -1 where only reading can
-    show it; `length` is what the length field says, -1 without one; `tail` holds those of the bytes that were read.
+    `end`: nothing is left; `short`: too few bytes for any batch; `bad-size`: a length that no batch has; `truncated`: a length that leads
+    past the end; `too-large`: a length above `size_max`. `left` counts the bytes from `position` to the end, -1 if only reading can show
+    it; `length` is the value of the length field, -1 without one; `tail` holds the bytes that were read of the rest.
     """
 
     kind: StopKind
@@ -50,17 +51,17 @@ class Stop(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The size of the frame that should be here, as its length says."""
+        """The size of the frame that should be here, by its length."""
         return LEAD_SIZE + self.length
 
     @property
     def offset(self) -> int | None:
-        """The base offset that stands here, None without a length behind it."""
+        """The base offset that stands here; None if the bytes end before the magic number."""
         return int.from_bytes(self.tail[:8], "big", signed=True) if len(self.tail) >= MAGIC_END else None
 
     @property
     def unknown_magic(self) -> int | None:
-        """The magic number that stands here, if no batch has it: these bytes never were one."""
+        """The magic number that stands here, if no batch has it: then these bytes never were a batch."""
         magic = self.tail[MAGIC_END - 1] if len(self.tail) >= MAGIC_END else 0
         return magic if magic > MAGIC_MAX else None
 
@@ -85,7 +86,7 @@ class Stop(NamedTuple):
 
 
 def frame_fault(magic: int, size: int) -> str | None:
-    """Why a whole frame cannot be a batch, by its magic number, which is 2 or more, and its size; None where it can."""
+    """The reason why a whole frame of magic 2 or more cannot be a batch, by its magic and size; None if it can."""
     if magic > MAGIC_MAX:
         return f"magic {magic} is not known"
     return f"batch of {size} bytes is shorter than its header of {HEADER_SIZE}" if size < HEADER_SIZE else None
@@ -94,7 +95,7 @@ def frame_fault(magic: int, size: int) -> str | None:
 class Window:
     """A piece of a file and the frames in it.
 
-    `position` is the file's byte that `buf` starts with, `next` the one where the following window starts; `stop` is set in the last one.
+    `buf` starts at byte `position` of the file, the next window at byte `next`; only the last window has a `stop`.
     """
 
     __slots__ = ("buf", "frames", "next", "position", "stop")
@@ -137,7 +138,7 @@ def find_frames(buf: bytes, position: int, left: int | None, size_max: int = FRA
 
 
 def _judge(left: int, length: int, size_max: int) -> StopKind | None:
-    """Whether a frame that is not wholly in the window is where the walk ends; None to read on."""
+    """The reason to end the walk at a frame that is not wholly in the window; None to read on."""
     if length < LENGTH_MIN:
         return "bad-size"
     if 0 <= left < length + LEAD_SIZE:
@@ -146,23 +147,24 @@ def _judge(left: int, length: int, size_max: int) -> StopKind | None:
 
 
 def frames_of(data: bytes, position: int = 0) -> tuple[list[BatchFrame], Stop]:
-    """The frames of all of `data`, and what follows the last of them; `data` starts at byte `position` of what the stop names."""
+    """The frames of all of `data`, and the stop behind the last one, which counts `data` from byte `position` on."""
     window = find_frames(data, position, len(data))
     assert window.stop is not None, "the end is known"
     return window.frames, window.stop
 
 
 def whole_frames(data: bytes) -> list[BatchFrame]:
-    """The frames that fill `data`, bytes that were written or checked here: anything else in them is our own mistake."""
+    """The frames that fill `data`, which we wrote or checked: anything else in it is our own mistake."""
     frames, stop = frames_of(data)
     assert stop.kind == "end", f"byte {stop.position}: {stop.reason}"
     return frames
 
 
 def checked_batches(data: bytes, file: str, position: int = 0, *, base_offset: int | None = None) -> Iterator[CheckedBatch]:
-    """The batches of version 2 that fill `data`, which begins at byte `position` of what is called `file`.
+    """The batches of version 2 that fill `data`, which begins at byte `position` of the file called `file`.
 
-    Shape: with `base_offset`, the first batch begins there. Base offsets follow one another: no CRC covers them.
+    Shape: with `base_offset`, the first batch begins there. Each batch must begin where the one before it ended: no CRC covers base
+    offsets, so nothing else would show a changed one.
     Errors: LogCorruptError, which names the batch's offset, at the first batch that does not fit, has another magic, does not follow the
     one before it, or does not have its CRC.
     """
@@ -185,7 +187,7 @@ def checked_batches(data: bytes, file: str, position: int = 0, *, base_offset: i
 
 
 def _fault(header: BatchHeader, place: int, expected: int | None) -> str | None:
-    """Why a batch is not the next one of a log of ours."""
+    """The reason why a batch cannot be the next one of a log; None if it can."""
     if header.magic != MAGIC_MAX:
         return f"batch at byte {place} has magic {header.magic}"
     if expected is not None and header.base_offset != expected:

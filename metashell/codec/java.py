@@ -1,11 +1,11 @@
-"""Java behaviour that shows in Kafka's output: text, numbers, JSON values, and the order of hash sets and maps.
+"""Java behaviour that is visible in Kafka's output: text, numbers, JSON values, and the order of hash sets and maps.
 
 JSON is that of Kafka's message converters: compact, int64 as plain numbers, bytes as padded base64, uuids as base64url text, non-ASCII
 letters as they are.
 
 A java.util.HashMap has a power of two of buckets, and doubles when it is three quarters full; it never shrinks. It iterates by bucket, and
-within a bucket in the order in which keys were added. So the order follows from the keys in that order, their hashes and the number of
-buckets. But computeIfAbsent puts a new key first in its bucket, where put and add put it last: see `lazy_table_order`.
+within a bucket in the order in which keys were added. So the keys in order of insertion, their hashes and the number of buckets determine
+the order. But computeIfAbsent puts a new key first in its bucket, while put and add put it last: see `lazy_table_order`.
 
 Source: Kafka's generated `*JsonConverter` classes over Jackson; java.lang.Double.toString; java.util.HashMap."""
 
@@ -32,15 +32,15 @@ _LAST_UNIT: Final = "\uffff"
 
 
 def java_int(text: str, bits: int = 32) -> int | None:
-    """The number of `bits` bits that Integer.parseInt and its like read, None where they throw.
+    """The number that Integer.parseInt (`bits` 32), or its like for another width, reads; None if it throws.
 
-    Any decimal digits of Unicode count, if each is one UTF-16 unit.
+    Java accepts any decimal digits of Unicode that are one UTF-16 unit each.
     """
     if not _DIGITS.fullmatch(text) or max(text) > _LAST_UNIT:
         return None
     sign, digits = (text[0], text[1:]) if text[0] in "+-" else ("", text)
     if len(digits) > _LONGEST:
-        # Zeros in front, as many as there may be, do not make a number too large.
+        # Without leading zeros, of which there may be any number, the length of the text bounds the number.
         digits = "".join(str(int(digit)) for digit in digits).lstrip("0") or "0"
         if len(digits) > _LONGEST:
             return None
@@ -50,7 +50,7 @@ def java_int(text: str, bits: int = 32) -> int | None:
 
 
 def java_float(text: str) -> float | None:
-    """The number that Double.parseDouble reads of a text without blanks around it, None where it throws."""
+    """The number that Double.parseDouble reads in a text without surrounding blanks; None if it throws."""
     found = _DOUBLE.fullmatch(text)
     if found is None:
         return None
@@ -67,7 +67,7 @@ def java_float(text: str) -> float | None:
 
 
 def is_same_in_any_case(text: str, word: str) -> bool:
-    """The same as String.equalsIgnoreCase: each letter is equal in upper or in lower case."""
+    """String.equalsIgnoreCase: each letter is equal in upper or in lower case."""
     return len(text) == len(word) and all(
         one.upper() == other.upper() or one.lower() == other.lower() for one, other in zip(text, word, strict=True)
     )
@@ -85,7 +85,7 @@ def java_text(value: object) -> str:
 
 
 def host_address(raw: bytes) -> str:
-    """The text of an address of 4 or 16 bytes as InetAddress.getHostAddress gives it, by which access control entries name hosts."""
+    """The text of a 4-byte or 16-byte address as InetAddress.getHostAddress gives it; the hosts of ACLs have this form."""
     if len(raw) == 16 and raw[:12] == _MAPPED:
         raw = raw[12:]
     if len(raw) == 4:
@@ -107,7 +107,7 @@ STRING_MEMO_LENGTH_MAX = 256
 
 
 def string_text(text: str) -> str:
-    """A JSON string: Jackson's escapes, so control characters have upper-case hex and `/` and U+007F stay."""
+    """A JSON string with Jackson's escapes: control characters have upper-case hex; `/` and U+007F stay."""
     quoted: str = _encode_string(text)
     if "\\u00" in quoted:
         quoted = _HEX_ESCAPE.sub(lambda match: f"{match[1]}\\u00{match[2].upper()}", quoted)
@@ -115,7 +115,7 @@ def string_text(text: str) -> str:
 
 
 class StringTexts(dict[bytes, str]):
-    """A bounded memo from a string's bytes to its JSON text: names recur all over a log."""
+    """A bounded memo from a string's bytes to its JSON text, because names recur all over a log."""
 
     def __missing__(self, raw: bytes) -> str:
         text = string_text(kafka_text(raw))
@@ -149,8 +149,8 @@ _SMALLEST = 1e-322
 def java_double(value: float) -> str:
     """The text of Double.toString: always a fraction, exponent form from 1e7 up and below 1e-3.
 
-    Of all digits that read back as the value the shortest are taken, but two rather than one; JDK 17 prints more of them for some
-    values from 1e17 up (JDK-4511638).
+    The digits are the shortest that read back as the value, but at least two. JDK 17 prints more digits for some values from 1e17 up
+    (JDK-4511638).
     """
     if isnan(value):
         return "NaN"
@@ -159,7 +159,7 @@ def java_double(value: float) -> str:
     if value == 0:
         return "-0.0" if copysign(1, value) < 0 else "0.0"
     sign = "-" if value < 0 else ""
-    # Next to 0 a second digit makes a difference: 4.9E-324 and 5E-324 are the same number.
+    # For the smallest number Java prints two digits and Python one: 4.9E-324 and 5E-324 are the same number.
     shortest = f"{abs(value)!r}" if abs(value) > _SMALLEST else f"{abs(value):.1e}"
     mantissa, _, exponent_text = shortest.partition("e")
     whole, _, fraction = mantissa.partition(".")
@@ -176,13 +176,13 @@ def java_double(value: float) -> str:
 
 
 def double_json(value: float) -> str:
-    """A double in JSON: as Double.toString, with NaN and the infinities as strings."""
+    """A double in JSON: the text of Double.toString, with NaN and the infinities as strings."""
     text = java_double(value)
     return text if text[-1].isdigit() else f'"{text}"'
 
 
 def json_text(value: Any) -> str:
-    """JSON values as Kafka's text: compact, with its escapes."""
+    """JSON values as text in Kafka's form: compact, with Jackson's escapes."""
     match value:
         case None:
             return "null"
@@ -200,12 +200,12 @@ def json_text(value: Any) -> str:
 
 Key = TypeVar("Key", bound=Hashable)
 _HALF: Final = 1 << 16
-"""Below this the upper half of a hash, which is mixed into the lower one, is nothing."""
+"""HashMap mixes the upper half of a hash into the lower half; below this number, the upper half is zero."""
 _KEPT: Final = 1_024
 
 
 def bucket_count(capacity: int, size: int) -> int:
-    """How many buckets a table has that was made for `capacity` and has had `size` keys at most."""
+    """The number of buckets of a table that was created for `capacity` keys and has had at most `size` keys."""
     buckets = 1 << max(0, capacity - 1).bit_length()
     while size > buckets * 3 // 4:
         buckets *= 2
@@ -213,12 +213,12 @@ def bucket_count(capacity: int, size: int) -> int:
 
 
 def copy_capacity(size: int) -> int:
-    """For how many a HashSet is made that copies a collection."""
+    """The capacity for which Java creates a HashSet that copies a collection of `size` items."""
     return max(size * 4 // 3 + 1, 16)
 
 
 def table_order(keys: Iterable[Key], hash: Callable[[Key], int], buckets: int) -> list[Key]:
-    """Distinct keys, given in the order in which they came, as a table of so many buckets iterates over them."""
+    """The order in which a table of `buckets` buckets iterates over distinct keys, given in order of insertion."""
     mask = buckets - 1
 
     def bucket(key: Key) -> int:
@@ -229,7 +229,7 @@ def table_order(keys: Iterable[Key], hash: Callable[[Key], int], buckets: int) -
 
 
 def lazy_table_order(calls: Sequence[Key], hash: Callable[[Key], int], capacity: int = 16) -> list[Key]:
-    """Keys as a table iterates over them that these calls of computeIfAbsent filled, which may repeat keys.
+    """The order in which a table iterates over its keys if these calls of computeIfAbsent filled it; calls may repeat keys.
 
     A new key comes first in its bucket, and the table only grows at the call after the one that made it too full.
     """
@@ -238,9 +238,9 @@ def lazy_table_order(calls: Sequence[Key], hash: Callable[[Key], int], capacity:
 
 
 def hash_order(ids: Iterable[int], capacity: int = 16) -> tuple[int, ...]:
-    """Integers as a java.util.HashSet of them iterates, which was made for `capacity` of them.
+    """The order in which a java.util.HashSet of integers iterates that was created for `capacity` of them.
 
-    Ids below the number of buckets come out ascending.
+    Ids below the number of buckets are in ascending order.
     """
     distinct = dict.fromkeys(ids)
     buckets = bucket_count(capacity, len(distinct))
@@ -251,13 +251,13 @@ def hash_order(ids: Iterable[int], capacity: int = 16) -> tuple[int, ...]:
 
 
 def string_hash_order(texts: Iterable[str], capacity: int = 16) -> tuple[str, ...]:
-    """Strings as a java.util.HashMap keyed by them iterates, which was made for `capacity` of them."""
+    """The order in which a java.util.HashMap with string keys iterates that was created for `capacity` of them."""
     distinct = dict.fromkeys(texts)
     return tuple(table_order(distinct, string_hash, bucket_count(capacity, len(distinct))))
 
 
 def uuid_hash_order(ids: Iterable[bytes], capacity: int = 16) -> tuple[bytes, ...]:
-    """Kafka's Uuids, as their 16 bytes, as a java.util.HashMap keyed by them iterates, which was made for `capacity` of them."""
+    """The same for keys that are Kafka's Uuids, given as 16 bytes."""
     distinct = dict.fromkeys(ids)
     return tuple(table_order(distinct, uuid_hash, bucket_count(capacity, len(distinct))))
 
@@ -279,5 +279,5 @@ def string_hash(text: str) -> int:
 
 
 def string_order(text: str) -> bytes:
-    """A key by which texts sort as String.compareTo has them: by UTF-16 units."""
+    """A sort key for the order of String.compareTo: by UTF-16 units."""
     return text.encode("utf-16-be", "surrogatepass")

@@ -1,8 +1,8 @@
-"""From a schema to straight-line writers of JSON text: `json(buf, start, end) -> str`, straight from bytes.
+"""Makes straight-line writers of JSON text from a schema: `json(buf, start, end) -> str`, straight from bytes.
 
-The text is that of Kafka's message converters (schema order, names with a small first letter, tagged fields left out
-at their default). No object is made. What recurs (lists of replicas and directories, names, whole tails of tagged
-fields) is looked up by its bytes in bounded memos, so most of a log is a few slices and dictionary hits.
+The text is that of Kafka's message converters (schema order, names with a small first letter, no tagged fields at their default). No
+object is made. Bounded memos map the bytes of recurring parts (lists of replicas and directories, names, whole tails of tagged fields) to
+their text, so most of a log is a few slices and dictionary hits.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ LIST_TEXTS = {name: ListTexts(form) for name, form in FORMATS.items()}
 
 
 def make_json_reader(schema: MessageSchema, version: int, read: Callable[[bytes, int, int], Any], make: Callable[[str], Any]) -> JsonReader:
-    """`json(buf, start, end) -> str` for one version of a message.
+    """Make `json(buf, start, end) -> str` for one version of a message.
 
-    `read` makes the object of what the straight lines give up on, `make` a struct of defaults by name.
-    Errors: the made function raises DecodeError for anything but exactly one message.
+    `read` makes the object where the straight lines give up; `make` makes a struct of defaults by name.
+    Errors: `json` raises DecodeError for anything but exactly one message.
     """
 
     def slow(buf: bytes, begin: int, end: int) -> str:
@@ -98,7 +98,7 @@ def make_json_reader(schema: MessageSchema, version: int, read: Callable[[bytes,
 
 
 def _with_tail_memo(schema: MessageSchema, version: int, whole: JsonReader) -> JsonReader:
-    """Where all but a leading run of fixed fields is tagged, the text of that tail is looked up by its bytes."""
+    """If a message is a run of fixed fields and then only tagged ones, keep a memo of the tail's text by its bytes."""
     runs = field_groups(schema.untagged(version))
     if len(runs) != 1 or not is_fixed(runs[0][0]) or not schema.tagged(version):
         return whole
@@ -125,7 +125,7 @@ def _with_tail_memo(schema: MessageSchema, version: int, whole: JsonReader) -> J
 
 
 def _struct_text(source: Source, struct: StructSchema, schema: MessageSchema, version: int, make: Callable[[str], Any]) -> str:
-    """Lines that read a struct; gives the expression of its text. `p` is behind it."""
+    """Add lines that read a struct and leave its end in `p`; return the expression of its text."""
     runs = field_groups(struct.untagged(version))
     for run in runs:
         if is_fixed(run[0]):
@@ -155,7 +155,7 @@ def _struct_text(source: Source, struct: StructSchema, schema: MessageSchema, ve
 
 
 def _fixed_text(field: FieldSchema) -> str:
-    """The part of an f-string for a field of a fixed width that lies in its local variable."""
+    """The part of an f-string for a field of a fixed width, whose value is in its local variable."""
     local = f"v_{field.attribute}"
     if field.type == "uuid":
         return f'"{{U[{local}]}}"'
@@ -167,7 +167,7 @@ def _fixed_text(field: FieldSchema) -> str:
 
 
 def _variable_text(source: Source, field: FieldSchema, schema: MessageSchema, version: int, tagged: bool) -> None:
-    """Lines that leave the JSON text of a field in its local variable."""
+    """Add lines that leave the JSON text of a field in its local variable."""
     target = f"v_{field.attribute}"
     if field.is_struct and not field.is_array:
         call = f"{target}, p = json_{field.type}(b, p, end)"
@@ -244,7 +244,7 @@ def _tag_text(source: Source, field: FieldSchema, schema: MessageSchema, version
 
 
 def object_json(value: Any, schema: MessageSchema, version: int, make: Callable[[str], Any]) -> str:
-    """The JSON text of an object, by walking its schema: the slow path, and the judge of the quick one."""
+    """The JSON text of an object, by a walk over its schema: the slow path, and the reference for the fast one in tests."""
     return _object_text(value, schema, schema, version, make)
 
 

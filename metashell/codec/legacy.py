@@ -36,7 +36,7 @@ class LegacyBatch(RecordBatch):
 
 
 class LegacyRecord(Record):
-    """One message; `crc` is the checksum stored with it, `crc_is_valid` whether its bytes have that."""
+    """One message; `crc` is its stored checksum, `crc_is_valid` whether that matches its bytes."""
 
     __slots__ = ("crc", "crc_is_valid", "key_size", "value_size")
 
@@ -49,7 +49,7 @@ class LegacyRecord(Record):
 
 
 class _Message:
-    """The fields of one message where it stands, its offset as written."""
+    """The fields of one message, with its offset as written."""
 
     __slots__ = (
         "attributes",
@@ -81,9 +81,9 @@ def message_crc(data: bytes) -> int:
 
 
 def read_message_header(lead: bytes) -> BatchHeader:
-    """A message's fields in the form of a batch header: one record of its own offset, -1 for what it has not.
+    """A message's fields as a batch header with one record; fields that a message lacks are -1.
 
-    Shape: `lead` is the message's beginning, 26 bytes where there are as many; of a wrapper `count` is still 1.
+    Shape: `lead` is the message's beginning, 26 bytes unless the message is shorter; `count` is 1 for a wrapper too.
     """
     magic, attributes = lead[16], int.from_bytes(lead[17:18], "big")
     timestamp = int.from_bytes(lead[18:26], "big", signed=True) if magic == 1 else -1
@@ -105,7 +105,7 @@ def read_message_header(lead: bytes) -> BatchHeader:
 
 
 def read_messages(data: bytes, max_size: int = MAX_DECOMPRESSED) -> Iterator[LegacyRecord]:
-    """The records of one message with its lead: itself, or all those that it wraps, with absolute offsets.
+    """The records of one message with its lead: the message itself or all those that it wraps, with absolute offsets.
 
     Errors: DecodeError for fields that run past the message, a codec that did not exist then, nested compression, and
     data that does not decompress within `max_size` bytes.
@@ -153,7 +153,7 @@ def _read_field(data: bytes, at: int, what: str) -> tuple[int, bytes | None, int
 
 
 def with_lz4_header_checksum(frame: bytes) -> bytes:
-    """`frame` with the header checksum that LZ4 asks for: writers of magic 0 summed the frame's magic as well."""
+    """`frame` with the header checksum of the LZ4 format: writers of magic 0 included the frame's magic number in the sum."""
     if len(frame) < 7:
         return frame
     descriptor_end = 14 if frame[4] & _FLG_CONTENT_SIZE else 6

@@ -1,7 +1,7 @@
 """The classes of all messages, by name: `from metashell.codec.messages import TopicRecord`.
 
-A class is compiled when it is first named. Its structs hang below it: `RegisterBrokerRecord.BrokerEndpoint`. The types
-that checkers see stand in `messages.pyi`, made from the same schema texts.
+A class is compiled at its first use. Its structs are its attributes: `RegisterBrokerRecord.BrokerEndpoint`. Type checkers read
+`messages.pyi`, which is generated from the same schemas.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from metashell.codec.registry import message_type
 
 FAMILIES = ("metadata", "control", "data", "remote_log", "offsets", "transactions", "share", "header", "request", "response")
-"""Where a name is looked for; KIP-631's own forms reuse names and are not among them."""
+"""The families that are searched for a name. That of KIP-631 is left out, because it reuses names."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,14 +1,15 @@
 """Metadata records: the frame around them, and the fast loop over a batch of them.
 
-The frame is uvarint frame version, uvarint record type, uvarint record version, body. What does not follow the frame is a FrameError whose
-text is Kafka's (tools print it). An unknown type is not an error: its bytes are kept. A version above the newest known one is read with
-the newest layout and marked as a fault; what then fails is kept as bytes too. Frame version 0 is what the text of KIP-631 draws: its own
-schemas.
+The frame is uvarint frame version, uvarint record type, uvarint record version, body. Bytes without a readable frame are a FrameError with
+Kafka's text (tools print it). An unknown type is not an error: its bytes are kept. A version above the newest known one is read with the
+newest layout and marked as a fault; if that fails, its bytes are kept too. Frame version 0 is the format in the text of KIP-631, with its
+own schemas.
 
 The fast loop is made from one template. It compares bytes with the record header that metadata logs have (no attributes, the batch's
-timestamp, the next offset, null key, no headers, lengths below 8192); anything else makes it give up, and the caller reads the same
-records again with every check. So the loop need not handle a rare case; it must only never accept one that the checked reader would read
-otherwise.
+timestamp, the next offset, null key, no headers, lengths below 8192); at anything else it gives up, and the caller reads the same records
+again with every check. So the loop need not handle a rare case; it must only never accept one that the checked reader would read
+otherwise. Why a template: dump, image and export each do something else with a record, and a function call per record would cost more
+than the loop itself.
 Source: org.apache.kafka.server.common.serialization.AbstractApiMessageSerde, MetadataRecordSerde; KIP-631."""
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from metashell.common.errors import DecodeError, EncodeError
 FRAME_VERSION = 1
 KIP631_FRAME_VERSION = 0
 NO_VALUE = "the record has no value"
-"""The fault of a record without a value, in a log whose records all need one."""
+"""The fault of a record without a value, in a log in which every record needs one."""
 RECORD_TYPE_NAMES = {key: snake_case(name).upper() for key, name in METADATA_TYPES.items()}
 """Record type to Kafka's name of it, `{3: "PARTITION_RECORD", ...}`."""
 
@@ -36,11 +37,11 @@ _UNSUPPORTED_VERSION = "org.apache.kafka.common.errors.UnsupportedVersionExcepti
 
 
 class FrameError(DecodeError):
-    """A value that is no metadata record; the text is what Kafka's tools print about it."""
+    """A value that is not a metadata record; the text is the one that Kafka's tools print."""
 
 
 class UnknownFrameVersionError(FrameError):
-    """A frame of a version that is not known."""
+    """A frame of an unknown version."""
 
     def __init__(self, version: int, offset: int) -> None:
         text = (
@@ -74,7 +75,7 @@ class UnknownRecord:
 
 
 class Frame:
-    """Where a record's body lies: `buf[body_start:end]`, and the type and version that its frame names."""
+    """The frame of a record: the type and version that it names, and the start of the body, `buf[body_start:end]`."""
 
     __slots__ = ("body_start", "frame_version", "type_id", "version")
 
@@ -91,7 +92,7 @@ class Frame:
 
 
 class MetadataRecord:
-    """A metadata record: `body` is a message's object or an UnknownRecord; `fault` says what is odd, or None.
+    """A metadata record: `body` is a message's object or an UnknownRecord; `fault` is what is wrong with it, or None.
 
     `family` is "metadata", or "kip631" for frame version 0.
     """
@@ -117,7 +118,7 @@ class MetadataRecord:
 
     @property
     def newer(self) -> str:
-        """The name of what is newer than what is known: the type of the record, its version or a tagged field; empty for nothing."""
+        """What this release does not know in the record: its type, its version or a tagged field; empty if it knows all."""
         message = metadata_message(self.type_id, self.family)
         if message is None:
             return f"record type {self.type_id}"
@@ -130,12 +131,12 @@ class MetadataRecord:
 
     @property
     def unknown_tags(self) -> list[int]:
-        """The numbers of the tagged fields that are not known and so were not read."""
+        """The numbers of unknown tagged fields, which were kept unread."""
         return [] if isinstance(self.body, UnknownRecord) else list(unknown_tags(self.body))
 
 
 def refuse_newer_structs(message: MessageType, version: int, body: Any) -> None:
-    """Errors: DecodeError for a struct in a message of a version above the newest: that alone Kafka does not read as the newest."""
+    """Errors: DecodeError for a struct in a message of a version above the newest: Kafka's generated struct readers check the version."""
     if version > message.versions[1] and _holds_structs(body):
         raise DecodeError(f"version {version} of a struct is not known")
 
@@ -149,7 +150,7 @@ def _holds_structs(body: Any) -> bool:
 
 
 def unknown_tags(body: Any) -> Iterator[int]:
-    """The numbers of the tagged fields that a message's schema does not have, of the structs in it too."""
+    """The numbers of the tagged fields, at any depth, that a message's schema does not have."""
     for tag, _ in body.unknown_tags:
         yield tag
     for name in body.__slots__:
@@ -166,7 +167,7 @@ def record_type_name(type_id: int, family: str = "metadata") -> str:
 
 
 def metadata_message(type_id: int, family: str = "metadata") -> MessageType | None:
-    """The message of a record type, None where the type is not known."""
+    """The message of a record type; None for an unknown type."""
     name = (KIP631_TYPES if family == "kip631" else METADATA_TYPES).get(type_id)
     return None if name is None else message_type(family, name)
 
@@ -174,7 +175,7 @@ def metadata_message(type_id: int, family: str = "metadata") -> MessageType | No
 def read_frame(buf: bytes, start: int, end: int) -> Frame:
     """The frame of the record in `buf[start:end]`, of any frame version.
 
-    Errors: FrameError with Kafka's text where it cannot be read; an unknown frame version is one too.
+    Errors: FrameError with Kafka's text if it cannot be read, also for an unknown frame version.
     """
     if end - start > 3 and buf[start] == FRAME_VERSION and buf[start + 1] < 128 and buf[start + 2] < 128:
         return Frame(FRAME_VERSION, buf[start + 1], buf[start + 2], start + 3)
@@ -193,8 +194,8 @@ def _frame_int16(buf: bytes, start: int, end: int, name: str) -> tuple[int, int]
         raise FrameError(f"Error while reading {name}", offset=start) from None
     if pos > end:
         raise FrameError(f"Error while reading {name}", offset=start)
-    # Kafka holds the varint, an int32 there, against Short.MAX_VALUE and then cuts it to a short: what has
-    # overflown to a negative number passes.
+    # Kafka compares the varint as a signed int32 with Short.MAX_VALUE and then casts it to a short. A value from 2^31 on is negative
+    # there, so it passes.
     if 32767 < value < 1 << 31:
         raise FrameError(f"Value for {name} was too large.", offset=start)
     value &= 0xFFFF
@@ -242,7 +243,7 @@ def read_metadata_record(buf: bytes, start: int = 0, end: int | None = None) -> 
 
 
 def version_fault(message: MessageType, version: int) -> str | None:
-    """The fault of a version that is newer than ours, or None."""
+    """The fault of a version that we do not know, or None."""
     low, high = message.versions
     if low <= version <= high:
         return None
@@ -294,7 +295,7 @@ GAVE_UP = -1
 
 _TEMPLATE = """
 def loop(buf, at, first, count{parameters}):
-    # A count is believed only as far as there are bytes for it: what it claims takes memory.
+    # The header lists grow with the count, so a count is believed only if there are bytes for that many records.
     if count > (len(buf) - at) // {record_size_min}:
         return GAVE_UP
     headers, header_sizes, overheads = usual_headers(first, count)
@@ -329,7 +330,7 @@ def loop(buf, at, first, count{parameters}):
 
 _RECORD_SIZE_MIN = 7
 _BLOCK = 64
-"""Offset deltas whose varints differ in their first byte only."""
+"""The number of consecutive offset deltas whose varints differ in their first byte only."""
 _FIRST_BYTES = [b"\0\0" + bytes((low,)) for low in range(0, 2 * _BLOCK, 2)]
 _FIRST_BYTES_OF_MORE = [b"\0\0" + bytes((low | 128,)) for low in range(0, 2 * _BLOCK, 2)]
 
@@ -339,11 +340,11 @@ _overheads: list[int] = []
 
 
 def make_loop(body: str, *, parameters: str = "", each: Mapping[str, str] | None = None, names: Mapping[str, object] | None = None) -> Any:
-    """The loop `(buf, at, first, count, ...) -> index after the last record, or GAVE_UP` that runs `body` for each record.
+    """Make the loop `(buf, at, first, count, ...) -> index after the last record, or GAVE_UP` that runs `body` for each record.
 
-    It walks records `first` to `first + count` of a batch from index `at` on. `body` is one or more statements: the value is
-    `buf[start:end]`, `value_size` is twice its size, and GAVE_UP may be returned. `parameters` are the loop's further ones, `each`
-    gives names that run along and what they run over (`count` items), `names` are globals.
+    It walks records `first` to `first + count` of a batch from index `at` on. In `body`, one or more statements, the value is
+    `buf[start:end]`, and `value_size` is twice its size; it may return GAVE_UP. `parameters` are further parameters of the loop, `each`
+    has further loop variables with their sequences (of `count` items), `names` are globals.
     """
     along = each or {"_": "range(count)"}
     source = _TEMPLATE.format(
@@ -359,10 +360,12 @@ def make_loop(body: str, *, parameters: str = "", each: Mapping[str, str] | None
 
 
 def usual_headers(first: int, count: int) -> tuple[Sequence[bytes], Sequence[int], Sequence[int]]:
-    """For records `first` to `first + count` of a batch: the bytes between length and value length, their number, and
-    by how much a record's length varint exceeds its value's when that has one byte (both are twice the size).
+    """For records `first` to `first + count` of a batch: the bytes between length and value length, their number, and the difference
+    between the length varints of record and value if the latter has one byte (both are twice the size).
 
-    Shape: from 0 on there may be more than `count`.
+    Example: record 0 is `len, 00 00 00 01, value len, value, 00`: 4 bytes between the lengths. Its size is that of its value plus 4, plus
+    1 for the value's length and 1 for the header count: the difference is 2 * 6.
+    Shape: if `first` is 0 there may be more than `count`.
     """
     last = first + count
     record_headers(last)
@@ -379,9 +382,9 @@ def usual_headers(first: int, count: int) -> tuple[Sequence[bytes], Sequence[int
 
 
 def record_headers(count: int) -> list[bytes]:
-    """How the usual record of each index of a batch starts: attributes 0, timestamp delta 0, offset delta, null key.
+    """The start of the usual record at each index of a batch: attributes 0, timestamp delta 0, offset delta, null key.
 
-    Shape: the one common list, of at least `count` headers; not to be changed.
+    Shape: the shared list of at least `count` headers, which callers must not change.
     """
     while len(_headers) < count:
         block = len(_headers) // _BLOCK

@@ -1,7 +1,7 @@
 """Wire primitives: variable-length integers, Kafka's UTF-8, CRC-32C, and the compression codecs of record batches.
 
-Buffers are `bytes`; positions are indexes into them, and only what is returned is copied. Unsigned varints are plain base-128 (metadata
-frames, flexible messages); varints of record bodies are zig-zag on top of that.
+Buffers are `bytes`; positions are indexes into them, and only results are copied. Unsigned varints are plain base-128 (metadata frames,
+flexible messages); varints of record bodies are zig-zag on top of that.
 
 CRC-32C (Castagnoli) is the checksum of version-2 record batches and of producer snapshots. The C library accepts `bytes` only and no start
 index, so a range is copied before it is summed. A large batch is copied piece by piece, which stays in the cache and never holds a second
@@ -14,7 +14,7 @@ copy of the batch.
 | 3 | lz4 | frames of independent blocks, the only ones that Java reads |
 | 4 | zstd | standard frames |
 
-Several compressed members or frames after one another are read as one. Nothing decompresses beyond the cap, so a bomb costs no more than
+Consecutive compressed members or frames are read as one. Nothing decompresses beyond the cap, so a decompression bomb costs no more than
 the cap. `cramjam` is imported on first use: most metadata logs are not compressed."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 def read_uvarint(buf: bytes, pos: int) -> tuple[int, int]:
     """An unsigned varint of at most five bytes, and the position after it.
 
-    Units: the value has 32 bits; what the fifth byte holds above them is cut off, as in Java.
+    Units: the value has 32 bits; the fifth byte's higher bits are cut off, as in Java.
     Errors: DecodeError for a sixth byte or the end of the buffer.
     """
     value = shift = 0
@@ -69,10 +69,10 @@ def encode_varint(value: int) -> bytes:
 
 
 def kafka_text(raw: bytes) -> str:
-    """A string's bytes as Kafka shows them: malformed UTF-8 turns into U+FFFD as the JDK does it.
+    """A string's bytes as Kafka shows them: malformed UTF-8 becomes U+FFFD as in the JDK.
 
-    The JDK takes an encoded surrogate (ED A0-BF with its continuation byte) for one malformed character where
-    Python takes each of its bytes for one. Source: java.nio.charset's UTF-8 decoder, measured.
+    For the JDK, an encoded surrogate (ED A0-BF with its continuation byte) is one malformed character; for Python, each of its bytes is
+    one. Source: java.nio.charset's UTF-8 decoder, measured.
     """
     try:
         return raw.decode()
@@ -94,7 +94,7 @@ def crc32c(data: bytes, start: int = 0) -> int:
 
 
 crc32c_of_short = _value
-"""The CRC-32C of `bytes` that need no cutting up, for loops that care for the cost of a call."""
+"""The CRC-32C of `bytes` that are small enough to be summed at once, for loops in which one more call costs too much."""
 
 
 UNCOMPRESSED, GZIP, SNAPPY, LZ4, ZSTD = range(5)
@@ -119,7 +119,7 @@ def decompress(codec_id: int, data: bytes, max_size: int = MAX_DECOMPRESSED) -> 
     if codec_id == SNAPPY:
         return _decompress_snappy(data, max_size)
     if codec_id == GZIP and len(data) > _GZIP_FLAGS and data[_GZIP_FLAGS] > _GZIP_FLAGS_MAX:
-        # Java does not look at the reserved flags; the library refuses them.
+        # Java ignores the reserved flags, while the library refuses them: clear them.
         data = data[:_GZIP_FLAGS] + bytes((data[_GZIP_FLAGS] & _GZIP_FLAGS_MAX,)) + data[_GZIP_FLAGS + 1 :]
     return _decompress_frames(_module(codec_id), CODEC_NAMES[codec_id], data, max_size)
 
@@ -149,7 +149,7 @@ def _module(codec_id: int) -> ModuleType:
 
 
 def _decompress_frames(module: ModuleType, name: str, data: bytes, max_size: int) -> bytes:
-    """Expand a stream whose frames do not say how large they become: into a likely size first, then into the cap."""
+    """Expand a stream whose frames do not tell their expanded size: into a likely size first, then into the cap."""
     import cramjam
 
     guess = min(max_size, max(_FIRST_GUESS, 16 * len(data)))
@@ -158,7 +158,7 @@ def _decompress_frames(module: ModuleType, name: str, data: bytes, max_size: int
         try:
             written = module.decompress_into(data, room)
         except cramjam.DecompressionError as error:
-            # The library has no error of its own for a full buffer.
+            # The library has no error class for a full buffer, only this text.
             if "whole buffer" not in str(error):
                 raise DecodeError(f"{name} data does not decompress: {error}") from error
         else:
@@ -192,7 +192,7 @@ def _decompress_snappy(data: bytes, max_size: int) -> bytes:
 
 
 def _decompress_block(block: bytes, room: int, max_size: int) -> bytes:
-    """One raw snappy block; its head says how large it becomes, so the room left is checked before anything is allocated."""
+    """One raw snappy block. Its head tells the expanded size, which is checked before anything is allocated."""
     import cramjam
 
     if not block:

@@ -1,11 +1,11 @@
-"""A record as text: its type, its version, JSON text of its data, and what is odd about it. The same for every command and table.
+"""A record as text: its type, version, JSON data and fault. The same for every command and table.
 
-Nothing is dropped: an unknown type, and what does not decode, is shown as hex with a fault. What could hold a secret is redacted before
-any text exists, so no filter or search sees it. Records of the metadata log and of the remote log's metadata lie in frames; those of
+Nothing is dropped: unknown types and bytes that do not decode are hex with a fault. Anything that could hold a secret is redacted before
+any text exists, so no filter or search sees it. Records of the metadata log and of the remote log's metadata have frames; those of
 coordinators have keys, see `coordinator`.
 
-`java_read_error` gives the text that Kafka's tools print for bytes that do not decode: the message is read once more, field by field in
-the order of Kafka's generated readers, to find the words.
+`java_read_error` gives the text that Kafka's tools print for bytes that do not decode. It reads the message once more, field by field in
+the order of Kafka's generated readers, because the text depends on where those stop.
 Source: org.apache.kafka.message.MessageDataGenerator; ByteBufferAccessor, ByteUtils."""
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ DELETE_STATES = ("DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DELETE_
 
 
 class RecordText(NamedTuple):
-    """A record's text. `data` is JSON text, `null` where there is no value; `fault` says what is odd.
+    """A record's text. `data` is JSON text, `null` without a value; `fault` says what is wrong, if anything.
 
-    `type_id`, `type_name` and `version` are None where they could not be read. `derived` holds further JSON members that follow from
-    the data, each with a comma before it; `frame_version` is 0 for a record of KIP-631.
+    `type_id`, `type_name` and `version` are None if they could not be read. `derived` holds further JSON members that follow from the
+    data, each with a comma before it; `frame_version` is 0 for a record of KIP-631.
     """
 
     type_id: int | None
@@ -51,7 +51,7 @@ class RecordText(NamedTuple):
 
 
 class FramedTexts:
-    """The text of records in frames; `log` is `metadata` or `remote_log`."""
+    """The texts of records in frames; `log` is `metadata` or `remote_log`."""
 
     def __init__(self, log: str, *, show_secrets: bool) -> None:
         self.is_remote_log = log == "remote_log"
@@ -59,7 +59,7 @@ class FramedTexts:
         self._writers: dict[tuple[str, str, int], JsonText] = {}
 
     def text(self, value: bytes | None) -> RecordText:
-        """The text of a value; never raises for what it holds."""
+        """The text of a value; never raises for its content."""
         if value is None:
             return RecordText(None, None, None, "null", NO_VALUE)
         try:
@@ -83,9 +83,9 @@ class FramedTexts:
         return RecordText(type_id, name, version, data, fault, derived, frame.frame_version)
 
     def usual(self, type_id: int, version: int) -> tuple[str, str | None, JsonText]:
-        """Type and fault of all records of a type and a version, and what writes the data of one from where its body lies.
+        """The name and fault of all records of a type and version, and the writer of one's data from its body.
 
-        Errors: DecodeError for a type that is not known.
+        Errors: DecodeError for an unknown type.
         """
         message = self.message(type_id)
         if message is None:
@@ -93,7 +93,7 @@ class FramedTexts:
         return self.type_name(type_id), version_fault(message, version), self.writer(message, version)
 
     def message(self, type_id: int, family: str = "metadata") -> MessageType | None:
-        """The message of a record type, None for one that is not known."""
+        """The message of a record type; None for an unknown one."""
         if not self.is_remote_log:
             return metadata_message(type_id, family)
         name = REMOTE_LOG_TYPES.get(type_id)
@@ -126,7 +126,7 @@ def _remote_state(body: Any) -> str:
 
 
 def control_text(key: bytes | None, value: bytes | None, *, show_secrets: bool) -> RecordText:
-    """The text of a control record; never raises for what it holds."""
+    """The text of a control record; never raises for its content."""
     try:
         record = read_control_record(key, value)
     except DecodeError as error:
@@ -141,7 +141,7 @@ def control_text(key: bytes | None, value: bytes | None, *, show_secrets: bool) 
 
 
 NO_MESSAGE_TEXT = "null"
-"""How Java prints the missing message of a BufferUnderflowException."""
+"""Java's text for a BufferUnderflowException, which has no message."""
 _STRING_SIZE_MAX = 0x7FFF
 _VARINT_SHIFT_MAX = 28
 
@@ -156,7 +156,7 @@ def java_read_error(message: MessageType, buf: bytes, version: int, start: int, 
 
 
 class _JavaReader(PlainReader):
-    """Reads as the plain reader does, and fails in Java's words."""
+    """Reads like the plain reader, and fails in Java's words."""
 
     def _fail(self, reason: str) -> DecodeError:
         return DecodeError(reason, offset=self.pos)

@@ -1,12 +1,13 @@
 """Decides what is secret, for every command: shell, dump-log, export, SQL, reports, verify, Spark.
 
-Which messages hold secrets follows from their schemas: fields that are called like a salt, a key of SCRAM, a password, an
-HMAC or the bytes of an authentication; fields that carry whole requests or record batches; and pairs of `Name` and `Value`,
-which are configurations. A configuration is secret where its key is of Kafka's type PASSWORD (with or without a
-`listener.name.NAME.` prefix), or belongs to a BROKER resource and is unknown to Kafka, as Kafka itself treats it.
+The schemas show which messages hold secrets: fields whose names say salt, SCRAM key, password, HMAC or authentication bytes; fields that
+carry whole requests or record batches; and pairs of `Name` and `Value`, which are configurations. A configuration is secret if its key is
+of Kafka's type PASSWORD (with or without a `listener.name.NAME.` prefix), or if it belongs to a BROKER resource and Kafka does not know
+the key: plug-ins define keys of their own, and Kafka treats those as sensitive too.
 
-Redaction happens on JSON values, before any rendering; filters and searches see the redacted text. Bytes that could not be
-decoded are judged by what they could be (`shown_bytes`), whatever decoder was asked for.
+Redaction happens on JSON values, before any rendering, so filters and searches see the redacted text. Bytes that could not be decoded are
+judged by what they could be (`shown_bytes`), regardless of the requested decoder: a record of the metadata log is secret in a log of
+users' data too, where somebody may have copied it.
 Source: org.apache.kafka.metadata.KafkaConfigSchema.isSensitive; KafkaConfig of 3.9.2 and 4.3.1.
 """
 
@@ -23,14 +24,14 @@ from metashell.codec.metadata_records import FRAME_VERSION, KIP631_FRAME_VERSION
 from metashell.codec.registry import SCHEMA_FOLDER, MessageType, message_type
 from metashell.codec.schema import FieldSchema, StructSchema
 from metashell.common.errors import DecodeError
+from metashell.common.values import REDACTED as REDACTED
 
-REDACTED = "[redacted]"
 _LISTENER_PREFIX = "listener.name."
 
 # ---- which fields are secret -----------------------------------------------------------------------------------------
 
 _SECRET_WORDS = ("salt", "storedkey", "serverkey", "password", "secret", "hmac", "authbytes")
-"""A field of text or bytes whose name holds one of these is secret."""
+"""A text or bytes field is secret if its name contains one of these words."""
 _WHOLE_REQUESTS = frozenset(("requestdata", "responsedata"))
 """Fields of an envelope: a request or response of any kind as bytes."""
 
@@ -65,7 +66,7 @@ def holds_secrets(message: MessageType) -> bool:
 
 
 def _is_about_secrets(message: MessageType) -> bool:
-    """Whether bytes of this type that do not decode may hold a secret: a newer release would add one to what is about them."""
+    """Whether bytes of this type that do not decode may hold a secret: a newer release would add secrets to messages about credentials."""
     return holds_secrets(message) or any(word in message.name for word in _SECRET_SUBJECTS)
 
 
@@ -81,7 +82,7 @@ def _is_config(struct: StructSchema) -> bool:
 
 
 def _secrets_by_name(name: str) -> Secrets:
-    """The same for all messages of a name: KIP-631 and Kafka have some names in common."""
+    """The secrets of all messages of a name: KIP-631 and Kafka share some names."""
     found = _known_names.get(name)
     if found is None:
         all_secrets = [secrets_of(message) for message in _messages_called(name)]
@@ -120,7 +121,7 @@ def is_sensitive_config(resource_type: int, key: str) -> bool:
 
 
 def secret_reason(resource_type: int, key: str) -> str:
-    """Why the value of a configuration key must not be shown: it is `a password`, or may be one; empty where it may be shown."""
+    """The reason to hide the value of a configuration key: it is `a password`, or may be one. Empty if it may be shown."""
     keys = broker_config_keys()
     spellings = [key]
     if key.startswith(_LISTENER_PREFIX):
@@ -143,7 +144,7 @@ def redact(message_name: str, value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _hidden(value: dict[str, Any], secrets: Secrets, resource_type: int) -> dict[str, Any]:
-    """`resource_type` is what surrounds the value: requests name it once for many configurations, those that make topics never."""
+    """`resource_type` comes from the enclosing value: a request names it once for many configurations; CreateTopics never names it."""
     resource_type = value.get("resourceType", resource_type)
     hides_value = secrets.has_configs and "name" in value and _hides_config(value, resource_type)
     shown: dict[str, Any] = {}
@@ -167,7 +168,7 @@ JsonText = Callable[[bytes, int, int], str]
 
 
 def json_writer(message: MessageType, version: int, *, show_secrets: bool) -> JsonText:
-    """The writer of a message's JSON text straight from bytes, which leaves out secrets unless they are asked for."""
+    """The writer of a message's JSON text straight from bytes; secrets are redacted unless `show_secrets`."""
     plain = message.json_reader(version)
     if show_secrets or not holds_secrets(message):
         return plain
@@ -177,7 +178,7 @@ def json_writer(message: MessageType, version: int, *, show_secrets: bool) -> Js
     def redacted(buf: bytes, start: int, end: int) -> str:
         body = read(buf, start, end)
         if message.name == "ConfigRecord":
-            # Nearly all configurations are harmless, and their keys repeat.
+            # Nearly all configurations are harmless and their keys repeat, so most take the fast writer.
             key = (body.resource_type, body.name)
             if key not in judged:
                 if len(judged) >= _JUDGED_MAX:
@@ -198,21 +199,21 @@ _JUDGED_MAX = 1 << 14
 # ---- bytes -----------------------------------------------------------------------------------------------------------
 
 HARMLESS_SIZE_MAX = 8
-"""So few bytes are shown whatever they are: before its first secret a record of the metadata log has six bytes or more."""
+"""So few bytes are always shown: a record of the metadata log has six or more bytes before its first secret."""
 _NEWER_VERSION_MAX = 15
-"""No record has ever had a version near this one: what says that it has is somebody's data."""
+"""No record has ever had a version near this one: bytes that claim a higher one are users' data."""
 
 _COORDINATOR_TYPE_MAX = 63
 """Far above the types and versions of coordinators' records, which are below 25."""
 
 
 def shown_bytes(raw: bytes, *, show_secrets: bool = False, is_user_data: bool = False) -> bytes | None:
-    """`raw` where it holds no secret whatever it is, else None: how every command shows bytes that it could not decode.
+    """`raw` if it cannot hold a secret, else None. Every command shows bytes that it could not decode through this function.
 
-    Shape: a key or a value of a record, whole, even where only a part of it is shown.
-    What begins as a record of the metadata log is shown if records of its type never hold a secret, or this one does not. Of what
-    is no record that we know nobody can say what it holds: it is not shown. `is_user_data` marks bytes of a log that was not said
-    to be any of Kafka's own: they are shown unless they could be a record with secrets, or one of a type that is newer than ours.
+    Shape: `raw` is a whole key or value of a record, even if only a part of it is shown.
+    Bytes that begin like a record of the metadata log are shown if records of that type never hold a secret, or this one does not. Bytes
+    of no known record are hidden, because nobody can say what they hold. `is_user_data` marks bytes of a log that is not known to be one
+    of Kafka's own: they are shown unless they could be a record with secrets, or one of a type that is newer than ours.
     """
     return raw if show_secrets or len(raw) <= HARMLESS_SIZE_MAX or not _could_be_secret(raw, is_user_data) else None
 
@@ -227,10 +228,11 @@ def _could_be_secret(raw: bytes, is_user_data: bool) -> bool:
     is_kip631 = frame.frame_version == KIP631_FRAME_VERSION
     message = metadata_message(frame.type_id, "kip631" if is_kip631 else "metadata")
     if message is not None:
-        # What coordinators write begins with a zero too: of a user's data only what decodes is taken for a record of the KIP's.
+        # KIP-631's frame version is 0, and so is the first byte of coordinators' keys and of much other data. Users' data counts as such
+        # a record only if it decodes.
         return _is_about_secrets(message) and _is_secret_body(message, frame, raw, if_undecoded=not (is_kip631 and is_user_data))
     if is_kip631:
-        # The KIP has no other types, so this is a key or value of a coordinator if it is anything.
+        # KIP-631 has no other types. A small type number may be a coordinator's key or value, which holds no secret.
         return not is_user_data and frame.type_id > _COORDINATOR_TYPE_MAX
     return not is_user_data or 0 <= frame.version <= _NEWER_VERSION_MAX
 
@@ -245,21 +247,21 @@ def _is_secret_body(message: MessageType, frame: Frame, raw: bytes, *, if_undeco
 
 
 def hex_text(raw: bytes, start: int = 0, *, show_secrets: bool) -> str:
-    """JSON text for bytes that nobody could decode, from `start` on: hex, or `"[redacted]"` where `raw` could hold a secret."""
+    """JSON text for bytes that could not be decoded, from `start` on: hex, or `"[redacted]"` if `raw` could hold a secret."""
     shown = shown_bytes(raw, show_secrets=show_secrets)
     return f'"{REDACTED}"' if shown is None else f'"{shown[start:].hex()}"'
 
 
 def shown_text(text: str) -> str:
-    """A line of a text file that could not be read, in quotes, or `[redacted]`: it may be bytes of a log that were written there."""
+    """A malformed line of a text file, in quotes, or `[redacted]`: after damage it may be bytes of a log."""
     return REDACTED if shown_bytes(text.encode("utf-8", "surrogateescape")) is None else repr(text)
 
 
 def shown_head(batch: bytes) -> bytes | None:
-    """The header of a damaged batch, which holds no record; None where these bytes do not begin with one.
+    """The header of a damaged batch, which holds no record; None if these bytes do not begin with a header.
 
-    A wrong length before it leads into the middle of a batch, and old messages have their key and value where the header would be:
-    so the header's numbers must fit each other.
+    A wrong length before them may lead into the middle of a batch, and messages of magic 0 and 1 have key and value within the first
+    61 bytes. So the header's numbers must fit each other.
     """
     if len(batch) < HEADER_SIZE:
         return None

@@ -1,15 +1,16 @@
-"""Finds messages by family and name and compiles what is asked of them, once.
+"""Finds messages by family and name, and compiles their classes, readers and writers on first use.
 
-A family is a folder of `schemas/`. Identity is (family, name): keys repeat between the logs of a cluster, and different
-releases of a text (KIP-631's) use the same names. Nothing here scans: a message's file is read when it is first named.
+A family is a folder of `schemas/`. Identity is (family, name): keys repeat between the logs of a cluster, and KIP-631's schemas use
+Kafka's names. Nothing here scans the folders: a message's file is read when the message is first named.
 """
 
 from __future__ import annotations
 
+from os import listdir
 from os.path import dirname, join
 from typing import TYPE_CHECKING, Any
 
-from metashell.codec.schema import MessageSchema, parse_schema
+from metashell.codec.schema import MessageSchema, parse_schema, plain_read
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -25,10 +26,10 @@ _messages: dict[tuple[str, str], MessageType] = {}
 class MessageType:
     """One message of Kafka in all its versions.
 
-    `cls` is its class, `structs` that and those of its structs by name, `key` its api key or record type.
-    `versions` is (lowest, newest). Versions above the newest are compiled on demand with the newest layout,
-    because `0+` has no upper end. Each product, the classes too, is made when it is first asked for, and the code that
-    makes it is imported then: a dump needs no objects, a shell no JSON from bytes.
+    `cls` is its class, `structs` has this class and those of its structs by name, `key` is its API key or record type. `versions` is
+    (lowest, newest). Versions above the newest are compiled on demand with the newest layout, because `0+` has no upper end. Each
+    product, the classes too, is made at its first use, and the compiler's module is imported then: a dump needs no objects, a shell no
+    JSON from bytes.
     """
 
     cls: Any
@@ -110,7 +111,6 @@ class MessageType:
 
     def plain_read(self, buf: bytes, version: int, start: int, end: int) -> Any:
         """As `read`, without any compiled code but the classes."""
-        from metashell.codec.schema import plain_read
 
         return plain_read(self.schema, version, self.structs, buf, start, end)
 
@@ -134,7 +134,7 @@ class MessageType:
         return bytes(out)
 
     def write_steps(self, value: Any, version: int) -> Generator[None, None, bytearray]:
-        """As `write`, for who must not wait for all of a large object at once: it rests between the structs of its arrays."""
+        """As `write`, in steps for an event loop that a large object would block: it yields between the structs of its arrays."""
         made = self._step_writers.get(version)
         if made is None:
             from metashell.codec.encoder import make_step_writer
@@ -145,7 +145,7 @@ class MessageType:
         return out
 
     def json(self, buf: bytes, version: int, start: int = 0, end: int | None = None) -> str:
-        """The text of Kafka's JSON converter for `buf[start:end]`, made without an object in between.
+        """The text of Kafka's JSON converter for `buf[start:end]`, made without an object.
 
         Errors: DecodeError, as `read`.
         """
@@ -160,7 +160,7 @@ class MessageType:
 
 
 def message_type(family: str, name: str) -> MessageType:
-    """The message of that name. Errors: KeyError where the family has none."""
+    """The message of that name. Errors: KeyError if the family has none."""
     found = _messages.get((family, name))
     if found is None:
         path = join(SCHEMA_FOLDER, family, name + ".schema")
@@ -175,6 +175,5 @@ def message_type(family: str, name: str) -> MessageType:
 
 def message_names(family: str) -> list[str]:
     """The names of all messages of a family, sorted (for tests and tools: it reads a folder)."""
-    from os import listdir
 
     return sorted(name[: -len(".schema")] for name in listdir(join(SCHEMA_FOLDER, family)) if name.endswith(".schema"))

@@ -1,7 +1,8 @@
-"""Kafka's releases: the levels of metadata.version and of the other features, and which release supports which.
+"""Kafka's releases: the levels of metadata.version and of the other features, and the levels that each release supports.
 
-The controller registers with this one table, joins, leads and formats by it, and `verify --start-safe` judges by it. A node outside the
-range of one finalized feature does not start: it would apply records that it does not understand, and acknowledge what rests on them.
+The controller registers, joins, leads and formats by this one table, and `verify --start-safe` judges by it. A node does not start if a
+finalized feature is outside of its range: it would apply records that it does not understand, and acknowledge later ones that rest on
+them.
 Source: org.apache.kafka.server.common.Feature, MetadataVersion and KRaftVersion of each release; KIP-584, KIP-1022."""
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _NAMES = (
 )
 OLDEST_LEVEL: Final = 1
 NEWEST_LEVEL: Final = len(_NAMES)
-"""The newest level that has a name: it may belong to no release yet. `releases.py` says which levels a release supports."""
+"""The newest level that has a name. It may belong to no release yet; `RELEASES` has the levels that releases support."""
 
 IN_CONTROLLED_SHUTDOWN_LEVEL: Final = 7
 ZK_MIGRATION_LEVEL: Final = 8
@@ -35,14 +36,14 @@ DIRECTORY_ASSIGNMENT_LEVEL: Final = 17
 ELR_LEVEL: Final = 23
 CORDONED_DIRECTORIES_LEVEL: Final = 30
 ACL_RANGES_LEVEL: Final = 32
-"""From here on the host of an ACL may be a CIDR range."""
+"""From this level on, the host of an ACL may be a CIDR range."""
 UNREGISTER_CONTROLLER_LEVEL: Final = 33
 BOOTSTRAP_SNAPSHOT_LEVEL: Final = 31
 """The first level of 4.4: servers that know it find the first records of a cluster in its bootstrap snapshot."""
 
 
 def metadata_version_name(level: int) -> str:
-    """The name of a level, `4.0-IV3`; of one that has no name here, its number."""
+    """The name of a level, `4.0-IV3`; the number of a level without a name here."""
     return _NAMES[level - 1] if OLDEST_LEVEL <= level <= NEWEST_LEVEL else str(level)
 
 
@@ -75,7 +76,7 @@ ELR_FEATURE: Final = "eligible.leader.replicas.version"
 
 
 class FeatureLevel(NamedTuple):
-    """One level of a feature: the release that brought it, the metadata.version from which new clusters have it, and the one it needs."""
+    """A feature's level: the release that brought it, the metadata.version from which new clusters have it, and the one that it needs."""
 
     since: str
     default_from: int
@@ -90,11 +91,11 @@ FEATURES: Final[dict[str, tuple[FeatureLevel, ...]]] = {
     "share.version": (FeatureLevel("4.1", 7), FeatureLevel("4.1", 28), FeatureLevel("4.4", 31)),
     "streams.version": (FeatureLevel("4.2", 7), FeatureLevel("4.2", 29)),
 }
-"""Every feature beside metadata.version, in the order in which Kafka lists them; a level is its index."""
+"""Every feature but metadata.version, in the order of Kafka's lists; a level is its index."""
 
 
 class Release(NamedTuple):
-    """A release: its name (`4.4`), the newest patch that was tried (empty: it is only read), and its lowest metadata.version."""
+    """A release: its name (`4.4`), the newest patch release that we tested (empty: only read), and its lowest metadata.version."""
 
     name: str
     patch: str
@@ -102,7 +103,7 @@ class Release(NamedTuple):
 
     @property
     def newest_level(self) -> int:
-        """The highest metadata.version that it uses in production: all that are named after it or an earlier release."""
+        """The highest metadata.version for production: the newest one that is named after it or an earlier release."""
         return max(level for level in range(OLDEST_LEVEL, NEWEST_LEVEL + 1) if _number(metadata_version_name(level)) <= _number(self.name))
 
 
@@ -120,28 +121,28 @@ RELEASES: Final = (
     Release("4.3", "4.3.1", 7),
     Release("4.4", "4.4.0", 7),
 )
-"""Oldest first. `oldest_level` is that of org.apache.kafka.server.common.MetadataVersion.MINIMUM_VERSION."""
+"""Oldest first. `oldest_level` is the level of org.apache.kafka.server.common.MetadataVersion.MINIMUM_VERSION."""
 
 NEWEST_RELEASE: Final = RELEASES[-1]
 _RECORD_TYPES_SINCE: Final = {28: "4.0", 29: "4.4"}
-"""The release that brought a type of metadata record; all others were there in 3.9.
+"""The release that brought a type of metadata record; 3.9 has all others.
 
 Source: org.apache.kafka.common.metadata.MetadataRecordType of each release.
 """
 
 
 def releases_from(name: str) -> tuple[Release, ...]:
-    """That release and all later ones."""
+    """The release of that name and all later ones."""
     return tuple(release for release in RELEASES if _number(release.name) >= _number(name))
 
 
 def knows_record_type(release: Release, type_id: int) -> bool:
-    """Whether a release from 3.9 on knows a type of record that is known here."""
+    """Whether a release from 3.9 on knows a record type that we know."""
     return _number(_RECORD_TYPES_SINCE.get(type_id, "0")) <= _number(release.name)
 
 
 def supported_features(release: Release = NEWEST_RELEASE) -> dict[str, tuple[int, int]]:
-    """The lowest and highest level of each feature that a controller of the release supports; what it does not know is left out."""
+    """The lowest and highest level of each feature that a controller of the release supports; unknown features are left out."""
     ranges = {METADATA_VERSION: (release.oldest_level, release.newest_level)}
     for name, levels in FEATURES.items():
         highest = max((level for level, step in enumerate(levels) if _number(step.since) <= _number(release.name)), default=None)
@@ -151,8 +152,8 @@ def supported_features(release: Release = NEWEST_RELEASE) -> dict[str, tuple[int
 
 
 class Unsupported(NamedTuple):
-    """A finalized feature that a release cannot run with: its level, the levels supported (None: the feature is unknown), and the releases
-    that support this one."""
+    """A finalized feature that a release cannot run with: its level, the supported levels (None: the feature is unknown), and the releases
+    that support this level."""
 
     feature: str
     level: int

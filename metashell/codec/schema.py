@@ -1,11 +1,11 @@
 """The notation of `.schema` texts, and the plain reader that walks a schema field by field.
 
-The notation is one line a message and one line a field (CONTRIBUTING.md shows an example). A nested line is a field of the struct that the
-type above it names; `struct Name` introduces a struct that is used more than once.
+The notation is one line per message and one line per field (CONTRIBUTING.md shows an example). An indented line is a field of the struct
+that the type above it names; `struct Name` introduces a struct that is used more than once.
 
-The plain reader is ten times slower than what `compiler` makes, and the compiled code falls back to it: it checks everything, names the
-field and the byte at fault, and reads what is valid but rare (multi-byte lengths, malformed UTF-8). Because it is written apart from the
-compiler, the tests also compare the compiled code with it."""
+The plain reader is ten times slower than the compiled ones, which fall back to it: it checks everything, names the field and the byte at
+fault, and reads valid but rare encodings (malformed UTF-8, over-long varints). It shares no code with the compiler, so the tests also
+compare the compiled code with it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from metashell.codec.primitives import kafka_text, read_uvarint
 from metashell.common.errors import DecodeError
 
 NEWEST = 32767
-"""The upper end of `3+`: int16's largest, because a version is an int16 on the wire."""
+"""The upper end of `3+`: the largest int16, because a version is an int16 on the wire."""
 
 FORMATS = {
     "bool": "?",
@@ -34,7 +34,7 @@ FORMATS = {
 """The primitives of a fixed width, with their formats in `struct`."""
 PRIMITIVES = frozenset((*FORMATS, "string", "bytes", "records"))
 NO_DEFAULT = object()
-"""Stands for "the schema names no default": the zero of the type then."""
+"""Marks a field without a default in its schema; the type's zero is the default then."""
 
 
 class SchemaError(ValueError):
@@ -42,7 +42,7 @@ class SchemaError(ValueError):
 
 
 class Versions:
-    """A closed range of versions, `low` above `high` for none."""
+    """A closed range of versions; `low` is above `high` in an empty one."""
 
     __slots__ = ("high", "low")
 
@@ -61,10 +61,10 @@ NO_VERSIONS = Versions(1, 0)
 
 
 class FieldSchema:
-    """One field: wire name, type and what holds in which versions.
+    """One field: wire name, type, and the versions in which it exists, is nullable or is tagged.
 
-    `type` is a primitive's name or a struct's; `is_array` stands for `[]type`. `tag` is None for an untagged
-    field. `default` is NO_DEFAULT, None, or a value of the type.
+    `type` is a primitive's name or a struct's; `is_array` means `[]type`. `tag` is None for an untagged field. `default` is NO_DEFAULT,
+    None, or a value of the type.
     """
 
     __slots__ = (
@@ -136,7 +136,7 @@ class StructSchema:
         return sorted(fields, key=lambda field: -1 if field.tag is None else field.tag)
 
     def illegal_tags(self, version: int) -> list[int]:
-        """Tags that other versions know: Kafka's readers refuse them, where a tag that none knows is kept."""
+        """Tags that only other versions know: Kafka's readers refuse them, while they keep a tag that no version knows."""
         legal = {field.tag for field in self.tagged(version)}
         return sorted(field.tag for field in self.fields if field.tag is not None and field.tag not in legal)
 
@@ -282,11 +282,11 @@ def _parse_default(field: FieldSchema, text: str) -> object:
 FIXED = {name: Struct(">" + form) for name, form in FORMATS.items()}
 """The primitives of a fixed width, by their names in schemas."""
 STRING_MAX: Final = 32_767
-"""Bytes of a string, in every version: compact lengths could say more, and Kafka's readers refuse them too."""
+"""The most bytes of a string, in every version: a compact length could be larger, but Kafka's readers refuse that too."""
 
 
 class TrailingBytesError(DecodeError):
-    """A message ended before its bytes did; `left_over` counts what remains."""
+    """A message that ended before its bytes did; `left_over` counts the remaining bytes."""
 
     def __init__(self, message: str, offset: int, left_over: int) -> None:
         super().__init__(message, "", offset)
@@ -364,7 +364,7 @@ class PlainReader:
                 unknown.append((tag, self._take(size)))
                 continue
             self.path.append(field.name)
-            # Kafka's generated readers do not hold a known field against the size before it; nor do we.
+            # Kafka's generated readers do not compare a known field's end with the size before it, so neither do we.
             values[field.attribute] = self._field(field, tagged=True)
             self.path.pop()
         if unknown:
@@ -430,7 +430,7 @@ class PlainReader:
 
 
 def plain_check(schema: MessageSchema, version: int, buf: bytes, start: int, end: int) -> None:
-    """Read `buf[start:end]` and keep nothing: for a few records this is quicker than compiling the message's class and reader.
+    """Read `buf[start:end]` and keep nothing. For a few records this is faster than compiling the message's class and reader.
 
     Errors: DecodeError, as `plain_read`.
     """
@@ -438,7 +438,7 @@ def plain_check(schema: MessageSchema, version: int, buf: bytes, start: int, end
 
 
 def _nothing(**values: Any) -> None:
-    """Stands for the class of every struct."""
+    """Takes the place of the class of every struct."""
 
 
 def plain_read(schema: MessageSchema, version: int, classes: Mapping[str, Callable[..., Any]], buf: bytes, start: int, end: int) -> Any:

@@ -1,7 +1,7 @@
 """Kafka Streams' AssignmentInfo, versions 1 to 11: the user data of an assignment.
 
-It is written by Java's DataOutput, not by Kafka's schemas: strings are modified UTF-8 behind a uint16, named topologies
-UTF-16 behind their number of characters. Versions 5 and later name topics by numbers of a dictionary.
+Java's DataOutput writes it, not Kafka's schemas: a string is a uint16 size and modified UTF-8, a named topology is its number of
+characters and UTF-16. Versions 5 and later name topics by their numbers in a dictionary.
 Source: org.apache.kafka.streams.processor.internals.assignment.AssignmentInfo.
 """
 
@@ -63,13 +63,13 @@ class StreamsAssignment:
 
 
 class CorruptCountError(DecodeError):
-    """A count that the whole of the bytes could not hold."""
+    """A count that is too large for the bytes."""
 
 
 def read_streams_assignment(raw: bytes, may_have_more: bool = False) -> StreamsAssignment:
-    """The assignment that the bytes hold, every one of them unless there may be more.
+    """The assignment in `raw`. It takes all bytes, unless `may_have_more`.
 
-    Errors: DecodeError for another version, and for bytes that do not fit or are left over.
+    Errors: DecodeError for an unknown version, and for bytes that do not fit or are left over.
     """
     reader = _Reader(raw)
     try:
@@ -84,7 +84,7 @@ def read_streams_assignment(raw: bytes, may_have_more: bool = False) -> StreamsA
 
 
 def streams_assignment_bytes(value: StreamsAssignment) -> bytes:
-    """The assignment as its version writes it; what that does not have is left out.
+    """The bytes of an assignment in its version; fields that the version lacks are left out.
 
     Errors: EncodeError for a named topology in a version without them.
     """
@@ -94,7 +94,7 @@ def streams_assignment_bytes(value: StreamsAssignment) -> bytes:
 
 
 def streams_assignment_json(value: StreamsAssignment) -> dict[str, Any]:
-    """The assignment as JSON values; what its version does not have is left out."""
+    """The assignment as JSON values; fields that its version lacks are left out."""
     version = value.version
     shown: dict[str, Any] = {"version": version}
     if version >= COMMONLY_SUPPORTED_SINCE:
@@ -128,7 +128,7 @@ def _hosts_json(hosts: list[tuple[Host, list[Partition]]]) -> list[dict[str, Any
 
 
 class _Reader:
-    """Reads one assignment; struct.error where the bytes end early."""
+    """Reads one assignment. Errors: struct.error if the bytes end early."""
 
     def __init__(self, raw: bytes) -> None:
         self.raw = raw

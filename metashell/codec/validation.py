@@ -1,9 +1,9 @@
-"""Kafka's checks of what operators and clients give: settings, topic names, hosts of ACLs, client software names, SCRAM passwords.
+"""Kafka's checks of input from operators and clients: settings, topic names, hosts of ACLs, client software names, SCRAM passwords.
 
-Settings: the types and checks of ConfigDef, how a text becomes a value, and which values fit. The settings themselves are data of the
-callers (`disk`, `quorum.controller`), made from Kafka's own; errors have Kafka's words.
+Settings: the types and checks of ConfigDef, the parsing of values, and the check of a value. The definitions of the settings are data of
+the callers (`disk`, `quorum.controller`), generated from Kafka's own; errors have Kafka's words.
 
-The host of an access control entry is any host, one address as text, or from metadata.version 4.4-IV1 on a range of addresses (CIDR).
+The host of an ACL is `*`, one address as text, or, from metadata.version 4.4-IV1 on, a range of addresses (CIDR).
 
 Source: org.apache.kafka.common.config.ConfigDef; org.apache.kafka.common.internals.Topic.validate;
 org.apache.kafka.server.authorizer.internals.CidrUtils, which reads ranges with SubnetUtils and SubnetUtils6 of commons-net;
@@ -24,14 +24,14 @@ Value = str | int | float | bool | tuple[str, ...] | None
 
 REQUIRED: Final = "(required)"
 NULL: Final = "(null)"
-"""How the data marks a setting without a default, and one that is null by default."""
+"""The marks in the data for a setting without a default, and for one that is null by default."""
 _COMMA = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
 _BITS: Final = {"SHORT": 16, "INT": 32, "LONG": 64}
 _DURATION = re.compile(r"-?P(?=.)(-?\d+D)?(T(?=.)(-?\d+H)?(-?\d+M)?(-?\d+(\.\d{0,9})?S)?)?", re.IGNORECASE)
 
 
 class Definition(Protocol):
-    """A setting: `check` is the name of its validator with that one's own settings, empty for none."""
+    """A setting: `check` is the name of its validator with the validator's parameters, empty for none."""
 
     @property
     def name(self) -> str: ...
@@ -42,11 +42,11 @@ class Definition(Protocol):
 
 
 class ConfigValueError(MetashellError):
-    """A value that does not fit its setting, in Kafka's words."""
+    """A value that its setting does not allow, in Kafka's words."""
 
 
 def parse_value(key: Definition, text: str) -> Value:
-    """The value that `text` means. Errors: ConfigValueError."""
+    """Parse `text` by the setting's type. Errors: ConfigValueError."""
     trimmed = text.strip(JAVA_BLANKS)
     match key.type:
         case "BOOLEAN":
@@ -60,10 +60,10 @@ def parse_value(key: Definition, text: str) -> Value:
             return number
         case "LIST":
             words = tuple(_COMMA.split(trimmed)) if trimmed else ()
-            # Only lists that may not repeat a value lose repetitions; Kafka warns and goes on.
+            # Lists that must not repeat a value lose their duplicates: Kafka logs a warning and goes on.
             return tuple(dict.fromkeys(words)) if key.check.startswith("ValidList") else words
         case "STRING" | "CLASS" | "PASSWORD":
-            # Classes are taken as they are named: they may be anywhere on the server's class path.
+            # Class names are not checked: a class may be anywhere on the server's class path.
             return trimmed
         case _:
             assert_never(key.type)
@@ -79,7 +79,7 @@ Check = Callable[[Definition, Value, Mapping[str, str]], None]
 
 
 def check_value(key: Definition, value: Value, others: Mapping[str, Check] = {}) -> None:
-    """Hold a value against its setting's check; `others` are those that only the caller knows.
+    """Check a value by its setting's validator; `others` are validators that only the caller knows.
 
     Errors: ConfigValueError.
     """
@@ -130,7 +130,7 @@ def _check_gzip_level(key: Definition, value: Value, settings: Mapping[str, str]
 
 
 def no_check(key: Definition, value: Value, settings: Mapping[str, str]) -> None:
-    """Any value fits: one that is set is never null."""
+    """Accept any value: a value that is set is never null."""
 
 
 def _check_throttled(key: Definition, value: Value, settings: Mapping[str, str]) -> None:
@@ -172,7 +172,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]*")
 
 
 def topic_name_fault(name: str) -> str | None:
-    """Why a topic cannot have this name, None if it can."""
+    """The reason why a topic cannot have this name; None if it can."""
     if not name:
         return "Topic name is invalid: the empty string is not allowed"
     if name in (".", ".."):
@@ -188,20 +188,20 @@ ANY_HOST: Final = "*"
 _V4: Final = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})", re.ASCII)
 _LEADING_ZEROS: Final = re.compile(r"(?<![0-9A-Fa-f])0+(?=[0-9A-Fa-f])")
 _MAPPED: Final = 0xFFFF
-"""The bits above the last 32 of an IPv6 address that Java takes for an IPv4 address."""
+"""The bits above the lowest 32 of an IPv6 address that Java converts to IPv4 (`::ffff:10.0.0.1`)."""
 
 
 class HostRange(NamedTuple):
-    """The first and the last address of a range, as numbers of 32 bits or, for IPv6, of 128."""
+    """The first and the last address of a range, as 32-bit numbers, or 128-bit numbers for IPv6."""
 
     first: int
     last: int
     is_v6: bool
 
     def holds(self, address: str) -> bool:
-        """Whether an address is in the range. One of the other family is not, a zone is ignored, and what is no address is in no range.
+        """Whether an address is in the range. A zone is ignored; an address of the other family, or another text, is in no range.
 
-        0.0.0.0 is in no range: SubnetUtils leaves it out.
+        0.0.0.0 is in no range, because SubnetUtils leaves it out.
         """
         try:
             number = _v6_number(address) if self.is_v6 else _v4_number(address)
@@ -211,16 +211,16 @@ class HostRange(NamedTuple):
 
 
 def is_range(host: str) -> bool:
-    """Whether a host is meant as a range. Releases before 4.4 compare such a text like every other, so it matches nobody there."""
+    """Whether a host has the form of a range. Releases before 4.4 compare it as plain text, so it matches no client there."""
     return "/" in host
 
 
 @functools.lru_cache(maxsize=4096)
 def parse_host_range(host: str) -> HostRange:
-    """The range that a host names. Its address may be any one of the range. Errors: ValueError with Kafka's words."""
+    """The range that a host names; the address in it may be any of the range. Errors: ValueError with Kafka's words."""
     if ":" in host:
         text, _, prefix = host.partition("/")
-        length = _prefix_length(prefix)
+        length = java_int(prefix)
         if length is None:
             raise ValueError(f"Could not parse [{host}] - invalid prefix length")
         if not 0 <= length <= 128:
@@ -233,7 +233,7 @@ def parse_host_range(host: str) -> HostRange:
 
 
 def host_matches(host: str, address: str) -> bool:
-    """Whether the host of an entry is about a client at an address, given as java_text.host_address writes it."""
+    """Whether the host of an ACL matches a client's address, which has the form of `java.host_address`."""
     if host in (ANY_HOST, address):
         return True
     if not is_range(host):
@@ -247,12 +247,6 @@ def host_matches(host: str, address: str) -> bool:
 def _range(number: int, bits: int, *, is_v6: bool) -> HostRange:
     first = number >> bits << bits
     return HostRange(first, first | (1 << bits) - 1, is_v6)
-
-
-def _prefix_length(text: str) -> int | None:
-    """A number as Java's Integer.parseInt reads it, None for what is none."""
-    number = int(text) if re.fullmatch(r"[+-]?\d+", text) else None
-    return number if number is not None and -(1 << 31) <= number < 1 << 31 else None
 
 
 def _checked(value: int, highest: int) -> int:
@@ -273,8 +267,8 @@ def _v4_number(text: str) -> int:
 
 
 def _v6_number(text: str) -> int:
-    """An IPv6 address, which may stand in brackets and name a zone; Java takes zeros before each part. Errors: ValueError."""
-    # Imported here: the module takes longer to import than the rest of a start that only checks settings.
+    """An IPv6 address, perhaps in brackets and with a zone; Java allows leading zeros in each part. Errors: ValueError."""
+    # Imported late: this import takes longer than the rest of a start that only checks settings.
     from ipaddress import AddressValueError, IPv6Address
 
     bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
@@ -297,7 +291,7 @@ _NO_NODE: Final = -1
 
 
 def is_valid_api_versions(request: Any, version: int) -> bool:
-    """Whether a request names its client's software as KIP-511 says, and from version 5 on both the cluster and the node, or neither."""
+    """Whether a request names its client's software as KIP-511 requires, and, from version 5 on, both cluster and node or neither."""
     if version >= _SOFTWARE_SINCE:
         names = request.client_software_name, request.client_software_version
         if not all(_SOFTWARE.fullmatch(name) for name in names):
@@ -307,7 +301,7 @@ def is_valid_api_versions(request: Any, version: int) -> bool:
 
 def scram_keys(algorithm: str, salted_password: bytes) -> tuple[bytes, bytes]:
     """The stored key and the server key of a salted password. `algorithm` is sha256 or sha512."""
-    # Imported here: OpenSSL is loaded with them, and most starts hash no password.
+    # Imported late: it loads OpenSSL, and most starts hash no password.
     import hashlib
     import hmac
 

@@ -1,4 +1,4 @@
-"""The families of errors that cross module borders; each says what it carries.
+"""The families of errors that cross module borders, and what each carries.
 
 A message starts with the thing at fault and gives the value. Our own broken invariants are assertions, never one of these. `StorageError`
 and `ConfigError` distinguish how Kafka's storage tool ends: with one line, or with a stack trace."""
@@ -45,12 +45,12 @@ class LogCorruptError(MetashellError):
         self.reason = reason
 
     def __reduce__(self) -> tuple[type[LogCorruptError], tuple[str, int, str]]:
-        # So that it can come from another process.
+        # Pickle would call the class with the message alone. Worker processes raise this error, so it must survive pickling.
         return type(self), (self.file, self.offset, self.reason)
 
 
 class UnknownRecordError(LogCorruptError):
-    """Something in whole bytes that is newer than this release, on which it must not run. The message says what helps."""
+    """An undamaged record, batch or field that only a newer release knows: this release must not run on it. The message names a remedy."""
 
     def __init__(self, file: str, offset: int, reason: str) -> None:
         super().__init__(file, offset, f"{reason}. {_NEWER_RELEASE}")
@@ -63,7 +63,7 @@ _NEWER_RELEASE = "Start a newer release on this directory as it is: do not forma
 
 
 class UsageError(MetashellError):
-    """The operator's mistake: one line, no traceback; `argument` is the word at fault."""
+    """The operator's mistake, reported in one line without a traceback. `argument` is the word at fault."""
 
     def __init__(self, message: str, argument: str = "") -> None:
         super().__init__(message)
@@ -71,11 +71,11 @@ class UsageError(MetashellError):
 
 
 class PathError(UsageError):
-    """A path that is not there or cannot be opened. What was asked for makes sense, so the status is that of a failure."""
+    """A path that does not exist or cannot be opened. The command line itself is valid, so the exit status is that of a failure."""
 
     @classmethod
     def of(cls, path: str, error: OSError) -> PathError:
-        """The error of the operating system as one about the path that the operator named."""
+        """Turn an error of the operating system into one about the path that the operator named."""
         return cls(f"{path}: {reason_of(error)}", path)
 
 
@@ -86,9 +86,9 @@ def reason_of(error: OSError) -> str:
 
 
 class StorageError(MetashellError):
-    """A refusal for which Kafka's tool has one line of its own; the text is that line.
+    """A refusal that Kafka's tool prints as one line. The text is that line.
 
-    `word` is a name that is not known, and `known` are those that are.
+    `word` is an unknown name in it, and `known` are the known ones.
     """
 
     def __init__(self, message: str, word: str = "", known: Iterable[str] = ()) -> None:
@@ -98,10 +98,10 @@ class StorageError(MetashellError):
 
 
 class ConfigError(MetashellError):
-    """A configuration, voter string or feature that Kafka's tool ends on with a stack trace; the text is the exception's.
+    """A configuration, voter string or feature at which Kafka's tool ends with a stack trace. The text is the exception's.
 
-    `plain` is the text in our words, where these differ. `file` is the properties file, if the configuration is from one. `directories`
-    are the log directories that the configuration names nevertheless, None where it could not be read so far.
+    `plain` is our text where it differs. `file` is the properties file, if there is one. `directories` are the log directories that the
+    configuration names, None where reading failed before they were known.
     """
 
     def __init__(self, message: str, plain: str = "") -> None:

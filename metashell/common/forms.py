@@ -1,23 +1,23 @@
-"""The forms of answers, once for every command: text, json, jsonl, csv and table, safe for the terminal that shows them.
+"""The forms of output of every command: text, json, jsonl, csv and table, made safe for a terminal.
 
-    display = standard_output()                        where an answer goes: a terminal of some width, a pipe, a file
+    display = standard_output()                        the destination: a terminal of some width, a pipe, or a file
     display.line(text)                                 a line of text; `aligned(rows)` makes lines of columns
     display.paint("bad", text)                         text in the colour of its role, for a line or a cell
     write_objects(display, form, objects)              json, jsonl, csv or table of dicts
-    write_rows(display, form, columns, rows)           the same of rows whose columns are known
+    write_rows(display, form, columns, rows)           the same from rows whose columns are known
     write_value(display, value)                        one JSON value, indented
 
-- `json` is one value, an array with an item a line; `jsonl` is one object a line. Both are always valid JSON: on a terminal, characters
-  that it would obey are JSON escapes; NaN and the infinities are strings as in Kafka's JSON; a byte of a name that is not UTF-8 is
-  the text `\\xe9`.
-- `csv` has a heading, quotes as RFC 4180 says and ends its lines in a line feed. Null is the empty field, nested values are JSON.
-- `table` is for people: a heading in capitals, numbers to the right, `-` for null. A row is always one line. On a terminal
-  columns are narrowed to fit, the widest first, with `…` where something was cut; columns for which there is no room at all are
-  named on stderr. In a pipe nothing is cut.
+- `json` is one value, an array with one item per line; `jsonl` is one object per line. Both are always valid JSON: characters that a
+  terminal would obey become JSON escapes; NaN and the infinities are strings, as in Kafka's JSON; a byte of a name that is not UTF-8
+  is the text `\\xe9`.
+- `csv` has a heading, quotes by RFC 4180 and ends lines with a line feed. Null is the empty field, nested values are JSON.
+- `table` is for people: a heading in capitals, numbers aligned right, `-` for null. A row is always one line. On a terminal,
+  columns are narrowed to fit, the widest first, and `…` marks a cut; columns that still do not fit are named on stderr. In a pipe
+  nothing is cut.
 
-Items are written one by one as they come, so memory does not grow with the answer; csv and table look at the first `SAMPLE` rows
-before they decide on columns and widths. Nothing here imports rich, and json, csv and unicodedata only where a form needs them:
-a start of the shell pays for each.
+Items are written one by one, so memory does not grow with the output; csv and table read the first `SAMPLE` rows before they decide
+on columns and widths. Nothing here imports rich, and json, csv and unicodedata are imported only where a form needs them, because each
+start of the shell would pay for them.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, islice
+from types import SimpleNamespace
 from typing import Any, Final, Protocol
 
 from metashell.common.terminal import (
     HEADING,
     ROLES,
     Painted,
+    clear_progress_before,
     colored_json,
     may_color,
     painted,
@@ -47,34 +49,34 @@ from metashell.common.terminal import (
 SAMPLE: Final = 200
 """The number of rows that decide the widths of a table's columns."""
 
-JSON_FORMS: Final = {"json": ",\n", "jsonl": "\n"}  # what stands between objects
+JSON_FORMS: Final = {"json": ",\n", "jsonl": "\n"}  # the separator between objects
 OBJECT_FORMS: Final = (*JSON_FORMS, "table", "csv")
-"""The forms that are made from objects; `text` and `kafka` belong to each command."""
+"""The forms that are made from objects. Each command writes `text` and `kafka` itself."""
 
 _GAP = "  "
 _CUT = "…"
 _NARROW = 8
-"""No column is narrowed below this; columns that do not fit even so are left out."""
+"""No column is narrowed below this width; columns that still do not fit are left out."""
 _PADDED_MAX = 200
-"""The most that a column is padded to in a pipe: one huge value must not make every row huge."""
+"""The largest width that a column is padded to in a pipe: one huge value must not make every row huge."""
 _INDENT = 2
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z")
 _LINE_WIDTH = 100
 
 
 class TextSink(Protocol):
-    """Where text goes."""
+    """A destination of text."""
 
     def write(self, text: str, /) -> object: ...
     def flush(self) -> None: ...
 
 
 class Display:
-    """Where an answer goes.
+    """The destination of a command's output.
 
-    Shape: `is_terminal` says that a person sees it, so that hostile characters are escaped; `width` is that of the terminal in
-    columns, None where there is none; `note` takes a remark about the answer, such as what a table had no room for. `palette` are
-    the colours of roles where `color` wants any.
+    Shape: `is_terminal` says that a person reads it, so hostile characters are escaped. `width` is the terminal's width in columns,
+    None without a terminal. `note` receives remarks about the output, such as the columns that did not fit. `palette` has the colour
+    of each role, used where `color` is set.
     """
 
     __slots__ = ("color", "is_terminal", "note", "out", "palette", "width")
@@ -96,17 +98,17 @@ class Display:
         self.palette: Mapping[str, str] = ROLES
 
     def paint(self, role: str, text: str) -> Painted:
-        """Text that may hold data in the colour of a role, if any, as part of a line: safe for its terminal."""
+        """Text, which may hold data, in the colour of a role: a part of a line, safe for the terminal."""
         shown = terminal_line(text) if self.is_terminal else writable(text)
         return painted(shown, self.palette.get(role, "")) if self.color else Painted(shown, shown)
 
     def joined(self, parts: Iterable[str], between: str = "") -> Painted:
-        """One text of painted parts and of plain ones, which may hold data."""
+        """Join painted parts and plain ones, which may hold data."""
         found = [part if isinstance(part, Painted) else self.paint("", part) for part in parts]
         return Painted(between.join(found), between.join([part.plain for part in found]))
 
     def shown(self, text: str) -> str:
-        """Text that may hold data as it may be written here."""
+        """Text, which may hold data, in a form that is safe to write here."""
         return text if type(text) is Painted else terminal_text(text) if self.is_terminal else writable(text)
 
     def text(self, text: str) -> None:
@@ -115,7 +117,7 @@ class Display:
 
     def line(self, text: str) -> None:
         """Write a line of text that may hold data."""
-        # Written out again: a listing has millions of these.
+        # This repeats `shown` instead of calling it: a listing has millions of lines.
         if not self.is_terminal:
             shown = text if text.isascii() else writable(text)
         else:
@@ -123,11 +125,11 @@ class Display:
         self.out.write(shown + "\n")
 
     def json(self, text: str) -> str:
-        """JSON text as it may be written here."""
+        """JSON text in a form that is safe to write here."""
         return terminal_json(text) if self.is_terminal else writable_json(text)
 
     def colored_json(self, text: str) -> str:
-        """The same, coloured where colours are wanted; for whole values only."""
+        """The same with colours, where the display has them. For whole values only."""
         return colored_json(self.json(text), self.palette) if self.color else self.json(text)
 
 
@@ -136,19 +138,17 @@ def _note(text: str) -> None:
 
 
 def standard_output(*, no_color: bool = False, note: Callable[[str], object] | None = None) -> Display:
-    """The display that standard output is."""
+    """The display for standard output."""
     out: TextSink = sys.stdout
     is_terminal = sys.stdout.isatty()
     if sys.stderr.isatty():
-        from metashell.common.terminal import clear_progress_before
-
         out = clear_progress_before(sys.stdout)
     color = is_terminal and not no_color and may_color()
     return Display(out, is_terminal=is_terminal, width=terminal_width() if is_terminal else None, color=color, note=note)
 
 
 def terminal_width() -> int:
-    """The columns of the terminal that standard output is: COLUMNS, else what the terminal says, else 80."""
+    """The columns of the terminal at standard output: COLUMNS, else what the terminal reports, else 80."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isascii() and columns.isdigit() and int(columns):
         return int(columns)
@@ -170,11 +170,11 @@ def write_objects(
     constant: Iterable[str] = (),
     single: bool = False,
 ) -> None:
-    """Write the objects of an answer as json, jsonl, csv or table.
+    """Write objects as json, jsonl, csv or table.
 
-    Shape: with `single` the json form is the one object and not an array of it. `columns` are those of a table, by default the
-    keys of the first rows; csv has these keys after them. Keys in `constant` are the same in each object: they are no columns
-    of a table, and the last ones of csv.
+    Shape: with `single`, the json form is the object itself instead of an array. `columns` are the columns of a table, by default the
+    keys of the first rows; csv adds the other keys after them. Keys in `constant` have the same value in each object: a table leaves
+    them out, and csv has them last.
     """
     if form in JSON_FORMS:
         writer = JsonWriter(display, form, single=single)
@@ -206,7 +206,7 @@ def _as_rows(items: Iterable[Mapping[str, Any]], names: list[str], left_out: set
 
 
 def write_rows(display: Display, form: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write rows under known columns; where two have one name, csv and table show both, and JSON has the later one as `name_1`."""
+    """Write rows under known columns. Where two have the same name, csv and table show both, and JSON calls the later one `name_1`."""
     if form in JSON_FORMS:
         keys = _distinct(columns)
         write_objects(display, form, (dict(zip(keys, row, strict=True)) for row in rows))
@@ -241,7 +241,7 @@ def _pretty(display: Display, value: object) -> str:
 
 
 class JsonWriter:
-    """Writes objects in the form json or jsonl: `add` for each as it comes, then `close`; a text is some of them written already."""
+    """Writes json or jsonl: call `add` for each object, then `close`. `add` also takes a text: objects that are JSON already."""
 
     def __init__(self, display: Display, form: str, *, single: bool = False) -> None:
         self._display = display
@@ -263,7 +263,6 @@ class JsonWriter:
 
 def _write_csv(display: Display, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     import csv
-    from types import SimpleNamespace
 
     writer = csv.writer(SimpleNamespace(write=display.text), lineterminator="\n")
     writer.writerow(columns)
@@ -271,16 +270,16 @@ def _write_csv(display: Display, columns: Sequence[str], rows: Iterable[Sequence
 
 
 def csv_cell(value: Any) -> Any:
-    """A value as one field of CSV: null is empty, lists and objects are JSON."""
+    """A value as one CSV field: null is empty, lists and objects are JSON."""
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return _finite(value)
     return "" if value is None else compact_json(value)
 
 
 class Table:
-    """Aligned columns for people, whose widths the first rows decide.
+    """Aligned columns for people. The first rows decide the widths.
 
-    Shape: on a terminal no line is wider than it; in a pipe a value wider than its column pushes what follows.
+    Shape: on a terminal no line is wider than the terminal; in a pipe a value wider than its column shifts the rest of its line.
     """
 
     def __init__(self, display: Display, columns: Sequence[str], sample: Sequence[Sequence[Any]]) -> None:
@@ -290,16 +289,17 @@ class Table:
         widths = [max(text_width(head), 1) for head in heads]
         for row in sample:
             widths = [max(width, text_width(_table_cell(value))) for width, value in zip(widths, row, strict=True)]
-        self._to_the_right = [_are_numbers([row[index] for row in sample]) for index in range(len(columns))]
-        # A number or a time that is cut misleads, so only other columns are narrowed.
-        whole = [index for index, number in enumerate(self._to_the_right) if number or _are_times([row[index] for row in sample])]
+        samples = [[row[index] for row in sample if row[index] is not None] for index in range(len(columns))]
+        self._to_the_right = [bool(values) and all(map(_is_number, values)) for values in samples]
+        # A number or time with its end cut off would be another number, so only other columns are narrowed.
+        whole = [index for index, values in enumerate(samples) if self._to_the_right[index] or (values and all(map(_is_time, values)))]
         if display.width is None:
             self._widths = [min(width, _PADDED_MAX) for width in widths]
         else:
             self._widths = fitted(widths, display.width, whole)
         shown = len(self._widths)
         if display.width is not None and shown == len(columns) and not self._to_the_right[-1]:
-            # What comes after the sample may be wider, and here is room for it.
+            # Rows after the sample may be wider: the last column gets the rest of the line.
             self._widths[-1] = display.width - sum(self._widths[:-1]) - len(_GAP) * (shown - 1)
         self._write(heads[:shown], is_heading=True)
 
@@ -308,7 +308,7 @@ class Table:
         self._write([_table_cell(value) for value in values[: len(self._widths)]])
 
     def close(self) -> None:
-        """Name what had no room."""
+        """Name the columns that did not fit."""
         _note_no_room(self._display, self._columns[len(self._widths) :])
 
     def _write(self, cells: list[str], *, is_heading: bool = False) -> None:
@@ -328,27 +328,25 @@ def _table_cell(value: Any) -> str:
     return "-" if value is None else terminal_line(plain_text(value))
 
 
-def _are_numbers(values: Sequence[Any]) -> bool:
-    present = [value for value in values if value is not None]
-    return bool(present) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in present)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _are_times(values: Sequence[Any]) -> bool:
-    present = [value for value in values if value is not None]
-    return bool(present) and all(isinstance(value, str) and _TIME.fullmatch(value) is not None for value in present)
+def _is_time(value: Any) -> bool:
+    return isinstance(value, str) and _TIME.fullmatch(value) is not None
 
 
 def padded(text: str, width: int, *, own: int | None = None, to_the_right: bool = False) -> str:
-    """The text with blanks up to `width` columns; `own` is its width where that is known."""
+    """The text, padded with blanks to `width` columns; `own` is the text's width where the caller knows it."""
     blanks = " " * (width - (text_width(text) if own is None else own))
     shown = blanks + text if to_the_right else text + blanks
     return Painted(shown, blanks + text.plain if to_the_right else text.plain + blanks) if type(text) is Painted else shown
 
 
 def _cut(text: str, width: int) -> str:
-    """The text if it fits, else as much of it as fits with the mark, at exactly this width.
+    """The text, cut with a mark to exactly this width where it is wider.
 
-    Of a path the end is kept: its neighbours begin alike.
+    A path keeps its end, because the paths of one column usually begin alike.
     """
     if text_width(text) <= width:
         return text
@@ -366,9 +364,9 @@ def _cut(text: str, width: int) -> str:
 
 
 def fitted(widths: Sequence[int], limit: int, whole: Collection[int] = ()) -> list[int]:
-    """The widths that columns get on a terminal of `limit` columns: all where they fit, else the widest give way first.
+    """The widths of columns on a terminal of `limit` columns. Where they do not fit, the widest are narrowed first.
 
-    Shape: columns in `whole` are not narrowed. The result is shorter where even narrow columns do not fit; each width is 1 or more.
+    Shape: columns in `whole` are not narrowed. The result has fewer columns where even narrow ones do not fit; each width is 1 or more.
     """
     least = [width if index in whole else min(width, _NARROW) for index, width in enumerate(widths)]
     gap = len(_GAP)
@@ -377,7 +375,7 @@ def fitted(widths: Sequence[int], limit: int, whole: Collection[int] = ()) -> li
         shown -= 1
     left = max(limit - gap * (shown - 1), 1)
     found = [0] * shown
-    # The narrowest take what they need; what they leave of an equal share goes to the wider ones.
+    # Narrow columns get what they need; the rest of their equal share goes to the wider ones.
     for rank, index in enumerate(sorted(range(shown), key=lambda index: (index not in whole, widths[index]))):
         share = left if index in whole else left // (shown - rank)
         found[index] = min(widths[index], max(share, 1))
@@ -389,7 +387,7 @@ def fitted(widths: Sequence[int], limit: int, whole: Collection[int] = ()) -> li
 
 
 def aligned(rows: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> Iterator[str]:
-    """A line for each row, its cells in columns two blanks apart; those in `right` stand to the right, and some may be painted."""
+    """A line per row, with cells in columns two blanks apart. Columns in `right` are aligned right; cells may be painted."""
     cells = [[cell if type(cell) is Painted else terminal_line(cell) for cell in row] for row in rows]
     widths = [max(map(text_width, column)) for column in _columns_of(cells)]
     to_the_right = frozenset(right)
@@ -402,7 +400,7 @@ def aligned(rows: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> Iter
 
 
 def write_aligned(display: Display, rows: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> None:
-    """Write a heading and rows as `aligned` has them; on a terminal only whole columns that have room, and the others are named."""
+    """Write a heading and rows as `aligned` lays them out. A terminal gets the columns that fit as a whole, and the names of the others."""
     shown = len(rows[0])
     if display.width is not None:
         shown = len(fitted([max(map(text_width, column)) for column in zip(*rows, strict=True)], display.width, range(shown)))
@@ -423,12 +421,12 @@ def _columns_of(rows: list[list[str]]) -> Iterator[list[str]]:
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
-    """`1 directory` or `2 directories`; the plural is the noun with an s where none is given."""
+    """`1 directory` or `2 directories`; without a `plural`, the noun gets an s."""
     return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def text_width(text: str) -> int:
-    """The columns that a terminal gives the text: two for each wide character of East Asia, none for a combining one and for colours."""
+    """The columns that the text takes on a terminal: two for a wide East Asian character, none for a combining one or for colours."""
     if type(text) is Painted:
         text = text.plain
     if text.isascii():
@@ -439,7 +437,7 @@ def text_width(text: str) -> int:
 
 
 def plain_text(value: Any) -> str:
-    """A scalar as people write it (text without quotes, `true`, `null`), anything else as JSON on one line."""
+    """A scalar as people write it (text without quotes, `true`, `null`); other values as JSON on one line."""
     if type(value) is int:
         return str(value)
     value = _finite(value) if isinstance(value, float) else value
@@ -450,19 +448,21 @@ def plain_text(value: Any) -> str:
 
 
 def compact_json(value: object) -> str:
-    """JSON for programs: no blank between."""
-    try:
-        return _encoder(",", ":")(value)
-    except ValueError:
-        return _encoder(",", ":")(_finite(value))
+    """JSON for programs, without blanks."""
+    return _encoded(value, ",", ":")
 
 
 def spaced_json(value: object) -> str:
     """JSON on one line for people."""
+    return _encoded(value, ", ", ": ")
+
+
+def _encoded(value: object, between: str, after_key: str) -> str:
+    encode = _encoder(between, after_key)
     try:
-        return _encoder(", ", ": ")(value)
-    except ValueError:
-        return _encoder(", ", ": ")(_finite(value))
+        return encode(value)
+    except ValueError:  # NaN or an infinity, which are rare: only then is the value walked
+        return encode(_finite(value))
 
 
 @cache
@@ -473,7 +473,7 @@ def _encoder(between: str, after_key: str) -> Callable[[object], str]:
 
 
 def _finite(value: Any) -> Any:
-    """The value with NaN and the infinities, which JSON lacks, as strings, as Kafka's JSON has them."""
+    """The value with NaN and the infinities as strings: JSON lacks them, and Kafka's JSON writes them so."""
     if isinstance(value, Mapping):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -484,14 +484,16 @@ def _finite(value: Any) -> Any:
 
 
 def pretty_json(value: Any, width: int = _LINE_WIDTH, indent: int = 0, key: str = "") -> str:
-    """Indented JSON in which an array or object without nesting stays on one line if it fits in `width` characters.
+    """Indented JSON. An array or object without nesting stays on one line if it fits in `width` characters.
 
-    Shape: `key` is what stands before the value on its line.
+    Shape: `key` is the text before the value on its line.
     """
     if not isinstance(value, dict | list | tuple) or not value:
         return key + spaced_json(value)
-    # The outermost object always has a line for each field: a record reads as a list of its fields.
-    if (indent or not isinstance(value, dict)) and _is_flat(value):
+    items = value.values() if isinstance(value, dict) else value
+    is_flat = not any(isinstance(item, dict | list | tuple) and item for item in items)
+    # The outermost object always has a line per field, so that a record reads as a list of its fields.
+    if is_flat and (indent or not isinstance(value, dict)):
         line = key + spaced_json(value)
         if indent + len(line) < width:
             return line
@@ -504,8 +506,3 @@ def pretty_json(value: Any, width: int = _LINE_WIDTH, indent: int = 0, key: str 
         parts = [pretty_json(item, width, deeper) for item in value]
     inner = " " * deeper
     return f"{key}{opening}\n{inner}" + f",\n{inner}".join(parts) + f"\n{' ' * indent}{closing}"
-
-
-def _is_flat(value: Any) -> bool:
-    items = value.values() if isinstance(value, dict) else value
-    return not any(isinstance(item, dict | list | tuple) and item for item in items)

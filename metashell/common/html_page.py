@@ -1,7 +1,7 @@
-"""Pages of HTML that load nothing and run nothing, and forbid themselves both by a Content-Security-Policy.
+"""HTML pages that load nothing and run no script; their Content-Security-Policy forbids both.
 
-Every text from data goes through `shown`. However much there is to show, a table and a timeline have a bounded number of rows, and say what
-they left out. On a narrow screen a row of a table becomes a block of its cells, each with its heading.
+`html_text` escapes every text from data. Tables and timelines have a bounded number of rows and say how many they left out. On a narrow
+screen, a table row becomes a block of its cells, each with its heading.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ th { background: var(--head); overflow-wrap: normal; } th.whole { white-space: n
 .key span { display: inline-block; width: .8rem; height: .8rem; margin: 0 .3rem 0 .9rem; border-radius: 2px; vertical-align: -1px; }
 """
 Clock = Callable[[int], str]
-"""How a moment is written, of ms since the beginning."""
+"""Formats a moment, given in ms since the start of the timeline."""
 
 
 def html_page(title: str, source: str, css: str, body: Iterable[str]) -> str:
-    """A whole page. `source` says in one line what made it, `css` are the rules that only this page needs."""
+    """A whole page. `source` is one line about what made it; `css` has the rules that only this page needs."""
     head = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
@@ -72,7 +72,7 @@ def html_page(title: str, source: str, css: str, body: Iterable[str]) -> str:
 
 
 def html_text(text: str) -> str:
-    """Text from data, escaped: markup, and what would reorder or hide text."""
+    """Text from data with markup escaped, and with every character that could reorder or hide text."""
     return escape(terminal_line(text))
 
 
@@ -81,14 +81,14 @@ def html_pre(lines: Iterable[str]) -> str:
 
 
 def html_list(items: Iterable[str]) -> Iterator[str]:
-    """A list, and nothing where there are no items."""
+    """A list; nothing if there are no items."""
     found = [f"<li>{html_text(item)}</li>" for item in items]
     if found:
         yield f"<ul>{''.join(found)}</ul>\n"
 
 
 class Cell(NamedTuple):
-    """A cell of a table: its text, what a browser shows under a resting mouse, and its classes (`number`, `time`, `whole`, `bad`)."""
+    """A table cell: its text, its tooltip, and its classes (`number`, `time`, `whole`, `bad`)."""
 
     text: str
     hint: str = ""
@@ -96,7 +96,7 @@ class Cell(NamedTuple):
 
 
 def html_table(head: Sequence[str | Cell], rows: Iterable[Sequence[str | Cell]], count: int, *, rows_max: int = ROWS_MAX) -> Iterator[str]:
-    """A table of the first rows; `count` is how many there are."""
+    """A table of the first rows; `count` is the number of all rows."""
     names = [Cell(name) if isinstance(name, str) else name for name in head]
     labels = [f' data-label="{html_text(name.text)}"' for name in names]
     yield '<div class="wide"><table><thead><tr>' + "".join(_cell("th", name, "") for name in names) + "</tr></thead><tbody>\n"
@@ -113,28 +113,28 @@ def _cell(tag: str, cell: str | Cell, label: str) -> str:
     text, hint, css = (cell, "", "") if isinstance(cell, str) else cell
     more = (f' class="{css}"' if css else "") + (f' title="{html_text(hint)}"' if hint else "")
     inner = html_text(text)
-    # Where there is no room a time has two lines, and no third.
+    # A narrow column may break a time before its T, and nowhere else.
     inner = inner.replace("T", "<wbr>T", 1) if tag == "td" and "time" in css.split() else inner
     return f"<{tag}{more}{label}>{inner}</{tag}>"
 
 
 def color_rules(names: Iterable[str]) -> str:
-    """A class for each name, in the colour that the page's variables have for it."""
+    """A CSS class per name, in the colour of the page's variable of that name."""
     return "".join(f".{name} {{ fill: var(--{name}); background: var(--{name}); }}\n" for name in names)
 
 
 def color_legend(names: Iterable[str]) -> str:
-    """A legend of the colours of classes, by the names of the classes."""
+    """A legend of the class colours."""
     return (
         '<p class="key faint">' + "".join(f'<span class="{name}"></span>{html_text(name.replace("_", " "))}' for name in names) + "</p>\n"
     )
 
 
-# ---- pictures over time
+# ---- timelines
 
 
 class Lane:
-    """A row of a timeline: its name, and bars of (class, from, to, what it says)."""
+    """A row of a timeline: its name, and bars of (class, from, to, tooltip)."""
 
     __slots__ = ("bars", "name")
 
@@ -144,7 +144,7 @@ class Lane:
 
 
 def timeline(lanes: Sequence[Lane], marks: Iterable[tuple[int, str]], end_ms: int, clock: Clock) -> Iterator[str]:
-    """Lanes over time, and numbered marks of (when, what it says) across all of them."""
+    """Lanes over time, with numbered marks of (time, tooltip) across all of them."""
     first = lanes[:LANES_MAX]
     height = TOP + _LANE * max(len(first), 1) + 10
     yield f'<div class="wide"><svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="timeline">\n'
@@ -163,12 +163,12 @@ def timeline(lanes: Sequence[Lane], marks: Iterable[tuple[int, str]], end_ms: in
 
 
 def time_position(at_ms: int, end_ms: int) -> float:
-    """Where a moment lies on the axis."""
+    """The x coordinate of a moment."""
     return LEFT + (WIDTH - LEFT - RIGHT) * min(max(at_ms, 0), end_ms) / end_ms
 
 
 def time_axis(end_ms: int, height: int, clock: Clock) -> Iterator[str]:
-    """Lines and times across a picture of this height."""
+    """Vertical lines with their times, for a picture of this height."""
     step = next((nice for nice in _NICE_MS if end_ms / nice <= _TICKS), max(_NICE_MS[-1], end_ms // _TICKS // _NICE_MS[-1] * _NICE_MS[-1]))
     for at_ms in range(0, end_ms + 1, step):
         x = time_position(at_ms, end_ms)

@@ -1,7 +1,7 @@
-"""How this copy of metashell was installed, and so how an extra is added to it: for error lines that name what is missing.
+"""Finds out how this copy of metashell was installed, so that an error line can name the command that adds a missing extra.
 
-The distribution's own metadata say it (PEP 610, direct_url.json) together with what pipx and uv leave in an environment. A copy that
-came from a directory or an archive is asked for there again: an index may not have the package, or have another one of that name.
+The distribution's metadata (PEP 610, direct_url.json) and the files that pipx and uv leave in an environment tell. A copy that came from a
+directory or an archive is installed from there again: an index may lack the package, or have another one of the same name.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import sys
 from shlex import quote
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
@@ -19,12 +19,12 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 def missing(package: str, extra: str) -> str:
-    """One line, or the end of one: a package is missing, the extra that has it, and the command that adds it to this copy."""
+    """The line about a missing package: its name, the extra that brings it, and the command that adds the extra to this copy."""
     return f"{package} is not installed; it comes with the extra {extra!r}: {how_to_add(extra)}"
 
 
 def how_to_add(extra: str) -> str:
-    """The command that adds an extra to this copy, or why there is none."""
+    """The command that adds an extra to this copy, or the reason why there is none."""
     if os.environ.get("METASHELL_ONEFILE"):
         return "this one-file archive is the base install, so install metashell with pip instead"
     found = _distribution()
@@ -44,7 +44,7 @@ def _pip() -> str:
 
 
 def _distribution() -> Distribution | None:
-    """The distribution that this module is part of; None for a tree that was never installed."""
+    """The distribution of this module; None for a source tree that was never installed."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
@@ -64,7 +64,7 @@ def _direct_url(found: Distribution) -> dict[str, object]:
 
 
 def _directory(found: Distribution) -> str | None:
-    """The directory that a distribution was installed from; None if it was none."""
+    """The directory that a distribution was installed from; None if it came from elsewhere."""
     value = _direct_url(found)
     url = value.get("url")
     if "dir_info" not in value or not isinstance(url, str) or not url.startswith("file://"):
@@ -75,7 +75,7 @@ def _directory(found: Distribution) -> str | None:
 
 
 def _requirement(found: Distribution, extra: str) -> tuple[str, bool]:
-    """What to ask an installer for, and whether that is a directory which stays the source of the copy."""
+    """The requirement to pass to an installer, and whether the copy is an editable install of a directory."""
     directory = _directory(found)
     if directory is not None:
         info = _direct_url(found)["dir_info"]

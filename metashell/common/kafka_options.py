@@ -1,8 +1,8 @@
-"""The parse rules and help texts of the two parsers that Kafka's tools use, over the same declared options as our own.
+"""The parse rules and help texts of the two parsers that Kafka's tools use, for the same declared options as our own parser.
 
-`parse_joptsimple`: long options only, none may be cut short, values follow as a word or after `=`; words that are no options are ignored.
-`parse_argparse4j`: a long option may be cut to any prefix that only it has, values may also be joined to a short name. argparse4j's help
-has fixed columns, is wrapped at COLUMNS - 5, and justifies its paragraphs on both sides.
+`parse_joptsimple`: long options only, no abbreviations, a value is the next word or follows `=`; other words are ignored.
+`parse_argparse4j`: a long option may be shortened to a unique prefix, a value may also be joined to a short name. argparse4j's help has
+fixed columns, is wrapped at COLUMNS - 5, and justifies its paragraphs on both sides.
 
 Source: joptsimple 5.0.4 and argparse4j 0.7.0, as used by DumpLogSegments and MetadataShell."""
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def parse_joptsimple(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
-    """The values of a command line by the rules of kafka-dump-log; `help` says that help was asked for.
+    """The values of a command line by the rules of kafka-dump-log; `help` is set if help was requested.
 
-    Shape: an option whose value may be missing is None where it was not given and "" where it stands alone; required options are
-    not checked here, since help and version come first.
+    Shape: an option with an optional value is None if it is absent and "" if it has no value. Required options are not checked here,
+    because help and version take precedence.
     Errors: UsageError in Kafka's words.
     """
     known = {name.lstrip("-"): option for option in spec.options for name in option.names}
@@ -63,7 +63,7 @@ def _joptsimple_value(option: Option, name: str, joined: str | None, words: list
     if joined is None and option.type == "optional-str":
         return words.pop(0) if words and not _looks_like_an_option(words[0]) else ""
     if joined is None:
-        # A required value is the next word, whatever it looks like.
+        # joptsimple takes the next word as the value of an option that needs one, even if it looks like an option.
         if not words:
             raise UsageError(f"Option {name} requires an argument", name)
         joined = words.pop(0)
@@ -74,9 +74,9 @@ def _joptsimple_value(option: Option, name: str, joined: str | None, words: list
 
 
 def parse_argparse4j(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
-    """The values of a command line by the rules of kafka-metadata-shell; `help` says that help was asked for.
+    """The values of a command line by the rules of kafka-metadata-shell; `help` is set if help was requested.
 
-    Shape: all words that are no options belong to the one positional argument; negative numbers are no options.
+    Shape: all words but options belong to the one positional argument; negative numbers are not options.
     Errors: UsageError in Kafka's words, without the usage lines above them.
     """
     values, _ = _parse_argparse4j(spec, argv)
@@ -86,7 +86,7 @@ def parse_argparse4j(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
 
 
 def _parse_argparse4j(spec: CommandSpec, argv: Sequence[str]) -> tuple[SimpleNamespace, list[str]]:
-    """The same without looking for what is missing; for a tool with sub-commands also the words from the sub-command on."""
+    """The same without a check for missing options; for a tool with sub-commands also the words from the sub-command on."""
     values = _defaults(spec)
     positional: list[str] = []
     nargs = spec.arguments[0].nargs if spec.arguments else ""
@@ -120,9 +120,10 @@ def _parse_argparse4j(spec: CommandSpec, argv: Sequence[str]) -> tuple[SimpleNam
 
 
 def missing_text(spec: CommandSpec, values: SimpleNamespace, unchecked: str = "") -> str:
-    """Kafka's message for required options that were not given, empty where nothing is missing.
+    """Kafka's message about missing required options; empty if none is missing.
 
-    Of several it names the last one; then come groups of which one is required, but for the group `unchecked`.
+    Of several missing options it names the last one. Then it checks exclusive groups of which one is required, except the group
+    `unchecked`.
     """
     required = [option for option in spec.options if option.required]
     alone = [option for option in required if not option.exclusive and option.dest not in values.given]
@@ -136,12 +137,12 @@ def missing_text(spec: CommandSpec, values: SimpleNamespace, unchecked: str = ""
 
 
 def parse_argparse4j_command(tool: CommandSpec, argv: Sequence[str], *, unchecked: str = "") -> tuple[CommandSpec, SimpleNamespace]:
-    """The sub-command that the words name, which may be cut short, and its values with the tool's own; the tool itself where only its help
-    is asked for.
+    """The sub-command that the words name, perhaps by a prefix, and its values with the tool's own; the tool itself if only its help is
+    requested.
 
-    What the tool itself misses is said last: help and faults of the sub-command come first. Whether an option of the group `unchecked`
-    was given is not looked at.
-    Errors: UsageError in Kafka's words; its `argument` is "" where the tool's own words are wrong, else the sub-command's name is.
+    As in argparse4j, help and errors of the sub-command take precedence over missing options of the tool. The group `unchecked` is not
+    checked.
+    Errors: UsageError in Kafka's words; its `argument` is "" if the tool's own words are wrong, else the sub-command's name.
     """
     try:
         values, rest = _parse_argparse4j(tool, argv)
@@ -165,7 +166,7 @@ def parse_argparse4j_command(tool: CommandSpec, argv: Sequence[str], *, unchecke
 
 
 def named_command(commands: Sequence[CommandSpec], word: str) -> CommandSpec:
-    """The command of that name, or the only one whose name begins so. Errors: UsageError in Kafka's words."""
+    """The command of that name, or the only one with that prefix. Errors: UsageError in Kafka's words."""
     names = [command.name for command in commands]
     matches = [word] if word in names else [name for name in names if name.startswith(word)]
     if not matches:
@@ -204,7 +205,7 @@ def _is_flag(word: str) -> bool:
 
 
 def _asks_for_help(spec: CommandSpec, word: str) -> bool:
-    """Whether the word is `-h` or the begin of `--help`. Errors: UsageError where a value is joined to it."""
+    """Whether the word is `-h`, `--help` or a prefix of it. Errors: UsageError if a value is joined to it."""
     name, equals, value = word.partition("=")
     if name.startswith("--"):
         is_help = len(name) > 2 and "--help".startswith(name) and not _long_matches(spec, name)
@@ -216,7 +217,7 @@ def _asks_for_help(spec: CommandSpec, word: str) -> bool:
 
 
 def _long_matches(spec: CommandSpec, word: str) -> list[str]:
-    # What Kafka does not have must not make a prefix ambiguous that Kafka accepts.
+    # Options that only we have are hidden: they must not make a prefix ambiguous that Kafka accepts.
     visible = [option for option in spec.options if not option.hidden]
     return [name for option in visible for name in option.names if name.startswith("--") and name.startswith(word)]
 
@@ -265,9 +266,9 @@ _ARGUMENT_USAGE = {"1": "{0}", "?": "[{0}]", "*": "[{0} [{0} ...]]", "+": "{0} [
 
 
 def usage_text(spec: CommandSpec, tool: CommandSpec | None = None, *, has_help: bool = True) -> str:
-    """The `usage:` lines, newline at the end; continuation lines begin behind the tool's name, also for a sub-command of `tool`.
+    """The `usage:` lines, with a newline at the end. Continuation lines are indented to the end of the tool's name.
 
-    What `tool` requires of every sub-command stands before its name.
+    For a sub-command of `tool`, the options that `tool` requires precede its name.
     """
     lead = f"usage: {(tool or spec).name} "
     parts = [*_required_parts(tool), spec.name] if tool else []
@@ -286,7 +287,7 @@ def usage_text(spec: CommandSpec, tool: CommandSpec | None = None, *, has_help: 
 
 
 def _exclusive_parts(options: list[Option]) -> list[str]:
-    """`[--a | --b]`, or with round brackets where one is required, as parts that may stand on lines of their own."""
+    """`[--a | --b]`, or with round brackets if one is required, as parts between which a line may break."""
     words = [_usage_part(option).strip("[]") for option in options]
     parts = [f"{word} |" for word in words[:-1]] + words[-1:]
     left, right = "()" if any(option.required for option in options) else "[]"
@@ -315,7 +316,7 @@ def help_text(spec: CommandSpec) -> str:
 
 
 def positional_text(spec: CommandSpec) -> str:
-    """The section about the arguments or sub-commands, empty without any."""
+    """The section about the arguments or sub-commands; empty if there are none."""
     entries = [f"  {_choices_of(spec)}\n"] if spec.commands else []
     entries += [_entry(f"  {command.name}", command.summary) for command in spec.commands]
     entries += [_entry(argument.label, argument.help) for argument in spec.arguments]
@@ -359,11 +360,11 @@ _BREAKS = re.compile(
     r"|(?<=\S[)\]}\"])(?=\w)"
     r"|(?<=[^\s(\[{$'\"`])(?=[(\[{$])"
 )
-"""Where Java's line breaker may break inside a word: `--|release-|version`, `metadata.|version=5`."""
+"""The places at which Java's line breaker may break a word: `--|release-|version`, `metadata.|version=5`."""
 
 
 def line_pieces(text: str) -> list[str]:
-    """A text in the pieces that are not broken over lines; the blank or newline behind a word belongs to its last piece.
+    """A text in pieces that no line break divides; the blank or newline after a word belongs to its last piece.
 
     Source: java.text.BreakIterator.getLineInstance, as far as the texts of Kafka's tools need it.
     """
@@ -371,7 +372,7 @@ def line_pieces(text: str) -> list[str]:
 
 
 def justified(text: str, width: int) -> list[str]:
-    """The lines of a text, all but the last of each paragraph stretched to `width` by blanks between words."""
+    """The lines of a text. Blanks between words stretch all but the last line of each paragraph to `width`."""
     lines: list[str] = []
     line = ""
     for piece in line_pieces(text):
@@ -392,7 +393,7 @@ def _stretched(line: str, width: int) -> str:
     if not gaps:
         return line
     each, extra = divmod(max(0, width - len(line)), len(gaps))
-    # What is left over goes to the gaps in the middle.
+    # The remaining blanks go to the gaps in the middle.
     first = (len(gaps) - extra + 1) // 2
     stretched = words[0]
     for index, (gap, word) in enumerate(zip(gaps, words[1:], strict=True)):

@@ -1,10 +1,11 @@
 """Parses the command lines of our own commands, and renders their help.
 
-Options may stand before, between and after positional words; `--name value`, `--name=value` and joined short flags all work; `--` ends the
-options. typer (0.26 to 0.28 carry their own Click) is imported by the first call, not with this module."""
+Options may precede, follow or interrupt positional words; `--name value`, `--name=value` and joined short flags all work; `--` ends the
+options. Click is imported by the first call, not with this module."""
 
 from __future__ import annotations
 
+from re import match
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +27,10 @@ class HelpRequested(Exception):
 
 
 def parse_command(spec: CommandSpec, argv: Sequence[str]) -> SimpleNamespace:
-    """The values of a command line, one attribute for each declared option and argument.
+    """The values of a command line, one attribute per declared option and argument.
 
-    Shape: flags are bool; `multiple` options and arguments of many words are tuples; what was not given has its default. With
-    `first_word_ends_options` the unparsed words are the value of the one declared argument.
+    Shape: flags are bool; `multiple` options and arguments of many words are tuples; absent options have their default. With
+    `first_word_ends_options`, the unparsed words are the value of the one declared argument.
     Errors: UsageError in one line without the command's name; HelpRequested.
     """
     context = _make_context(spec, _with_implied_values(spec, argv))
@@ -53,9 +54,9 @@ def _refuse_rivals(spec: CommandSpec, values: SimpleNamespace) -> None:
 
 
 def _with_implied_values(spec: CommandSpec, argv: Sequence[str]) -> list[str]:
-    """The words with `--batches` as `--batches=also`: the parser knows no options whose value may be missing.
+    """The words with `--batches` as `--batches=also`, because Click has no options whose value may be missing.
 
-    Of an `optional-int`, a number that follows as a word of its own is the value.
+    A number that follows an `optional-int` as the next word is its value.
     """
     implied = {name: option for option in spec.options if option.type in _OPTIONAL_TYPES for name in option.names}
     words: list[str] = []
@@ -91,7 +92,7 @@ def _make_command(spec: CommandSpec) -> Any:
     from click.core import Command
     from click.core import Option as ClickOption
 
-    # Words are converted by us, after parsing: only so do messages name the value and suggest another.
+    # Click gets no types: we convert the words after parsing, so that messages name the value and suggest another one.
     params = [
         ClickOption(
             param_decls=[option.dest, *option.names],
@@ -118,7 +119,7 @@ def _make_command(spec: CommandSpec) -> Any:
 def _unknown_option(spec: CommandSpec, name: str, argv: list[str]) -> UsageError:
     known = [name for option in spec.options if not option.hidden for name in option.names] + ["--help"]
     if len(name) == 2:
-        # find's `-maxdepth` and Kafka's `-daemon` are no clusters of short flags: name the whole word.
+        # Click takes `-maxdepth` (find) and `-daemon` (Kafka) for clusters of short flags: name the whole word instead.
         name = next((word for word in argv if word.startswith(name)), name)
     return UsageError(f"unknown option {name}{did_you_mean(name, known) if len(name) > 2 else ''}", name)
 
@@ -131,7 +132,7 @@ def _option_value(option: Option, raw: Any) -> object:
     if raw is None:
         if option.required:
             raise UsageError(f"option {option.names[0]} is required", option.names[0])
-        # Help shows the default of a time as a word.
+        # The default of a duration is a word (`10m`), because help shows it.
         return _convert(option, option.default) if option.type == "duration" and isinstance(option.default, str) else option.default
     return _convert(option, raw)
 
@@ -167,15 +168,15 @@ _COLUMN_MAX = 30
 
 
 def synopsis(spec: CommandSpec) -> str:
-    """One line that shows how the command is called: `ls [OPTIONS] [PATH...]`."""
+    """The synopsis in one line: `ls [OPTIONS] [PATH...]`."""
     words = [spec.name, *(["[OPTIONS]"] if any(not option.hidden for option in spec.options) else [])]
     return " ".join(words + [argument.usage for argument in spec.arguments])
 
 
 def render_help(spec: CommandSpec, width: int | None = None) -> str:
-    """The help of a command, newline at the end.
+    """The help of a command, with a newline at the end.
 
-    Units: `width` in columns; by default that of the terminal, 100 at most, 80 where there is none.
+    Units: `width` in columns; by default the terminal's, at most 100, and 80 without a terminal.
     """
     width = width or _terminal_width()
     parts = [filled_paragraphs(f"{spec.name} - {spec.summary}", width, 0), f"\nUSAGE\n    {synopsis(spec)}\n"]
@@ -193,8 +194,7 @@ def render_help(spec: CommandSpec, width: int | None = None) -> str:
 
 
 def _hung(line: str, width: int) -> str:
-    """A line of `name  what it means`, or one that is indented; where it is too long, what follows hangs below the meaning."""
-    from re import match
+    """A line `name  meaning`, or an indented line. Continuation lines of a long one are indented to the meaning."""
     from textwrap import wrap
 
     found = match(r"\S+(?: \S+)*\s{2,}|\s*", line)
@@ -219,7 +219,7 @@ def option_names(option: Option) -> str:
 
 def option_help(option: Option) -> str:
     """The help of an option, with its choices and default."""
-    # Some of Kafka's own words have line ends in them, which only its own help keeps.
+    # Some of Kafka's texts have line breaks, which only Kafka's own help keeps.
     text = " ".join(option.help.split())
     if option.choices and not option.type.startswith("optional"):
         text += f": {', '.join(option.choices)}"
@@ -255,7 +255,7 @@ def filled_paragraphs(text: str, width: int, indent: int) -> str:
 
 
 def aligned_columns(rows: list[tuple[str, str]], width: int) -> str:
-    """Names and what they mean in two columns, the second one filled to `width`."""
+    """Names and meanings in two columns, the second one filled to `width`."""
     from textwrap import wrap
 
     column = min(max(len(name) for name, _ in rows), _COLUMN_MAX) + 2

@@ -1,14 +1,14 @@
 """Declared options, arguments and commands, as data; the options that several commands share; and the conversion of words to values.
 
 A command, of the operating system's shell or of ours, is a `CommandSpec`: plain data from which parsers, help, completions and man pages
-are made. `option_parser` parses it in our own format (on typer), `kafka_options` by the rules of Kafka's two parsers; nothing parses argv
-by hand. This module reads no files, prints nothing and sets no exit status.
+are made. `option_parser` parses it in our own format (with Click), `kafka_options` by the rules of Kafka's two parsers; nothing parses
+argv by hand. This module reads no files, prints nothing and sets no exit status.
 
-Named tuples, given by keyword: as dataclasses they would cost every start 2 ms. Here and wherever a start makes named tuples, annotations
-are values and not text (`from __future__ import annotations` is left out): as text, each field is compiled, 25 us.
+Declarations are named tuples: dataclasses would cost every start 2 ms. Modules that define named tuples and are loaded at every start
+leave out `from __future__ import annotations`: with it, Python compiles the annotation of each field, 25 us each.
 
 Types of values (`Option.type`, `Argument.type`): `str`, `path`, `int` (0 and more), `integer` (any sign), `int32`, `java-integer` (the
-same, refused in Kafka's words), `choice`, `size` (bytes: 5242880, 64k, 128M), `range` (offsets: FROM..TO, either side may be missing),
+same with Kafka's error message), `choice`, `size` (bytes: 5242880, 64k, 128M), `range` (offsets: FROM..TO, either side may be missing),
 `time` (Unix ms or ISO 8601), `duration` (24h, 1h30m), `regex`, `decoder-class` (one of Kafka's), `page` (a path, but not `-`). Only for
 options: `flag`; `optional-choice` (`--batches` or `--batches=only`; alone it means the first choice); `optional-int` (the same with a
 number, which may also follow as the next word); `optional-str` (in Kafka's parser only). `kind` says what a value names, for completion:
@@ -26,9 +26,6 @@ from metashell.common.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-
-__all__ = ["Argument", "CommandSpec", "Option"]
 
 
 Default = str | int | bool | None
@@ -76,7 +73,7 @@ def file_option(*names: str, help: str, metavar: str = "FILE", **more: Any) -> O
 
 
 class Argument(NamedTuple):
-    """A positional argument; `nargs` is `1`, `?`, `*` or `+`. `form` is that in a synopsis where it does not follow from `nargs`."""
+    """A positional argument; `nargs` is `1`, `?`, `*` or `+`. `form` overrides its form in a synopsis, which else follows from `nargs`."""
 
     name: str
     help: str
@@ -102,22 +99,22 @@ class Argument(NamedTuple):
 
 
 def path_argument(name: str, metavar: str, nargs: str, help: str) -> Argument:
-    """A positional argument that is a path, or several."""
+    """A positional argument of one or more paths."""
     return Argument(name=name, metavar=metavar, nargs=nargs, type="path", kind="file", help=help)
 
 
 def source_argument(name: str, metavar: str, nargs: str, help: str) -> Argument:
-    """A positional argument that is a path to read, or several, each also as `@NAME` of the settings."""
+    """A positional argument of one or more paths to read; `@NAME` stands for a source of the settings."""
     return Argument(name=name, metavar=metavar, nargs=nargs, type="path", kind="source", help=help)
 
 
 class CommandSpec(NamedTuple):
-    """A command: its words for people, and what it takes.
+    """A command: its texts, options and arguments.
 
-    Shape: `examples` are (command line, what it does) pairs; `first_word_ends_options` leaves every word from the first positional
-    one on unparsed, as `env` or `kafka-shell` need it; `epilog` is (heading, text) pairs that help prints after the options; `files` and
-    `environment` are (name, what it is for) pairs of the man page. A tool with `commands` takes one of them as its first word, and
-    then that command's own words.
+    Shape: `examples` are (command line, effect) pairs. `first_word_ends_options` leaves every word from the first positional one on
+    unparsed, as `env` or `kafka-shell` need it. `epilog` has the (heading, text) pairs that help prints after the options; `files` and
+    `environment` are (name, purpose) pairs of the man page. The first word of a tool with `commands` names one of them, and the following
+    words are that command's own.
     """
 
     name: str
@@ -198,12 +195,12 @@ def output(*forms: str, default: str | None = "text", **more: Any) -> Option:
 
 
 def own_forms(*forms: str) -> Option:
-    """`--output` of a command by Kafka's name, whose help does not show what Kafka does not have."""
+    """`--output` of a command with Kafka's name. It is hidden, because the help shows only the options that Kafka has."""
     return output(*forms, default=None, hidden=True)
 
 
 def listed(entries: dict[str, str]) -> str:
-    """Names and what they mean, one a line, aligned."""
+    """Names with their meanings, one per line, aligned."""
     width = max(map(len, entries)) + 2
     return "\n".join(f"{name:<{width}}{meaning}" for name, meaning in entries.items())
 
@@ -245,14 +242,14 @@ STORE_ENVIRONMENT = (
     ("AWS_ENDPOINT_URL", "an S3 server that is not Amazon's, such as http://127.0.0.1:9000"),
 )
 SQL_FORMS = ("text", "json", "jsonl", "csv", "table", "line")
-"""The forms of answers in SQL: of `metashell sql` and of its prompt."""
+"""The forms of output of `metashell sql` and of its prompt."""
 EVENT_TABLES = """\
 TYPE           one for each record type: partition, partition_change, topic, register_broker, offset_commit, ...
 records        on request: every record with offset, epoch, timestamp, type, version, size, its log, and its JSON text
 control        control records: leader changes, snapshot headers, transaction markers
 batches        a row for each batch: offsets, position, size, codec, producer
 faults         what could not be read: file, offset, position, size, reason, and those bytes that hold no secret"""
-"""The tables that `metashell export` writes and `metashell sql` asks."""
+"""The tables that `metashell export` writes and `metashell sql` queries."""
 REPORT_SUMMARIES = {
     "timeline": "elections, states of brokers, ISR storms, feature and config changes",
     "leadership_churn": "leaders won and lost, ISR shrinks and expands",
@@ -270,7 +267,12 @@ REPORT_SUMMARIES = {
     "group_offsets": "commits, rewinds and deletions by hour",
     "group_expiring": "committed offsets that expire, and when",
 }
-"""The reports and what each answers, in the order in which the command line lists them."""
+"""The reports and their subjects, in the order of the command line's list."""
+ALL_REPORTS = "all"
+REPORTS_TEXT = ("REPORTS", listed({**REPORT_SUMMARIES, ALL_REPORTS: "each report that the logs can answer"}))
+"""The section of a help text that lists the reports."""
+ANSWER_FORMS = ("parquet", "csv", "json", "html")
+"""The forms of files with the answer of a report."""
 
 
 OffsetRange = tuple[int | None, int | None]
@@ -297,7 +299,7 @@ def did_you_mean(word: str, known: "Sequence[str]") -> str:
     """` (did you mean --files?)` when a known word is near, else nothing."""
     from difflib import get_close_matches
 
-    # Dashes are alike in all options, and say nothing about which was meant.
+    # All options have dashes, so these would make unlike names look alike.
     bare = {name.lstrip("-"): name for name in known}
     near = get_close_matches(word.lstrip("-"), bare, n=1)
     return f" (did you mean {bare[near[0]]}?)" if near else ""
@@ -311,7 +313,7 @@ def one_of(text: str, choices: "Sequence[str]") -> str:
 
 
 def decoder_class(text: str) -> str:
-    """Kafka's name of one of its decoder classes, of which the last part is enough: `Integer` or `IntegerDecoder`."""
+    """The full name of one of Kafka's decoder classes, from the whole name or its last part: `Integer` or `IntegerDecoder`."""
     kind = text.removeprefix(_DECODER_PACKAGE).removesuffix("Decoder")
     if kind not in DECODERS:
         raise UsageError(f"{text!r} is not one of {', '.join(DECODERS)}", text)
@@ -333,8 +335,8 @@ def signed_number(text: str) -> int:
 
 
 def _int64(digits: str, factor: int = 1) -> int:
-    """A number that what counts, cuts or seeks by it can hold; Python's own numbers have no such end. Errors: UsageError."""
-    # int() refuses thousands of digits with an error of its own.
+    """A number that fits in 64 bits, so that every use can hold it. Errors: UsageError."""
+    # int() raises a ValueError of its own for thousands of digits, so their count is checked first.
     number = int(digits) * factor if len(digits.lstrip("+-0")) <= _INT64_DIGITS else _TOO_LARGE
     if not -_TOO_LARGE <= number < _TOO_LARGE:
         shown = digits if len(digits) <= _SHOWN_DIGITS else f"{digits[:_SHOWN_DIGITS]}..."
@@ -354,7 +356,7 @@ def int32(text: str) -> int:
 
 
 def java_integer(text: str) -> int:
-    """The same, refused in the words of Kafka's tools."""
+    """The same with the error message of Kafka's tools."""
     try:
         return int32(text)
     except UsageError:
@@ -391,7 +393,7 @@ def _range_end(part: str, text: str) -> int:
 
 
 def time_ms(text: str) -> int:
-    """Unix milliseconds of a number of milliseconds or of an ISO 8601 time, UTC where no zone is given."""
+    """Unix milliseconds from a number of milliseconds or an ISO 8601 time, which is UTC if it names no zone."""
     if text.isascii() and text.isdigit() and len(text) > 8:
         return _int64(text)
     from datetime import UTC, datetime
@@ -406,9 +408,9 @@ def time_ms(text: str) -> int:
 
 
 def past_ms(text: str, now_ms: int | None = None) -> int:
-    """Unix milliseconds of a time, or of how long ago it was: `10m` and `-10m` are ten minutes ago.
+    """Unix milliseconds from a time, or from an age: `10m` and `-10m` are ten minutes ago.
 
-    Errors: UsageError for what is neither; a time may lie in the future.
+    Errors: UsageError for other texts. A time may lie in the future.
     """
     try:
         return time_ms(text)
@@ -440,7 +442,7 @@ def regex(text: str) -> re.Pattern[str]:
 
 
 def page_path(text: str) -> str:
-    """The path of a page, which does not go to standard output: the answer goes there."""
+    """The path of an HTML page. It cannot be standard output, which has the command's own output."""
     if text == "-":
         raise UsageError("'-' is no file: the page needs one of its own (./- is a file of this name)", text)
     return text

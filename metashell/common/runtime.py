@@ -1,6 +1,6 @@
-"""The Python process and its operating system: blocks in which the garbage collector rests, how many processors there are, and when bytes are on disk.
+"""The Python process and its operating system: pausing the garbage collector, counting processors, and syncing files to disk.
 
-Linux and macOS are supported. Windows has neither POSIX locks nor descriptors that a directory can be synced by, so nothing starts there."""
+Linux and macOS are supported. Windows has no POSIX locks and cannot sync a directory, so commands refuse to start there."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from types import TracebackType
 
 
 class PausedCollector:
-    """A block that makes very many objects and hardly a cycle of them: looking for cycles would take a quarter of its time, or more.
+    """Pauses the garbage collector for a block that makes very many objects and few cycles: collecting would take a quarter of its time.
 
-    With `freezes` what was made is out of the collector's sight afterwards, too: for what lives long.
+    With `freezes`, the collector ignores the block's objects afterwards too: for objects that live long.
     """
 
     def __init__(self, *, freezes: bool = False) -> None:
@@ -35,7 +35,7 @@ WINDOWS_LINE = "metashell runs on Linux and macOS: on Windows, install and start
 
 
 def processors() -> int:
-    """How many processors this process may use: those of its affinity where the system has that (Linux), else all."""
+    """The number of processors that this process may use: those of its affinity on Linux, all of them elsewhere."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -2,8 +2,8 @@
 
     ~/.config/metashell/config.toml     below $XDG_CONFIG_HOME where that is set; METASHELL_CONFIG or --settings names another
 
-Kafka's voice never reads it. Who has no such file pays for one look, and has `DEFAULTS`. A file that is wrong is refused as a whole,
-with the line and the key at fault: half of it would be worse than none.
+Commands with Kafka's names never read it. Without the file, `DEFAULTS` apply. A file with an error is refused as a whole, with the line
+and the key at fault: half of the settings would be worse than none.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from metashell.common.terminal import ROLES
 if TYPE_CHECKING:
     from pathlib import Path
 
-SOURCE_SIGN: Final = "@"
-"""The sign before the name of a source: `kafka-shell @prod`."""
+
 EMACS, VI = "emacs", "vi"
 _FORMS = ("text", "json", "jsonl", "table", "csv")
 _SIZE_MAX = 1 << 20
@@ -34,15 +33,15 @@ _BRIGHT = "bright-"
 
 
 class SettingsError(UsageError):
-    """A file of settings that is wrong: the file, the line and the key."""
+    """An error in the file of settings: the file, the line and the key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The choices; each has its default where nothing was chosen.
+    """The settings, with defaults for those that the file does not have.
 
-    Shape: `aliases` are names and the text that each stands for, `sources` names and what `-s` or the words of a command line say.
-    `colors` are parameters of SGR (`1;31`) by role, empty for none. `pager` is a command line, empty for no pager, None for $PAGER.
+    Shape: `aliases` are texts by name; `sources` are paths or the words of a command line by name. `colors` are SGR parameters (`1;31`)
+    by role, empty for no colour. `pager` is a command line, empty for no pager, None for $PAGER.
     """
 
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -60,7 +59,7 @@ DEFAULTS: Final = Settings()
 
 
 def state_folder(environ: Mapping[str, str]) -> Path:
-    """Where a user's state is kept between runs: `metashell` under $XDG_STATE_HOME, by default ~/.local/state."""
+    """The folder of a user's state between runs: `metashell` under $XDG_STATE_HOME, by default ~/.local/state."""
     from pathlib import Path
 
     state = environ.get("XDG_STATE_HOME", "")
@@ -73,7 +72,7 @@ def read_settings(path: str, check_alias: Callable[[str, str], None] = lambda na
     if path == os.devnull:
         return DEFAULTS
     try:
-        # A pipe would wait for ever.
+        # Without O_NONBLOCK, opening a named pipe would block for ever.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)) as opened:
             _check_file(path, os.fstat(opened.fileno()))
             data = opened.read(_SIZE_MAX + 1)
@@ -91,7 +90,7 @@ def read_settings(path: str, check_alias: Callable[[str, str], None] = lambda na
 
 
 def _check_file(path: str, found: os.stat_result) -> None:
-    """Errors: SettingsError for what is no file, or not only ours to write: it names commands that will be run."""
+    """Errors: SettingsError unless it is a file that only its owner may write: it names commands that will be run."""
     if not S_ISREG(found.st_mode):
         raise SettingsError(f"{path}: not a file", path)
     if found.st_uid not in (0, os.geteuid()) or found.st_mode & S_IWOTH:
@@ -124,7 +123,7 @@ def parse_settings(text: str, check_alias: Callable[[str, str], None] = lambda n
     return Settings(**chosen)
 
 
-# --- what each table takes ---------------------------------------------------------------------------------------------------
+# --- the tables --------------------------------------------------------------------------------------------------------------
 
 
 def _alias(chosen: dict[str, Any], name: str, value: object) -> None:
@@ -148,7 +147,7 @@ def _default(chosen: dict[str, Any], key: str, value: object) -> None:
 
 
 def sgr_of(words: str) -> str:
-    """The parameters of SGR for words such as `bold bright-red`, `208` (of 256 colours) or `none`. Errors: UsageError."""
+    """The SGR parameters for words such as `bold bright-red`, `208` (of 256 colours) or `none`. Errors: UsageError."""
     found = []
     for word in words.split():
         if word in _ATTRIBUTES:
@@ -218,11 +217,11 @@ _TABLES: Final[Mapping[str, Callable[[dict[str, Any], str, object], None]]] = {
 }
 
 
-# --- where a fault is --------------------------------------------------------------------------------------------------------
+# --- the place of an error ---------------------------------------------------------------------------------------------------
 
 
 def _syntax_error(message: str, text: str) -> SettingsError:
-    """The parser's message, with the line in front."""
+    """The TOML parser's message, with the line first."""
     found = re.fullmatch(r"(?s)(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", message)
     if found is None:
         return SettingsError(message)
@@ -236,7 +235,7 @@ def _error(text: str, table: str, key: str, what: str) -> SettingsError:
 
 
 def _line_number(text: str, table: str, key: str) -> int:
-    """The line of a key as people write it; of a table, or else of the first line that has the key."""
+    """The line of a table or key, by the usual ways to write it; else the first line with the key."""
     current = ""
     named = rf"""["']?{re.escape(key)}["']?\s*[=.]"""
     qualified = rf"""["']?{re.escape(table or key)}["']?\s*[=.]"""

@@ -22,23 +22,24 @@ import re
 import sys
 from contextlib import contextmanager, suppress
 from functools import cache
+from stat import S_ISFIFO
 from typing import TYPE_CHECKING, Final
 
 # C0 without tab and line feed, DEL, C1, separators of lines, marks that reorder text or cannot be seen, and lone surrogates.
 _UNSEEN = "\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
 _SURROGATES = "[\ud800-\udfff]"
 UNSAFE_CHARACTERS = f"\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_UNSEEN}"
-"""Characters that must not reach a terminal, as the inside of a character class; without tab and line feed."""
+"""Characters that must not reach a terminal, as the inside of a character class. Tab and line feed are not among them."""
 _UNSAFE = f"[{UNSAFE_CHARACTERS}]"
 _ESCAPED = r"\\(?:n|t|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})"
 _ENDS = {"\\n": "\n", "\\t": "\t"}
 _BYTE_FIRST, _BYTE_LAST = 0xDC80, 0xDCFF
-"""The surrogates by which Python carries a byte of a name that is not UTF-8."""
+"""The surrogates that Python puts in place of the bytes of a name that is not UTF-8."""
 
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    # At its first use: most commands start and end without any.
+    # Compiled at first use: most commands never need it.
     return re.compile(pattern)
 
 
@@ -52,7 +53,7 @@ def _escape(match: re.Match[str]) -> str:
 def _json_escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     if 0xD800 <= code < 0xE000:
-        # As a JSON escape a half of a pair is refused by many readers; as text all read it.
+        # Many readers refuse a lone surrogate as a JSON escape; all of them read it as text.
         return "\\" + _escape(match)
     if code < 0x10000:
         return f"\\u{code:04x}"
@@ -61,17 +62,17 @@ def _json_escape(match: re.Match[str]) -> str:
 
 
 def terminal_text(text: str) -> str:
-    """The text with every character that a terminal might obey or hide shown as `\\x1b` or `\\u202e`; tabs and line ends stay."""
+    """The text with every character that a terminal might obey or hide as `\\x1b` or `\\u202e`; tabs and line ends stay."""
     return text if text.isascii() and text.isprintable() else _compiled(_UNSAFE).sub(_escape, text)
 
 
 def terminal_line(text: str) -> str:
-    """The same for text that must stay on one line: tabs and line ends are escaped too."""
+    """The same for text on one line: tabs and line ends are escaped too."""
     return terminal_text(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def unescape(text: str) -> str:
-    """The text that `terminal_line` shows as this one. The text may also have been meant as it stands."""
+    """The text that `terminal_line` would show like this one: for a name that a user copied from the output."""
     return text if "\\" not in text else _compiled(_ESCAPED).sub(_unescape, text)
 
 
@@ -83,12 +84,12 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def terminal_json(text: str) -> str:
-    """JSON text with the same characters as JSON escapes: it is still the same JSON."""
+    """JSON text with those characters as JSON escapes: the value stays the same."""
     return text if text.isascii() and text.isprintable() else _compiled(_UNSAFE).sub(_json_escape, text)
 
 
 def writable(text: str) -> str:
-    """The text without what UTF-8 cannot hold: the byte E9 of a name that is not UTF-8 becomes `\\xe9`."""
+    """The text with escapes for what UTF-8 cannot encode: the byte E9 of a name that is not UTF-8 becomes `\\xe9`."""
     return text if text.isascii() else _compiled(_SURROGATES).sub(_escape, text)
 
 
@@ -101,7 +102,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     Palette = Mapping[str, str]
-    """Parameters of SGR (`1;31`) by role; the empty one leaves the text as it is."""
+    """SGR parameters (`1;31`) by role; empty ones leave the text as it is."""
 
 BAD: Final = "bad"
 UNUSUAL: Final = "unusual"
@@ -111,12 +112,12 @@ HEADING: Final = "heading"
 KEY: Final = "key"
 DIM: Final = "dim"
 ROLES: Final[dict[str, str]] = {BAD: "31", UNUSUAL: "33", GOOD: "32", DIRECTORY: "1;34", HEADING: "1", KEY: "34", DIM: "2"}
-"""Every role, and its colour where the settings have no other."""
+"""Every role with its default colour."""
 PLAIN: Final = "\x1b[0m"
 
 
 class Painted(str):
-    """Text with colours, safe for its terminal; `plain` is the same without them, which is what takes room."""
+    """Text with colours, safe for its terminal; `plain` is the text without them, which decides the width."""
 
     __slots__ = ("plain", "sgr")
 
@@ -136,7 +137,7 @@ def painted(text: str, sgr: str) -> Painted:
 
 
 def may_color() -> bool:
-    """Whether the environment lets us colour: no NO_COLOR, and a terminal that can."""
+    """Whether the environment allows colours: no NO_COLOR, and not a dumb terminal."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
 
@@ -145,7 +146,7 @@ _TOKEN = r'("(?:[^"\\]|\\.)*")(\s*:)?|null'
 
 
 def colored_json(text: str, palette: Palette = ROLES) -> str:
-    """JSON text, safe for its terminal, with colours; a large text stays plain, since colouring it takes long."""
+    """JSON text, safe for its terminal, with colours. A large text stays plain, because colouring it would take long."""
     if len(text) > _LIMIT:
         return text
     key, string, null = (palette.get(role, "") for role in (KEY, GOOD, DIM))
@@ -172,15 +173,15 @@ _WIDTH = 80
 
 
 class _Line:
-    """The line of the outermost block; `texts` are those of all blocks, of which the innermost is shown."""
+    """The line of the outermost block. `texts` has the texts of all blocks; the line shows the innermost."""
 
     def __init__(self, lock: Lock, out: TextIO) -> None:
         self._out = out
         self.texts: list[tuple[Text, float]] = []
         self.has_ended = False
-        """Whether nothing more may be drawn: something else is on the terminal, or the line below the cursor is not ours."""
+        """Whether drawing has ended: other output left the cursor within a line, or another program has the terminal."""
         self.was_written = False
-        """Whether something else was written since the last look: what tells for itself needs no line."""
+        """Whether other output was written since the last tick: as long as output appears, no line is needed."""
         self._is_shown = False
         self._lock = lock
 
@@ -216,10 +217,10 @@ _line: _Line | None = None
 
 @contextmanager
 def show_progress(text: Text, every_s: float | None = None) -> Iterator[None]:
-    """Around work that takes long: each second the text, in one line that is gone at the end.
+    """A block of long work: a line on the terminal shows the text, changes each second, and is removed at the end.
 
-    Shape: a text is followed by the seconds so far; a function gets them, and is asked in a thread of its own. Of blocks within
-    blocks the innermost is shown.
+    Shape: the seconds so far follow a text; a function gets them and returns the text, in a thread of its own. Of nested blocks, the
+    innermost is shown.
     """
     global _line
     import time
@@ -258,32 +259,32 @@ def show_progress(text: Text, every_s: float | None = None) -> Iterator[None]:
 
 
 def update_progress(text: Text) -> None:
-    """Say this in the line of the block that runs, if there is one."""
+    """Change the text of the current block, if there is one."""
     if _line is not None and _line.texts:
         _line.texts[-1] = (text, _line.texts[-1][1])
 
 
 def clear_progress() -> None:
-    """Take the line off before something else is written to the terminal; it may come back below."""
+    """Remove the line before other output; it may come back below that."""
     if _line is not None:
         _line.was_written = True
         _line.clear()
 
 
 def end_progress() -> None:
-    """Take the line off for good, as far as the block that runs is concerned: what follows waits for others, or has the terminal."""
+    """Remove the line for the rest of the current block, because it waits for others or uses the terminal itself."""
     if _line is not None:
         _line.has_ended = True
         _line.clear()
 
 
 def may_show_progress() -> bool:
-    """Whether a line of progress can be shown at all: standard error is a terminal, and can take a line back."""
+    """Whether a line of progress can be shown: standard error is a terminal that can erase a line."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def _fitted(text: str, room: int) -> str:
-    """The text, its middle cut out where there is no room: paths differ at their ends."""
+    """The text, with its middle cut out if it is too long: paths differ at their ends."""
     if len(text) <= room:
         return text
     head = max(room // 3, 1)
@@ -291,11 +292,11 @@ def _fitted(text: str, room: int) -> str:
 
 
 def _is_foreground(out: TextIO) -> bool:
-    """Whether what we write does not fall into another job's lines."""
+    """Whether we are the terminal's foreground job: a background job must not write into another job's lines."""
     try:
         return os.tcgetpgrp(out.fileno()) == os.getpgrp()
     except (OSError, ValueError):
-        return True  # a stream of a test, or a terminal that is not ours to ask
+        return True  # a test's stream, or a terminal without job control
 
 
 def _width(out: TextIO) -> int:
@@ -309,7 +310,7 @@ def _width(out: TextIO) -> int:
 
 
 def clear_progress_before(out: TextIO) -> TextIO:
-    """The stream for all that is written: where a line of progress could be in its way, one that takes the line off first."""
+    """The stream for all output: where a line of progress could be in the way, one that removes the line before it writes."""
     if not may_show_progress():
         return out
     if out.isatty():
@@ -318,7 +319,6 @@ def clear_progress_before(out: TextIO) -> TextIO:
 
 
 def _is_pipe(out: TextIO) -> bool:
-    from stat import S_ISFIFO
 
     try:
         return S_ISFIFO(os.fstat(out.fileno()).st_mode)
@@ -327,7 +327,7 @@ def _is_pipe(out: TextIO) -> bool:
 
 
 class _Beside:
-    """A stream beside a line of progress. On a terminal the line may come back once a whole line was written."""
+    """A stream that removes the line of progress before it writes. On a terminal, the line may come back after a whole line of output."""
 
     def __init__(self, out: TextIO, *, is_terminal: bool) -> None:
         self._out = out

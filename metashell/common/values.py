@@ -1,8 +1,8 @@
 """Small value types and text forms that every layer shares: ids, uuids, times and sizes.
 
-Uuids are 16 raw bytes everywhere; their text form (base64url without padding, 22 characters) is made through one bounded memo, because the
-same topic and directory ids are rendered over and over. Ids that must not be taken for each other (`NodeId`, `Epoch`, `Offset`) are types
-of their own. Times and sizes have one form on command lines, in plans and in answers."""
+Uuids are 16 raw bytes everywhere. One bounded memo keeps their texts (base64url without padding, 22 characters), because the same topic
+and directory ids are shown over and over. Ids that must not be mixed up (`NodeId`, `Epoch`, `Offset`) are types of their own. Times and
+sizes have one form on command lines, in plans and in output."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from binascii import Error as Base64Error
 from typing import Final, NewType
 
 from metashell.common.errors import UsageError
+
+REDACTED: Final = "[redacted]"
+"""The text that is shown for a secret."""
 
 ZERO_UUID = bytes(16)
 METADATA_TOPIC_ID = bytes(15) + b"\x01"
@@ -25,7 +28,7 @@ _MEMO_LIMIT = 1 << 17
 
 
 class UuidTexts(dict[bytes, str]):
-    """A memo from 16 raw bytes to Kafka's text of a uuid; it forgets everything when it grows too large."""
+    """A memo from 16 raw bytes to Kafka's text of a uuid. It is cleared when it grows too large."""
 
     def __missing__(self, raw: bytes) -> str:
         if len(self) >= _MEMO_LIMIT:
@@ -52,17 +55,17 @@ _WORDS_OF_TEXTS = {uuid_text(id): word for id, word in _DIRECTORY_WORDS.items()}
 
 
 def directory_text(directory: bytes) -> str:
-    """A directory's id, or Kafka's word where it stands for none."""
+    """A directory's id, or Kafka's word for a reserved id."""
     return _DIRECTORY_WORDS.get(directory) or uuid_text(directory)
 
 
 def directory_word(text: str) -> str:
-    """The text of `directory_text` for the directory whose id this text is."""
+    """The same for a directory whose id is given as text."""
     return _WORDS_OF_TEXTS.get(text, text)
 
 
 def uuid_from_text(text: str) -> bytes:
-    """The 16 bytes that a uuid text stands for.
+    """The 16 bytes of a uuid text.
 
     Errors: ValueError for more than 24 characters, other alphabets, or another decoded length than 16.
     Source: org.apache.kafka.common.Uuid.fromString.
@@ -107,8 +110,8 @@ class OffsetAndEpoch:
 
 
 BOOTSTRAP_SNAPSHOT_ID = OffsetAndEpoch(0, 0)
-"""The snapshot that formatting leaves. It is no state at offset 0: it names the first voters and holds the records that the first leader
-writes into the log. Source: org.apache.kafka.snapshot.Snapshots.BOOTSTRAP_SNAPSHOT_ID."""
+"""The snapshot that formatting writes. It is not the state at offset 0: it names the first voters and holds the records that the first
+leader writes into the log. Source: org.apache.kafka.snapshot.Snapshots.BOOTSTRAP_SNAPSHOT_ID."""
 
 
 class ReplicaKey:
@@ -131,10 +134,10 @@ class ReplicaKey:
 
 
 class Recovering:
-    """Why a replica has no vote: its log lost records that it may have acknowledged.
+    """The state of a replica without a vote: its log lost records that it may have acknowledged.
 
-    `until_offset` is where that log ended, None where nothing tells; `epoch` the newest that the replica knew then. `reason` names the file
-    and the place, for whoever reads it.
+    Were it to vote, it could elect a leader that lacks a committed record. `until_offset` is where its log ended, None if unknown; `epoch`
+    is the newest epoch that it knew then. `reason` names the file and the place for a person.
     """
 
     __slots__ = ("epoch", "reason", "until_offset")
@@ -155,7 +158,7 @@ class Recovering:
 NodeId = NewType("NodeId", int)
 """The id of a broker or controller; -1 where none is known."""
 NO_LEADER: Final = -1
-"""For nobody known, of a quorum or of a partition."""
+"""The leader of a quorum or partition that has none, or whose leader is not known."""
 Epoch = NewType("Epoch", int)
 """The number of an election."""
 Offset = NewType("Offset", int)
@@ -173,9 +176,9 @@ _STEPS: Final = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
 
 
 def duration_ms(text: str, *, years_max: int = 1) -> int:
-    """The milliseconds of `90s`, `1.5s`, `2m`, `1h30m`, `250ms` or `0`; at most so many years.
+    """The milliseconds of `90s`, `1.5s`, `2m`, `1h30m`, `250ms` or `0`; at most `years_max` years.
 
-    Errors: UsageError that begins with the text; a number without a unit could mean anything.
+    Errors: UsageError that begins with the text, also for a number without a unit, whose unit would be a guess.
     """
     word = text.strip().lower()
     found = re.fullmatch(_DURATION, word) if word else None
@@ -194,7 +197,7 @@ def duration_ms(text: str, *, years_max: int = 1) -> int:
 def duration_text(ms: int) -> str:
     """`250 ms`, `9.3 s`, `4 min 10 s`, `2 h 5 min`, `3 d 4 h`: two units at most, for people.
 
-    What no calendar holds, as a hostile log may claim, stays milliseconds.
+    Times beyond any calendar, which a hostile log may claim, stay milliseconds.
     """
     if ms < 1000 or ms > _CALENDAR_MS:
         return f"{ms} ms" if ms else "0 s"
@@ -220,7 +223,7 @@ def duration_word(ms: int) -> str:
 
 
 def time_text(ms: int) -> str:
-    """`2026-11-20T12:25:33.440Z`; the number itself where no calendar has such a day. Units: ms since 1970."""
+    """`2026-11-20T12:25:33.440Z`; the number itself if no calendar has that day. Units: ms since 1970."""
     from datetime import datetime, timedelta
 
     try:
@@ -231,7 +234,7 @@ def time_text(ms: int) -> str:
 
 
 def moment_text(ms: int | None) -> str:
-    """`2026-11-20T03:12:09Z`, for people: milliseconds only where there are any; `no time` for none, and for the negative ones of logs."""
+    """`2026-11-20T03:12:09Z`, for people: milliseconds only if they are not zero; `no time` for None and for a log's negative times."""
     return "no time" if ms is None or ms < 0 else time_text(ms).replace(".000Z", "Z")
 
 

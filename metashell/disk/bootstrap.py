@@ -1,8 +1,8 @@
-"""What a new cluster starts with: levels of features, voters, SCRAM credentials, and the checkpoints that hold them.
+"""The first state of a new cluster: feature levels, voters, SCRAM credentials, and the checkpoints that hold them.
 
-Levels of features are as they are typed and as new clusters get them: what a release stands for, which feature depends on which. Voters of
-a dynamic quorum are `id@host:port:directoryId`, separated by commas. SCRAM credentials are `MECHANISM=[name=...,password=...]`; no message
-repeats what may be part of a password: where Kafka's would, ours says what is wrong without it.
+Feature levels are parsed from the command line and completed: a release stands for levels, and features depend on each other. Voters of a
+dynamic quorum are `id@host:port:directoryId`, separated by commas. SCRAM credentials are `MECHANISM=[name=...,password=...]`. No message
+repeats what may be part of a password: where Kafka's message would, ours describes the error without it.
 Source: org.apache.kafka.server.common.Feature, MetadataVersion, KRaftVersion; org.apache.kafka.raft.DynamicVoters, DynamicVoter;
 org.apache.kafka.metadata.storage.ScramParser; BatchFileWriter of 4.3.1, RecordsSnapshotWriter; KIP-584, KIP-853, KIP-900, KIP-1022; RFC
 5802."""
@@ -47,7 +47,7 @@ OLDEST_RELEASE_LEVEL: Final = NEWEST_RELEASE.oldest_level
 NEWEST_RELEASE_LEVEL: Final = NEWEST_RELEASE.newest_level
 """The newest metadata.version that production clusters may use."""
 NEWEST_TESTING_LEVEL: Final = NEWEST_LEVEL
-"""The newest one of all, which unstable.feature.versions.enable allows."""
+"""The newest metadata.version of all, which needs unstable.feature.versions.enable."""
 
 
 def default_level(feature: str, metadata_version: int) -> int:
@@ -57,14 +57,14 @@ def default_level(feature: str, metadata_version: int) -> int:
 
 
 def release_level(text: str, *, unstable: bool) -> int:
-    """The metadata.version that a release text means: `4.3-IV0`, or `3.7` for the last one of 3.7.
+    """The metadata.version of a release text: `4.3-IV0`, or `3.7` for the last one of 3.7.
 
-    Errors: StorageError in Kafka's words, which list all that would do.
+    Errors: StorageError in Kafka's words, which list the valid texts.
     """
     newest = NEWEST_TESTING_LEVEL if unstable else NEWEST_RELEASE_LEVEL
     names = {metadata_version_name(level): level for level in range(OLDEST_RELEASE_LEVEL, newest + 1)}
     by_release = {name.partition("-")[0]: level for name, level in names.items() if level <= NEWEST_RELEASE_LEVEL}
-    # A patch release is the release: of `4.3.1` only the first two numbers count.
+    # A patch release has the levels of its release: only the first two numbers of `4.3.1` count.
     key = ".".join(text.split(".")[:2]) if len(_java_split(text)) > 2 else text
     level = names.get(key) or by_release.get(key)
     if level is None:
@@ -98,7 +98,7 @@ def parse_feature_levels(texts: Iterable[str]) -> dict[str, int]:
 
 
 def effective_metadata_version(release: int | None, asked: Mapping[str, int], *, unstable: bool) -> int:
-    """The metadata.version of a new cluster: as asked for by release or by feature, else the newest.
+    """The metadata.version of a new cluster: the requested release or feature level, else the newest.
 
     Errors: StorageError and ConfigError in Kafka's words.
     """
@@ -123,7 +123,7 @@ def _known_stable(level: int, *, unstable: bool) -> int:
 
 
 def effective_levels(metadata_version: int, asked: Mapping[str, int], *, dynamic_quorum: bool) -> dict[str, int]:
-    """The level of every feature in a new cluster, by name, metadata.version among them.
+    """The level of every feature in a new cluster by name, including metadata.version.
 
     Errors: StorageError and ConfigError in Kafka's words.
     """
@@ -209,9 +209,9 @@ _FOOTER = ((SNAPSHOT_FOOTER, SnapshotFooterRecord(version=0)),)
 
 
 def first_checkpoint(header_ms: int, now_ms: int, controls: Sequence[tuple[int, Any]], records: Sequence[Any]) -> bytes:
-    """A checkpoint before offset 0, of control records and of the records that the first leader writes into the log.
+    """A checkpoint before offset 0, with control records and the records that the first leader writes into the log.
 
-    Units: `header_ms` is the last contained timestamp that its header names, in Unix ms.
+    Units: `header_ms` is the last contained timestamp in its header, in Unix ms.
     """
     head = [(SNAPSHOT_HEADER, SnapshotHeaderRecord(version=0, last_contained_log_timestamp=header_ms)), *controls]
     data = [Record(offset, now_ms, None, write_metadata_record(body, 0)) for offset, body in enumerate(records, len(head))]
@@ -223,7 +223,7 @@ def first_checkpoint(header_ms: int, now_ms: int, controls: Sequence[tuple[int, 
 
 
 def quorum_controls(kraft_version: int, voters: Sequence[Voter], listener: str) -> list[tuple[int, Any]]:
-    """The control records of a quorum's first voters, none for a static one."""
+    """The control records with a quorum's first voters; none for a static quorum."""
     if not kraft_version:
         return []
     found: list[tuple[int, Any]] = [(KRAFT_VERSION_RECORD, KRaftVersionRecord(version=0, k_raft_version=kraft_version))]
@@ -246,7 +246,7 @@ def _voters_record(voters: Sequence[Voter], listener: str) -> VotersRecord:
 
 
 class Voter(NamedTuple):
-    """A member of the first quorum; `host` is as it is stored, addresses in the form that Java gives them."""
+    """A member of the first quorum; `host` has its stored form, in which addresses are as Java prints them."""
 
     node_id: int
     host: str
@@ -255,7 +255,7 @@ class Voter(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The form in which it is typed, hosts with colons in brackets."""
+        """The form on a command line, with brackets around hosts that have colons."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.node_id}@{host}:{self.port}:{uuid_text(self.directory_id)}"
 
@@ -307,7 +307,7 @@ def _parse_voter(entry: str) -> Voter:
 
 
 def _split_host(rest: str) -> tuple[str, str]:
-    """The host, without brackets, and what follows it."""
+    """The host, without brackets, and the text after it."""
     if rest.startswith("["):
         host, bracket, after = rest[1:].partition("]")
         if not bracket:
@@ -327,7 +327,7 @@ def _voter_number(text: str, complaint: str) -> int:
 
 
 def stored_host(host: str) -> str:
-    """A host as Kafka stores it: names as they are, addresses as Java prints them (`::1` as `0:0:0:0:0:0:0:1`, `127.1` as `127.0.0.1`)."""
+    """A host as Kafka stores it: a name unchanged, an address as Java prints it (`::1` is `0:0:0:0:0:0:0:1`, `127.1` is `127.0.0.1`)."""
     if not host:
         return "localhost"
     if ":" not in host:
@@ -345,7 +345,7 @@ def stored_host(host: str) -> str:
 
 
 def _ipv4_text(host: str) -> str | None:
-    """The dotted form of an IPv4 address of one to four decimal numbers, the last of which fills what is left; None for a name."""
+    """The dotted form of an IPv4 address of one to four numbers, of which the last fills the remaining bytes; None for a name."""
     parts = host.split(".")
     if len(parts) > 4 or not all(part.isascii() and part.isdigit() and len(part) <= 10 for part in parts):
         return None
@@ -362,10 +362,10 @@ _ITERATIONS_MIN, _ITERATIONS_MAX = 4096, 16384
 
 
 def parse_scram(text: str, make_salt: Callable[[], bytes]) -> UserScramCredentialRecord:
-    """The UserScramCredentialRecord that a word describes.
+    """The UserScramCredentialRecord for an --add-scram word.
 
-    Shape: `make_salt` gives a fresh salt for a credential that names none.
-    Errors: StorageError, in Kafka's words without what may be secret.
+    Shape: `make_salt` gives a fresh salt for a credential without one.
+    Errors: StorageError, in Kafka's words without possible secrets.
     """
     mechanism, equals, config = text.strip(JAVA_BLANKS).partition("=")
     if not equals:
@@ -424,7 +424,7 @@ def _iterations(text: str) -> int:
 
 
 def _salted_password(settings: dict[str, str], algorithm: str, salt: bytes, iterations: int, *, salt_given: bool) -> bytes:
-    # Imported here: OpenSSL is loaded with it, and only a format with --add-scram hashes a password.
+    # Imported late: it loads OpenSSL, and only a format with --add-scram hashes a password.
     import hashlib
 
     password = settings.pop("password", None)
@@ -432,7 +432,7 @@ def _salted_password(settings: dict[str, str], algorithm: str, salt: bytes, iter
     if password == "":
         raise StorageError("Empty key: the password is empty")
     if password is not None:
-        # Kafka ignores a salted password beside a plain one.
+        # If both are given, Kafka ignores the salted password.
         return hashlib.pbkdf2_hmac(algorithm, password.encode(), salt, max(1, min(iterations, _ITERATIONS_MAX)))
     if salted is None:
         raise StorageError("You must supply one of 'password' or 'saltedpassword' to add-scram")

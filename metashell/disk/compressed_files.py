@@ -1,11 +1,11 @@
-"""Compressed files and streams, expanded while they are read: compressed copies of logs need no unpacking first.
+"""Compressed files and streams, expanded while they are read, so that compressed copies of logs need no unpacking.
 
-Never more than a piece is expanded at once, and one batch may take at most the decompression cap. Going back means expanding from the
-start. Several members, streams or frames after one another are read as one.
+At most one piece is expanded at once, and one batch may take at most the decompression cap. Reading an earlier position expands from the
+start again. Consecutive members, streams or frames are read as one.
 
-For zstd and lz4 the library expands a frame only as a whole, into a file that it is given: a pipe. A thread of its own writes there, as
-far as the pipe holds (64 KiB), so the expanded bytes are never all in memory. The frame's own bytes are: they are gathered first, by the
-lengths that its blocks begin with, and a frame of more than 512 MiB is refused.
+The library expands a zstd or lz4 frame only as a whole, into a file. We give it a pipe and a thread of its own: the pipe holds 64 KiB, so
+the thread waits for the reader, and the expanded bytes are never all in memory. The compressed frame is: its bytes are gathered first, by
+the lengths of its blocks, and a frame of more than 512 MiB is refused.
 Source: RFC 8878 (zstd); the LZ4 frame format, version 1.6."""
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CompressedFile(FrontToBack):
 
     def read_at(self, position: int, size: int) -> bytes:
         if position < self._position:
-            self._start()  # of a stream the packed file refuses to go back
+            self._start()  # a stream refuses to go back
         return super().read_at(position, size)
 
     def _more(self, size: int) -> bytes:
@@ -199,7 +199,7 @@ class CompressedFrame:
         return b""
 
     def close(self) -> None:
-        """The thread that still writes gets an error, because nobody reads any more."""
+        """Close the reading end. A thread that still writes gets an error then, and ends."""
         if self._pipe >= 0:
             os.close(self._pipe)
             self._pipe = -1
@@ -220,8 +220,8 @@ class CompressedFrame:
         module = cramjam.zstd if self._input.packing == "zstd" else cramjam.lz4
         target = None
         try:
-            # The library's file is the pipe's writing end, opened once more: it has no other way to take one. Were it opened for
-            # reading too, the thread would never find that nobody reads any more.
+            # The library only opens files by path, so it opens the pipe's writing end once more. Opened for reading too, the pipe would
+            # always have a reader, and the thread would never get the error that ends it.
             target = cramjam.File(f"/dev/fd/{writer}", read=False, write=False, truncate=False, append=True)
             os.close(writer)
             writer = -1
@@ -236,7 +236,7 @@ class CompressedFrame:
     # ---- gathering
 
     def _gather(self) -> bool:
-        """Take all of the frame's bytes; whether there is anything to expand."""
+        """Take all of the frame's bytes. Returns whether there is anything to expand."""
         magic = int.from_bytes(self._take(4), "little")
         if magic in _SKIPPABLE:
             for _ in self._parts(self._number(4)):
@@ -255,11 +255,11 @@ class CompressedFrame:
         return True
 
     def _take(self, size: int) -> bytes:
-        """So many bytes of the frame, fewer where the file ends."""
+        """The next `size` bytes of the frame, fewer if the file ends."""
         return b"".join(self._parts(size))
 
     def _number(self, size: int) -> int:
-        """A little-endian number; 0 where the file ends within it."""
+        """A little-endian number; 0 if the file ends within it."""
         data = self._take(size)
         return int.from_bytes(data, "little") if len(data) == size else 0
 
@@ -277,7 +277,7 @@ class CompressedFrame:
             yield part
 
     def _zstd_sizes(self) -> Iterator[int]:
-        """The sizes of the parts that follow the magic number; they are taken between two steps."""
+        """The sizes of the parts after the magic number. The caller takes each part before the next step."""
         descriptor = self._number(1)
         is_single = descriptor >> 5 & 1
         content_size = _ZSTD_SIZE_SIZES[descriptor >> 6] or is_single
@@ -317,11 +317,11 @@ class CompressedBytes(Protocol):
 
 
 class BrokenCompressionError(Exception):
-    """Compressed bytes that cannot be expanded any further; the text says why."""
+    """Compressed bytes that cannot be expanded any further; the text has the reason."""
 
 
 class CompressedInput:
-    """The compressed bytes, front to back; what was taken too much is given back."""
+    """The compressed bytes, front to back; a caller gives back the bytes that it did not need."""
 
     def __init__(self, packed: CompressedBytes, packing: Packing) -> None:
         self.packing = packing
@@ -332,7 +332,7 @@ class CompressedInput:
 
     @property
     def position(self) -> int:
-        """How many bytes were taken."""
+        """The number of bytes taken."""
         return self._piece_at + self._at
 
     def take(self, size: int) -> bytes:
@@ -346,21 +346,21 @@ class CompressedInput:
         return data
 
     def give_back(self, data: bytes) -> None:
-        """Take back the end of what was taken last."""
+        """Return the end of the bytes that were taken last."""
         self._at -= len(data)
 
     def cut_off(self) -> BrokenCompressionError:
-        """The error to raise where the bytes end too early."""
+        """The error for bytes that end too early."""
         return BrokenCompressionError(
             self._packed.trouble or f"{self.packing} stream is cut off at byte {self.position} of the compressed file"
         )
 
     def broken(self, error: Exception | str) -> BrokenCompressionError:
-        """The error to raise where the bytes are not what they should be."""
+        """The error for bytes that do not expand."""
         return BrokenCompressionError(f"{self.packing} stream is broken before byte {self.position} of the compressed file: {error}")
 
     def skip_zeros(self) -> bool:
-        """Pass over zeros, which pad files; whether anything follows."""
+        """Skip zeros, which pad files. Returns whether anything follows."""
         while data := self.take(PIECE_SIZE):
             if rest := data.lstrip(b"\0"):
                 self.give_back(rest)

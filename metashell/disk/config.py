@@ -1,8 +1,9 @@
-"""The configuration of a server: what formatting its directories needs of it, the rules that KafkaConfig checks, and warnings.
+"""The configuration of a server: the parts that formatting needs, the rules that KafkaConfig checks, and warnings.
 
-What Kafka's own tool refuses to load is refused here too, with the same message. Two things are not checked: classes, which may be
-anywhere on the server's class path, and values that a config provider would have to fetch. `config_warnings` warns of settings that Kafka
-accepts and that fail when the server runs; a host that is left out of a listener is advertised as InetAddress.getCanonicalHostName.
+A configuration that Kafka's own tool refuses to load is refused here too, with the same message. Two things are not checked: classes,
+which may be anywhere on the server's class path, and values that a config provider would have to fetch. `config_warnings` warns of
+settings that Kafka accepts and that fail when the server runs; for example, a listener without a host is advertised as
+InetAddress.getCanonicalHostName.
 Source: kafka.server.KafkaConfig.validateValues, GroupCoordinatorConfig, ShareGroupConfig of 4.4.0; SocketServerConfigs and KafkaConfig of
 4.3.1."""
 
@@ -12,7 +13,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from metashell.codec.java import java_int
+from metashell.codec.java import java_int, string_order
 from metashell.common.errors import ConfigError, MetashellError
 from metashell.disk.config_values import (
     ConfigValues,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 class NodeConfig(NamedTuple):
     """The configured identity of a node.
 
-    `log_directories` are all directories, the one for metadata too, each once, sorted as their text.
+    `log_directories` are all directories including the one for metadata, each once, sorted by their text.
     """
 
     node_id: int
@@ -53,7 +54,7 @@ class NodeConfig(NamedTuple):
 
     @property
     def controller_endpoint(self) -> Endpoint | None:
-        """Where other nodes find this controller."""
+        """The endpoint at which other nodes reach this controller."""
         return next(iter(self.listeners.advertised_to_controllers), None)
 
 
@@ -105,11 +106,7 @@ def _metadata_directory(values: ConfigValues) -> str:
 
 
 def _directories(values: ConfigValues) -> tuple[str, ...]:
-    return tuple(sorted({*log_dirs(values), _metadata_directory(values)}, key=_utf16))
-
-
-def _utf16(text: str) -> bytes:
-    return text.encode("utf-16-be", "surrogatepass")
+    return tuple(sorted({*log_dirs(values), _metadata_directory(values)}, key=string_order))
 
 
 def _with_synonyms(properties: Mapping[str, str]) -> dict[str, str]:
@@ -177,7 +174,7 @@ def _bounded(prefix: str, name: str) -> list[tuple[str, str, str]]:
 def _check_groups(values: ConfigValues) -> None:
     for left, relation, right in _group_rules():
         if not (values.is_set(left) or values.is_set(right)):
-            continue  # The defaults keep the rules.
+            continue  # defaults obey the rules
         a, b = values.maybe_number(left), values.maybe_number(right)
         if a is None or b is None:
             continue
@@ -185,7 +182,7 @@ def _check_groups(values: ConfigValues) -> None:
         if not holds:
             raise ConfigError(f"{left} must be {relation} {right}")
     name = "group.streams.rack.aware.assignment.tags"
-    # A list loses its duplicates when it is read, so these are looked for in the text.
+    # Parsing drops the duplicates of a list, so this looks at the text.
     tags = [word.strip() for word in values.originals.get(name, "").split(",")]
     if len(set(tags)) < len(tags):
         raise ConfigError(f"{name} must not contain duplicate tag keys.")
@@ -393,7 +390,7 @@ def _check_connections(values: ConfigValues, listeners: Listeners) -> None:
 
 
 def _sasl_mechanisms(values: ConfigValues, listener: str) -> tuple[str, ...]:
-    """The mechanisms of a listener: its own setting, under its name in lower case, or the general one."""
+    """The mechanisms of a listener: from the setting with its name in lower case, or from the general one."""
     own = values.originals.get(f"listener.name.{listener.lower()}.sasl.enabled.mechanisms")
     return values.words("sasl.enabled.mechanisms") if own is None else tuple(re.split(r"\s*,\s*", own.strip()))
 
@@ -422,7 +419,7 @@ _CLEARED: Final = ("/tmp", "/var/run", "/run", "/dev/shm")
 
 
 def config_warnings(config: NodeConfig) -> list[str]:
-    """A warning for each, in the order of listeners and directories; each begins with its setting."""
+    """The warnings, in the order of listeners and directories; each begins with its setting."""
     return [*_listener_warnings(config), *_directory_warnings(config)]
 
 

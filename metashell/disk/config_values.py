@@ -1,6 +1,6 @@
-"""Values of a server's configuration, each parsed and checked as Kafka's definition of its key says; listeners and quorum addresses.
+"""Values of a server's configuration, parsed and checked by Kafka's definitions of the keys; listeners and quorum addresses.
 
-The keys are in config_keys.tsv, made from KafkaConfig itself. A node finds its quorum by controller.quorum.voters or by
+The keys are in config_keys.tsv, which is generated from KafkaConfig. A node finds its quorum by controller.quorum.voters or by
 controller.quorum.bootstrap.servers.
 Source: org.apache.kafka.common.config.ConfigDef; org.apache.kafka.raft.QuorumConfig; org.apache.kafka.common.utils.Utils.getHost, getPort;
 org.apache.kafka.network.SocketServerConfigs, org.apache.kafka.server.config.AbstractKafkaConfig, kafka.server.KafkaConfig."""
@@ -41,7 +41,7 @@ def config_keys() -> dict[str, ConfigKey]:
 
 
 class ConfigValues:
-    """The checked values of one configuration; of a key that it does not set, the default."""
+    """The checked values of one configuration; a key that it does not set has its default."""
 
     def __init__(self, originals: Mapping[str, str]) -> None:
         self.originals = dict(originals)
@@ -90,7 +90,7 @@ def _checked(originals: Mapping[str, str]) -> dict[str, Value]:
 
 
 def parse_value(key: ConfigKey, text: str) -> Value:
-    """The value that `text` means. Errors: ConfigError in Kafka's words."""
+    """Parse `text` by the key's type. Errors: ConfigError in Kafka's words."""
     try:
         return validation.parse_value(key, text)
     except ConfigValueError as error:
@@ -98,16 +98,11 @@ def parse_value(key: ConfigKey, text: str) -> Value:
 
 
 def check_value(key: ConfigKey, value: Value) -> None:
-    """Check a value as its key demands. Errors: ConfigError in Kafka's words."""
+    """Check a value by its key's definition. Errors: ConfigError in Kafka's words."""
     try:
         validation.check_value(key, value, _CHECKS)
     except ConfigValueError as error:
         raise ConfigError(str(error)) from None
-
-
-def invalid_setting(key: ConfigKey, value: object, why: str) -> ConfigError:
-    """Kafka's sentence about a bad value; a password is never repeated."""
-    return ConfigError(str(validation.invalid_value(key, value, why)))
 
 
 def _check_quorum(key: Definition, value: Value, settings: Mapping[str, str]) -> None:
@@ -178,7 +173,7 @@ _META_ADDRESS = "0.0.0.0"
 
 
 class Endpoint(NamedTuple):
-    """One listener; `host` is None where it is left out and so means every interface."""
+    """One listener; `host` is None if it is left out, which means every interface."""
 
     name: str
     protocol: str
@@ -224,14 +219,14 @@ def _advertised_controllers(names: Sequence[str], advertised: Sequence[Endpoint]
     for name in names:
         endpoint = next((e for e in (*advertised, *own) if e.name == name), None)
         if endpoint is not None:
-            # What listens everywhere is reached under the host's own name.
+            # A listener on every interface is advertised with the host's own name.
             everywhere = endpoint.host == _META_ADDRESS and endpoint not in advertised
             found.append(Endpoint(endpoint.name, endpoint.protocol, None, endpoint.port) if everywhere else endpoint)
     return tuple(found)
 
 
 def protocol_map(values: ConfigValues) -> dict[str, str]:
-    """Which security protocol each listener name speaks; controllers' listeners need no entry where all is plain text."""
+    """The security protocol of each listener name. Controllers' listeners need no entry if all protocols are plain text."""
     text = values.text("listener.security.protocol.map") or ""
     protocols = {
         normalised_listener_name(name): _protocol(protocol) for name, protocol in name_value_pairs(text, "listener.security.protocol.map")
@@ -247,7 +242,7 @@ def protocol_map(values: ConfigValues) -> dict[str, str]:
 
 
 def name_value_pairs(text: str, setting: str) -> list[tuple[str, str]]:
-    """The `name:value` entries of a list between commas; a name may hold colons.
+    """The `name:value` entries of a list separated by commas; a name may contain colons.
 
     Errors: ConfigError that names `setting`.
     """
@@ -312,7 +307,7 @@ def _check_names(endpoints: Sequence[Endpoint], listeners: Sequence[str]) -> Non
 
 
 def _check_ports(endpoints: Sequence[Endpoint], listeners: Sequence[str]) -> None:
-    """A port may be shared only by one IPv4 and one IPv6 address; port 0 is whatever is free."""
+    """Two listeners may share a port only with one IPv4 and one IPv6 address; port 0 means any free port."""
     shown = f"[{', '.join(listeners)}]"
     by_port: dict[int, list[str | None]] = {}
     for endpoint in endpoints:
@@ -340,7 +335,7 @@ def _check_shared_port(port: int, hosts: Sequence[str | None], shown: str) -> No
 
 
 def _ip_version(host: str | None) -> int | None:
-    """4 or 6 for an address, None for a name. An IPv6 address may name its zone."""
+    """4 or 6 for an address, None for a name. An IPv6 address may have a zone."""
     from ipaddress import ip_address
 
     try:
@@ -350,7 +345,7 @@ def _ip_version(host: str | None) -> int | None:
 
 
 def _inter_broker(values: ConfigValues, protocols: dict[str, str]) -> tuple[str, str]:
-    """Name and protocol of the listener that brokers use among themselves."""
+    """The name and protocol of the listener that brokers use among themselves."""
     name = values.text("inter.broker.listener.name")
     protocol = values.text("security.inter.broker.protocol") or "PLAINTEXT"
     if name is None:
@@ -364,7 +359,7 @@ def _inter_broker(values: ConfigValues, protocols: dict[str, str]) -> tuple[str,
 
 
 def normalised_listener_name(name: str) -> str:
-    """A listener's name in the one form in which names are compared. Errors: ConfigError for no name."""
+    """A listener's name in the form in which names are compared. Errors: ConfigError for an empty name."""
     if not name:
         raise ConfigError("The provided listener name is null or empty string")
     return name.upper()

@@ -1,24 +1,30 @@
-"""Reads all of a log directory after any end of the process or machine: which log is left, and whether durable records were lost.
+"""Reads a whole log directory after any end of the process or machine: finds the log that is left, and whether durable records were lost.
 
-Kafka opens the metadata log as after an unclean shutdown each time, and so do we: every batch is checked, and the log ends before the
-first that is bad, cut off, out of order, or of a lower epoch than the one before. What is found is not taken for durable either: it may
-have been written a moment before the process ended.
+Like Kafka, we open the metadata log as after an unclean shutdown each time: every batch is checked, and the log ends before the first one
+that is bad, cut off, out of order, or of a lower epoch than the one before. The batches found are not taken for durable either: they may
+have been written a moment before the process ended, and still be in the page cache only.
 
-Segments that do not join are left by an interrupted deletion or an interrupted truncation. A later run of segments counts only where a
-complete snapshot covers everything before it; then what lies before it is dropped, else what lies behind the gap.
+An interrupted deletion or truncation leaves segments that do not join. A later run of segments counts only if a complete snapshot covers
+everything before it; then the segments before it are dropped, else those behind the gap. Example: segments 0 and 100 end at 150, and there
+is a segment 200. With a snapshot that covers all before 200, the log is segment 200: a deletion of old segments was interrupted. Without
+one, the log is 0 to 150: a truncation was interrupted, and had removed some of the later segments only.
 
-Whatever a crash leaves of a write that was not synced is a torn tail: the bytes end early, or whole sectors of them are zero. It is cut
-off, for nobody got an answer about it. All else is damage:
+A crash leaves of an unsynced write a torn tail: the bytes end early, or whole sectors of them are zero. It is cut off, because nobody was
+told that those records are durable. All else is damage:
 
 - the log ends before its recovery point;
-- something behind the place where it ends is whole, and that place does not look like a write that was cut off;
-- without a recovery point, as in a directory that comes from Kafka: anything whole behind that place whatever it looks like, a later
-  segment, or an epoch in leader-epoch-checkpoint that begins behind it.
+- a whole batch lies behind the log's end, and the bytes at the end do not look like a cut-off write;
+- without a recovery point, as in a directory that comes from Kafka: any whole batch behind the end, a later segment, or an epoch in
+  leader-epoch-checkpoint that begins behind it.
 
-Two cases cannot be distinguished: a damaged last batch with nothing behind it, at or above the recovery point, from a torn tail; and above
-the recovery point a whole sector of zeros from one that was never written.
+Why this matters: a leader counts this replica's acknowledgement towards the majority. If the replica silently forgets records that it
+acknowledged, a majority without them may elect a leader without them, and committed records are lost. So a log with damage loses its vote
+until the leader has sent it everything again.
 
-The note of what was lost, `damaged`, is one line of JSON that lies beside the log until the log is whole again. It is on disk before
+Two cases cannot be told apart from a crash: a damaged last batch at or above the recovery point with nothing behind it looks like a torn
+tail; a whole sector zeroed above the recovery point looks like one that was never written.
+
+The note of a loss, the file `damaged`, is one line of JSON. It lies beside the log until the log is whole again, and is on disk before
 anything is cut or renamed. Kafka ignores it.
 Source: LogLoader, LogSegment.recover, KafkaRaftLog.recoverSnapshots and truncateToLatestSnapshot."""
 
@@ -50,9 +56,9 @@ _PRODUCER_SUFFIXES: Final = (".snapshot", ".txnindex")
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Something that recovery changed, to be reported: the file, the byte it was cut at (0: it was removed), and why.
+    """A change that recovery made: the file, the byte at which it was cut (0: it was removed), and the reason.
 
-    `kept_as` is the name under which the file still lies there as it was, empty where that was not worth it.
+    `kept_as` is the name under which the original file was kept, empty if it was not kept.
     """
 
     file: str
@@ -66,7 +72,7 @@ class Repair:
 
 @dataclass(slots=True)
 class FoundFiles:
-    """The names in a log directory: segments by base offset, complete snapshots, and leftovers of what was interrupted."""
+    """The names in a log directory: segments by base offset, complete snapshots, and leftovers of interrupted work."""
 
     segments: list[int] = field(default_factory=list)
     indexes: list[str] = field(default_factory=list)
@@ -75,7 +81,7 @@ class FoundFiles:
 
 
 def list_files(directory: str) -> FoundFiles:
-    """The files of the log. Files that are no part of a log are left alone."""
+    """The files of the log; other files are ignored."""
     found = FoundFiles()
     for name in sorted(os.listdir(directory)):
         parsed = parse_name(name)
@@ -116,22 +122,22 @@ class Run:
         return self.epochs[-1][0] if self.epochs else 0
 
     def epoch_at(self, offset: int) -> int | None:
-        """The epoch of the batch that holds `offset`, None outside the run."""
+        """The epoch of the batch that holds `offset`; None outside the run."""
         if not self.base_offset <= offset < self.end_offset:
             return None
         return next(epoch for epoch, start in reversed(self.epochs) if start <= offset)
 
     def agrees_with(self, id: OffsetAndEpoch) -> bool:
-        """Whether the run may go on from the snapshot, or holds what it covers."""
+        """Whether the run may continue the snapshot, or contains the records that it covers, in the same epoch."""
         if id.offset == self.base_offset:
             return not self.epochs or self.epochs[0][0] >= id.epoch
         return self.epoch_at(id.offset - 1) == id.epoch
 
 
 class Scan:
-    """All segments of a directory, read and checked; nothing is changed by it.
+    """Reads and checks all segments of a directory, and changes nothing.
 
-    `point` is what is known to have been durable: a batch before it is of no later epoch than the one that ends there.
+    `point` is the offset up to which the log was durable; no batch before it has a later epoch than the one that ends there.
     """
 
     def __init__(self, disk: Disk, directory: str, index_of: IndexOf, point: DurableTo | None = None) -> None:
@@ -142,15 +148,15 @@ class Scan:
         self._distrusted: set[int] = set()
         self.runs: list[Run] = []
         self.flaws: dict[str, Flaw] = {}
-        """By path: where a segment has to be cut."""
+        """The flaw at which a segment has to be cut, by path."""
 
     def read(self, bases: Sequence[int]) -> None:
-        """Errors: OSError; LogCorruptError where the disk gives back an error instead of bytes."""
+        """Read the segments. Errors: OSError; LogCorruptError if the disk returns an error instead of bytes."""
         while not self._read(bases):
             self.close()
 
     def _read(self, bases: Sequence[int]) -> bool:
-        """Read all; False where a batch taken for good before turned out to be of a wrong epoch: then all is read once more."""
+        """Read all. Returns False if an earlier batch turned out to have a wrong epoch: then all is read once more."""
         distrusted = len(self._distrusted)
         for base in bases:
             path = os.path.join(self._directory, segment_name(base))
@@ -168,7 +174,7 @@ class Scan:
         return True
 
     def close(self) -> None:
-        """Give the files back."""
+        """Close the files."""
         for run in self.runs:
             for segment in run.segments:
                 segment.index.abandon()
@@ -179,7 +185,7 @@ class Scan:
         self.flaws = {}
 
     def _read_segment(self, segment: LogSegment, run: Run) -> Flaw | None:
-        """Add the good batches to the segment; what is wrong behind them."""
+        """Add the good batches to the segment, and return the flaw behind them, if any."""
         last_epoch = run.last_epoch
         file = RegularFile(segment.fd, segment.path)
         items = read_batches(file)
@@ -188,7 +194,7 @@ class Scan:
             reason = _flaw(item, segment, last_epoch)
             if reason is None:
                 assert isinstance(item, RecordBatch)
-                # An epoch that is wrong shows where epochs change, or where one is known for sure.
+                # A wrong epoch shows where epochs change, or at the recovery point, whose epoch is known.
                 if item.header.leader_epoch != last_epoch or item.header.last_offset + 1 == known_end or not run.epochs:
                     reason = self._wrong_epoch(item)
             if reason is not None:
@@ -206,10 +212,10 @@ class Scan:
         return None
 
     def _wrong_epoch(self, batch: RecordBatch) -> str | None:
-        """Why the epoch of a batch cannot be true.
+        """The reason why the epoch of a batch cannot be true; None if it can.
 
-        No CRC covers it, so nothing else would show it; and a replica that believed a later epoch than it has would win elections
-        without what is committed.
+        No CRC covers the epoch, so nothing else would show that it was changed. A replica that believed in a later epoch than its log has
+        would win elections without the committed records: votes compare the last epoch first.
         """
         header, point = batch.header, self._point
         if header.base_offset in self._distrusted:
@@ -221,18 +227,21 @@ class Scan:
         return None
 
     def _distrust(self, run: Run, following: RecordBatch | BatchFault | None) -> None:
-        """Epochs went down: unless they go up again at once, it is the higher one, before, that is wrong."""
+        """Epochs went down. The higher one, before, is the wrong one, unless epochs go up again at once.
+
+        Examples: in 3, 3, 9, 4, 4 the 9 is wrong, because the batches behind it stay below it. In 3, 3, 2, 3 the 2 is wrong.
+        """
         goes_on = isinstance(following, RecordBatch) and following.header.leader_epoch >= run.last_epoch
         if run.epochs and not goes_on:
             self._distrusted.add(run.epochs[-1][1])
 
     @property
     def end_offset(self) -> int:
-        """The end of all good batches, whether they join or not."""
+        """The end of the last good batch, whether the segments join or not."""
         return max((run.end_offset for run in self.runs), default=0)
 
     def choose(self, snapshots: Sequence[OffsetAndEpoch]) -> Run | None:
-        """The run that is the log, None where there is no segment."""
+        """The run that is the log; None without a segment."""
         for run in reversed(self.runs[1:]):
             if any(id.offset >= run.base_offset and run.agrees_with(id) for id in snapshots):
                 return run
@@ -240,7 +249,7 @@ class Scan:
 
 
 def _flaw(item: RecordBatch | BatchFault, segment: LogSegment, last_epoch: int) -> str | None:
-    """Why what was read next ends the log."""
+    """The reason why the item that was read next ends the log; None if the log goes on."""
     if isinstance(item, BatchFault):
         if item.kind == "unreadable":
             raise LogCorruptError(item.file, item.position, item.reason)
@@ -254,15 +263,16 @@ def _flaw(item: RecordBatch | BatchFault, segment: LogSegment, last_epoch: int) 
 
 
 def _is_of_lower_epoch(item: RecordBatch | BatchFault, segment: LogSegment, last_epoch: int) -> bool:
-    """Whether that is all that is wrong with it."""
+    """Whether a lower epoch is the item's only fault."""
     return isinstance(item, RecordBatch) and item.header.base_offset == segment.end_offset and item.header.leader_epoch < last_epoch
 
 
 def start_over_at(run: Run | None, snapshots: Sequence[OffsetAndEpoch]) -> OffsetAndEpoch | None:
-    """The newest snapshot, where the log has to begin anew at it: the log ends before it, or contradicts it.
+    """The newest snapshot if the log has to begin anew at it, because the log ends before it or contradicts it; else None.
 
-    Either is how a follower's crash between the end of a download and the truncation looks. A snapshot is committed, so what
-    contradicts it is not. Kafka compares (epoch, offset) with the log's end only, and keeps a log of a higher epoch that ends before it.
+    Both states are left by a follower that crashes between the end of a download and the truncation. A snapshot is committed, so a log that
+    contradicts it is not. Kafka compares (epoch, offset) with the log's end only, so it keeps a log of a higher epoch that ends before the
+    snapshot.
     """
     if not snapshots:
         return None
@@ -275,9 +285,9 @@ def start_over_at(run: Run | None, snapshots: Sequence[OffsetAndEpoch]) -> Offse
 
 
 def start_offset_of(directory: str, run: Run, snapshots: Sequence[OffsetAndEpoch]) -> int:
-    """Where the log starts: at its first segment if that is 0, else at the end of the earliest snapshot that is not before it.
+    """The log's start offset: 0 if its first segment is 0, else the end of the earliest snapshot at or after the first segment.
 
-    Errors: LogCorruptError where a log that lacks its beginning has no such snapshot: nothing can stand for what is missing.
+    Errors: LogCorruptError if a log without its beginning has no such snapshot: nothing can replace the missing records.
     """
     base = run.base_offset
     if base == 0:
@@ -289,7 +299,7 @@ def start_offset_of(directory: str, run: Run, snapshots: Sequence[OffsetAndEpoch
 
 
 def segment_files(directory: str, base_offset: int) -> list[str]:
-    """The paths that one segment may have, the log first; by that name Kafka also keeps a state of producers."""
+    """The paths of the files that one segment may have, the log first. Kafka also keeps a producer snapshot under that name."""
     stem = f"{base_offset:020d}"
     names = [
         segment_name(base_offset),
@@ -309,10 +319,10 @@ _PIECE: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Where the good batches of a segment end before its file does.
+    """The place in a segment at which the good batches end before the file does.
 
-    `may_be_torn` where a write that was cut off would look so. `whole_end` is the end offset of the last whole batch behind it, None
-    without one; `claimed_end` that of what is damaged behind it, too, as it says. `is_read_to_end` where nothing else was there.
+    `may_be_torn` if a cut-off write looks like this. `whole_end` is the end offset of the last whole batch behind it, None without one.
+    `claimed_end` also counts damaged batches behind it, by the offsets that they claim. `is_read_to_end` if all of the rest was read.
     """
 
     file: str
@@ -327,7 +337,7 @@ class Flaw:
 def flaw_at(file: OpenFile, name: str, position: int, item: RecordBatch | BatchFault, reason: str, expected_offset: int) -> Flaw:
     """The flaw at byte `position`, where `item` cannot follow the batch that ends at `expected_offset`.
 
-    Errors: LogCorruptError where the disk gives an error instead of bytes.
+    Errors: LogCorruptError if the disk returns an error instead of bytes.
     """
     whole_end, claimed_end, is_read_to_end = _look_behind(file, position, item, expected_offset)
     return Flaw(name, position, reason, _may_be_torn(file, position, item), whole_end, claimed_end, is_read_to_end)
@@ -337,11 +347,11 @@ def _look_behind(file: OpenFile, position: int, item: RecordBatch | BatchFault, 
     whole_end: int | None = None
     claimed_end: int | None = expected_offset
     if isinstance(item, RecordBatch):
-        # Whole, and out of order: no CRC covers its base offset, which may be what is wrong.
+        # The batch is whole but out of order. No CRC covers its base offset, so that may be wrong: believe its size instead.
         whole_end = claimed_end = expected_offset + max(item.header.last_offset_delta + 1, 1)
         position += len(item.data)
     elif item.kind != "zero-tail":
-        # The length of what is damaged may be wrong, too: the next whole batch may begin inside of what it claims.
+        # The length of the damaged batch may be wrong too: the next whole batch may begin inside the bytes that it claims.
         behind = item.behind if isinstance(item, Tail) else whole_batch_behind(file, position)
         position = behind or position
     while True:
@@ -363,7 +373,7 @@ def _look_behind(file: OpenFile, position: int, item: RecordBatch | BatchFault, 
 
 
 def _claim(fault: BadBatch, offset: int | None) -> int | None:
-    """Where a batch that is bad in itself ends, None where that cannot be believed: it follows `offset`, and its two counts agree."""
+    """The end offset of a bad batch; None unless it can be believed: the batch follows `offset`, and its two counts agree."""
     if offset is None or fault.batch.header.base_offset != offset:
         return None
     header = fault.batch.header
@@ -371,10 +381,10 @@ def _claim(fault: BadBatch, offset: int | None) -> int | None:
 
 
 def _may_be_torn(file: OpenFile, position: int, item: RecordBatch | BatchFault) -> bool:
-    """Whether a part of a sector, or all that should follow, is missing or zero."""
+    """Whether a crash during a write can look like this: a sector, or the whole rest, is missing or zero."""
     first = _SECTOR - position % _SECTOR
     if isinstance(item, RecordBatch):
-        # No CRC covers a batch's base offset, nor the zeros that its length begins with: they may be the end of a sector that is missing.
+        # A CRC covers neither base offset nor length. If a missing sector ends within them, they read as zero and the CRC still matches.
         return not any(item.data[:first])
     if isinstance(item, Tail) and item.looks_cut_off:
         return True
@@ -387,7 +397,7 @@ def _may_be_torn(file: OpenFile, position: int, item: RecordBatch | BatchFault) 
 
 
 def read_damage_note(directory: str) -> Recovering | None:
-    """The note of a log, None without one. Errors: LogCorruptError for one that cannot be read; OSError."""
+    """The note of a log; None without one. Errors: LogCorruptError for an unreadable note; OSError."""
     path = os.path.join(directory, DAMAGED)
     try:
         data = read_text_file(path)
@@ -416,15 +426,15 @@ def write_damage_note(disk: Disk, directory: str, note: Recovering) -> None:
 
 
 def remove_damage_note(disk: Disk, directory: str) -> None:
-    """The log is whole again; durable on return."""
+    """Remove the note, because the log is whole again; durable on return."""
     disk.remove_file(os.path.join(directory, DAMAGED))
     disk.sync_directory(directory)
 
 
 def join_damage_notes(older: Recovering | None, newer: Recovering) -> Recovering:
-    """One note for what was found before and what was found now, which may be what an interrupted recovery left of the same damage.
+    """Merge the note of an earlier loss with a new one, which may be the same damage after an interrupted recovery.
 
-    Until a log reaches the older note's offset nothing behind that is acknowledged, so that offset bounds what is lost now, too.
+    Until the log reaches the older note's offset, the replica acknowledges nothing behind it, so that offset bounds the new loss too.
     """
     if older is None:
         return newer
@@ -436,7 +446,7 @@ def join_damage_notes(older: Recovering | None, newer: Recovering) -> Recovering
 
 
 def aside_path(path: str) -> str:
-    """A free name beside a file for what is damaged of it; neither Kafka nor we take it for a part of the log."""
+    """A free name beside a file for a copy of its damaged state. Neither Kafka nor we read it as a part of the log."""
     number = 1
     while os.path.lexists(f"{path}{DAMAGED_SUFFIX}{number}"):
         number += 1
@@ -444,7 +454,7 @@ def aside_path(path: str) -> str:
 
 
 def copy_aside(disk: Disk, path: str, fd: int) -> str:
-    """Keep a whole file as it is now, under a free name: whole, or not there, after a crash. The name is not synced."""
+    """Copy a file to a free name. After a crash the copy is whole or does not exist. The name is not synced."""
     target = aside_path(path)
     part = target + ".tmp"
     copy = disk.create_file(part, FILE_MODE)

@@ -1,15 +1,17 @@
-"""The batches of one segment or checkpoint, streamed; the faults found in it, and what its tail means.
+"""Streams the batches of one segment or checkpoint, with the faults in it, and decides what its tail means.
 
-The walk holds one window of the file, or one batch where that is larger. It goes on after a batch that is bad in itself, as long as the
-batch's length leads on; where the framing is broken, the rest of the file is one `Tail`. Nothing here raises for what a file contains, and
-no length in a file is believed before that many bytes are there.
+The walk holds one window of the file, or one batch if that is larger. It goes on after a batch that is bad in itself, as long as the
+batch's length leads on; where the framing is broken, the rest of the file is one `Tail`. Nothing here raises for a file's content, and no
+length in a file is believed before that many bytes are there.
 
-A write that was cut off leaves a batch that claims more bytes than are there, preallocation leaves zeros: the last segment of a directory
-may end in either when its node stops (`may_be_tail`). It is neither where a whole batch lies behind: then something was written after it,
-and it is that batch's length which is wrong.
+A write that was cut off leaves a batch that claims more bytes than there are, and preallocation leaves zeros: the last segment of a
+directory may end in either when its node stops (`may_be_tail`). Neither explains a tail with a whole batch in it: that batch was written
+later, so the wrong length before it is damage. Example: the file has 1000 bytes, and the batch at byte 400 claims 4096 bytes. Without a
+whole batch after byte 400 this is a torn write, and recovery cuts it off. With a whole batch at byte 700, the batch at byte 400 was once
+whole, and cutting there would silently drop a later batch that may be committed.
 
-`OrderCheck` checks that batches follow one another. Neither base offset nor leader epoch is covered by a batch's CRC, so nothing else
-would notice them changed."""
+`OrderCheck` checks that batches follow one another. A batch's CRC covers neither base offset nor leader epoch, so nothing else would show
+that these were changed."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -26,17 +28,18 @@ TailKind = Literal["truncated", "zero-tail", "bad-size", "bad-magic", "unreadabl
 _PIECE: Final = 1 << 20
 _STREAM_LOOK_MAX: Final = 64 << 20
 _BEHIND_MAX: Final = 9 * 1024 * 1024
-"""Kafka's largest metadata batch is 8 MiB, so the next one starts within that."""
+"""The largest metadata batch of Kafka is 8 MiB, so the next batch starts within this distance."""
 _CHECKED_MAX: Final = 64 * 1024 * 1024
-# An offset below 2^48, a length below 2^24, a leader epoch that is not negative, magic 2.
+# The lead of a batch in a search: an offset below 2^48, a length below 2^24, a leader epoch that is not negative, magic 2. At random
+# bytes this matches once in 2^33 positions, and the CRC decides.
 _LEAD = re.compile(rb"(?=\0\0.{6}\0.{3}[\0-\x7f].{3}\x02)", re.DOTALL)
 
 
 class Tail(NamedTuple):
-    """The bytes of a file behind its last whole batch, which no walk goes on after.
+    """The bytes of a file behind its last whole batch, at which every walk ends.
 
-    `size` counts them, of a stream as many as were looked at; `offset` is the one that the next batch has or should have, None where
-    nothing says it; `behind` is the byte at which a whole batch lies among them, `cause` what is wrong with the first of them.
+    `size` counts them; for a stream, only those that were read. `offset` is the offset that the next batch has or should have, None if
+    unknown. `behind` is the byte at which a whole batch lies among them; `cause` is the fault at their start.
     """
 
     kind: TailKind
@@ -55,27 +58,27 @@ class Tail(NamedTuple):
 
     @property
     def may_be_tail(self) -> bool:
-        """Whether the last segment of a directory ends like this when a write was cut off, or its file preallocated."""
+        """Whether a cut-off write or preallocation explains this tail, in the last segment of a directory."""
         return self.looks_cut_off and self.behind is None
 
     @property
     def looks_cut_off(self) -> bool:
-        """The same, whatever lies behind: of a flush of several batches a middle one may be missing."""
+        """The same, even if whole batches lie behind: a crash during a flush of several batches may lose one in the middle."""
         return self.kind in ("truncated", "zero-tail")
 
     def continued_at(self, position: int, size: int) -> "Tail":
-        """The same where good batches go on at byte `position`; `size` bytes are left of the file, those batches among them."""
+        """This tail, if good batches go on at byte `position`; `size` is the size of the file's rest, including those batches."""
         return self._replace(kind="bad-size", size=size, reason=f"{self.cause}, the chain continues at byte {position}", behind=position)
 
 
 def empty_tail(name: str) -> Tail:
-    """The fault of a file without a byte, where nothing says that it may be one."""
+    """The fault of an empty file that should not be empty."""
     what = "standard input" if name in STREAM_NAMES or name == STDIN_NAME else "the file"
     return Tail(kind="truncated", file=name, position=0, size=0, reason=f"{what} is empty")
 
 
 def may_lack_batches(log: LogKind | None) -> bool:
-    """Whether any segment of a log may be empty: compaction leaves such.
+    """Whether any segment of a log may be empty: compaction leaves empty segments.
 
     Source: KAFKA-9157, KAFKA-12889.
     """
@@ -83,9 +86,9 @@ def may_lack_batches(log: LogKind | None) -> bool:
 
 
 def judge_tail(file: OpenFile, stop: Stop, after: int | None = None) -> Tail | None:
-    """The tail where a walk over `file` stopped, None where the file just ends there.
+    """The tail at which a walk over `file` stopped; None if the file just ends there.
 
-    `after` is the end offset of the batch before, if the caller knows it; else the base offset that stands there is named.
+    `after` is the end offset of the batch before, if the caller knows it; else the tail names the base offset that stands there.
     """
     if file.trouble is not None:
         size = max(stop.left, 0)
@@ -117,7 +120,7 @@ def _kind(stop: Stop) -> TailKind:
 
 
 def _rest(file: OpenFile, stop: Stop) -> tuple[int, bool]:
-    """How many bytes are left, and whether all of them are zero."""
+    """The number of bytes left, and whether all of them are zero."""
     data, seen, all_zero = stop.tail, 0, True
     while data:
         seen += len(data)
@@ -125,7 +128,7 @@ def _rest(file: OpenFile, stop: Stop) -> tuple[int, bool]:
         if stop.left >= 0 and (not all_zero or seen >= stop.left):
             break
         if stop.left < 0 and seen >= _STREAM_LOOK_MAX:
-            break  # a stream need not end
+            break  # a stream may never end
         data = file.read_at(stop.position + seen, min(_PIECE, stop.left - seen) if stop.left >= 0 else _PIECE)
     return max(stop.left, seen), all_zero
 
@@ -135,16 +138,16 @@ def _bytes(size: int) -> str:
 
 
 def _behind(file: OpenFile, stop: Stop) -> int | None:
-    """Where a whole batch lies among the bytes of a tail, as they were when the walk stopped: the file may have grown since."""
+    """The position of a whole batch in a tail. Only bytes that were there when the walk stopped count: the file may have grown since."""
     if file.size() is None or stop.left < 0:
         return _whole_batch_in(stop.tail, stop.position)
     return whole_batch_behind(file, stop.position, stop.left)
 
 
 def whole_batch_behind(file: OpenFile, position: int, left: int | None = None) -> int | None:
-    """Where, behind byte `position`, a whole batch lies in the next `left` bytes; None without one.
+    """The position of a whole batch behind byte `position`, within the next `left` bytes; None without one.
 
-    Looks at the first 9 MiB only, and gives up where too much of it resembles batches.
+    Searches the first 9 MiB only, and gives up if too much of it resembles batches: each candidate costs a CRC.
     """
     return _whole_batch_in(file.read_at(position, _BEHIND_MAX if left is None else min(left, _BEHIND_MAX)), position)
 
@@ -168,7 +171,7 @@ _FIRST_WINDOW: Final = 64 * 1024
 
 
 class BadBatch(NamedTuple):
-    """A frame that holds no good batch, after which the walk goes on; `offset` is the base offset that stands there."""
+    """A frame without a good batch, after which the walk goes on; `offset` is the base offset that stands there."""
 
     kind: Literal["bad-size", "bad-crc", "bad-magic"]
     batch: RecordBatch
@@ -198,7 +201,7 @@ class BadBatch(NamedTuple):
 BatchFault = BadBatch | Tail
 """A place in a file that holds no good batch."""
 TakesFrames = Callable[[bytes, list[BatchFrame], int], int]
-"""`(buf, frames, first)`: uses frames from that one on, after every check that it needs; which is the first that it does not take."""
+"""`(buf, frames, first) -> index`: uses frames from `first` on after its own checks, and returns the first that it leaves."""
 
 
 def read_batches(
@@ -206,9 +209,9 @@ def read_batches(
 ) -> Iterator[RecordBatch | BatchFault]:
     """The batches of `file` from byte `start` on, and the faults between them, in order of position.
 
-    `max_bytes` limits the walk to the first bytes of the file, counted from its beginning; a batch that crosses
-    that limit is left out and is no fault. A file that grows meanwhile is read on to its end. Frames that `takes` takes are not given:
-    of a log with a million small batches, making objects of them is most of the work.
+    `max_bytes` limits the walk to the first bytes of the file; a batch that crosses that limit is left out and is not a fault. A file that
+    grows meanwhile is read to its new end. Frames that `takes` uses are not yielded: in a log with a million small batches, most of the
+    work is making objects of them.
     """
     reader = WindowReader(file, max_bytes, file.batch_size_max, _FIRST_WINDOW)
     name = file.name
@@ -237,7 +240,7 @@ def read_batches(
                     yield _bad_crc(RecordBatch(header, base + at, data, name))
             done += len(left)
         position = window.next
-        # Of large batches little is read twice.
+        # Windows grow while they hold several batches. With large batches they stay small, so that little is read twice.
         reader.window_size = min(2 * reader.window_size, WINDOW_SIZE) if len(window.frames) > 1 else _FIRST_WINDOW
         stop = window.stop
         if stop is None or (stop.kind != "bad-size" and reader.grow()):
@@ -251,24 +254,24 @@ def read_batches(
 
 
 def _end_of_last(window: Window) -> int | None:
-    """The offset after the last frame of a window, which somebody else has read."""
+    """The offset after the last frame of a window, which `takes` has used."""
     return BatchHeader(*unpack_header(window.buf, window.frames[-1][0])).last_offset + 1 if window.frames else None
 
 
 def _is_cut_at(limit: int | None, stop: Stop) -> bool:
-    """Whether the caller's limit, and not the file, ends in the middle of a batch."""
+    """Whether the walk stopped in the middle of a batch because of the caller's limit, not because of the file."""
     return limit is not None and stop.kind in ("short", "truncated") and stop.position + stop.left >= limit
 
 
 def _judge(data: bytes, position: int, file: str) -> RecordBatch | BadBatch:
-    """The batch in a frame that is not of magic 2, or too short for that."""
+    """The batch in a frame of magic 0 or 1, or the fault of one that is no batch."""
     magic = data[MAGIC_END - 1]
     if magic < MAGIC_MAX:
         from metashell.codec.legacy import LegacyBatch
 
         message = LegacyBatch(position, data, file)
         return message if message.crc_fault() is None else _bad_crc(message)
-    # What a short header lacks reads as zero.
+    # A header that is too short is filled with zeros.
     batch = RecordBatch(BatchHeader(*unpack_header(data[:HEADER_SIZE].ljust(HEADER_SIZE, b"\0"))), position, data, file)
     return BadBatch(kind="bad-magic" if magic > MAGIC_MAX else "bad-size", batch=batch, reason=frame_fault(magic, len(data)) or "")
 
@@ -280,8 +283,8 @@ def _bad_crc(batch: RecordBatch) -> BadBatch:
 class SourceFault(NamedTuple):
     """One place in a source that could not be used.
 
-    `offset` is the log offset there, -1 if unknown; `position` the byte in `file`, -1 where the fault is no place in it (a
-    missing file). A fault that `is_tail` is the normal end of a running or stopped node's last segment.
+    `offset` is the log offset there, -1 if unknown; `position` is the byte in `file`, -1 if the fault has no place in it (a missing file).
+    `is_tail` marks the normal end of the last segment of a running or stopped node.
     """
 
     file: str
@@ -296,16 +299,16 @@ class SourceFault(NamedTuple):
 
 
 def fault_of(item: BatchFault, *, is_last: bool = False) -> SourceFault:
-    """The source's fault for one in a file; `is_last` if the file is the last segment of a directory."""
+    """Turn a fault of a file into one of the source; `is_last` if the file is the last segment of a directory."""
     offset = -1 if item.offset is None else item.offset
     return SourceFault(item.file, offset, item.position, item.reason, is_tail=is_last and item.may_be_tail)
 
 
 def order_fault(expected_offset: int | None, epoch: int | None, here: tuple[int, int], *, may_skip: bool = False) -> str | None:
-    """Why a batch with the base offset and leader epoch of `here` does not follow, None where it does.
+    """The reason why a batch with the base offset and leader epoch of `here` does not follow; None if it does.
 
-    Shape: the batch before it ended right before `expected_offset` and was of `epoch`; None where nothing is known of it. Compaction
-    leaves gaps in the logs of topics (`may_skip`), never in a metadata log.
+    Shape: the batch before it ended right before `expected_offset` and was of `epoch`; None if unknown. Compaction leaves gaps in the logs
+    of topics (`may_skip`), never in a metadata log.
     """
     offset, own_epoch = here
     if expected_offset is not None and offset > expected_offset and not may_skip:
@@ -318,12 +321,12 @@ def order_fault(expected_offset: int | None, epoch: int | None, here: tuple[int,
 
 
 def missing_offsets(first: int, end: int) -> str:
-    """The fault where the offsets from `first` to before `end` are in no batch."""
+    """The fault of a gap: no batch has the offsets from `first` to before `end`."""
     return f"offset {first} is missing" if end == first + 1 else f"offsets {first} to {end - 1} are missing"
 
 
 class OrderCheck:
-    """Watches that each batch starts where the one before it ended, in no earlier epoch."""
+    """Checks that each batch starts where the one before it ended, in the same or a later epoch."""
 
     def __init__(self, expected_offset: int | None, epoch: int | None = None, *, may_skip: bool = False) -> None:
         self.expected_offset = expected_offset
@@ -335,7 +338,7 @@ class OrderCheck:
         return order_fault(self.expected_offset, self.epoch, (offset, epoch), may_skip=self._may_skip) is None
 
     def check(self, batch: RecordBatch) -> SourceFault | None:
-        """The fault of a batch out of order; the next one is compared with this one either way."""
+        """The fault of a batch out of order. The next batch is compared with this one either way, so that one gap is one fault."""
         header = batch.header
         reason = order_fault(self.expected_offset, self.epoch, (header.base_offset, header.leader_epoch), may_skip=self._may_skip)
         self.expected_offset = header.last_offset + 1
@@ -343,16 +346,16 @@ class OrderCheck:
         return SourceFault(batch.file, header.base_offset, batch.position, reason) if reason else None
 
     def forget(self) -> None:
-        """After a batch that was itself at fault, anything may follow."""
+        """Accept any next batch, because the one before it was itself bad."""
         self.expected_offset = self.epoch = None
 
 
 KEPT_SIZE_MAX: Final = 256 << 20
-"""Bytes of a checkpoint that are kept from finding it whole until it is loaded: an image of it keeps most of them anyway."""
+"""The most bytes of a checkpoint to keep between its check and its loading. An image keeps most of them anyway."""
 
 
 def checked_snapshot(items: Iterator[RecordBatch | BatchFault], file: str, faults: list[SourceFault]) -> Iterator[RecordBatch]:
-    """The batches among `items`; what is wrong goes to `faults`, also a missing header or footer.
+    """The batches among `items`; faults go to `faults`, also a missing header or footer.
 
     A checkpoint starts with a SnapshotHeader and ends with a SnapshotFooter; its batches count from offset 0 and are all of
     one epoch.
@@ -385,9 +388,9 @@ def checked_snapshot(items: Iterator[RecordBatch | BatchFault], file: str, fault
 
 
 def first_snapshot_fault(file: OpenFile, kept: list[RecordBatch] | None = None) -> SourceFault | None:
-    """The fault that makes a checkpoint unusable as the start of an image, found by reading all of it; None if it is whole.
+    """The first fault in a checkpoint, which makes it unusable as the start of an image; None if it is whole. Reads all of it.
 
-    `kept` gets the batches of a whole one, so that it need not be read again, unless they are more than KEPT_SIZE_MAX bytes.
+    `kept` gets the batches of a whole one, unless they are more than KEPT_SIZE_MAX bytes, so that the file need not be read again.
     """
     faults: list[SourceFault] = []
     size = 0
