@@ -1,4 +1,4 @@
-"""Which files a copy has, and what becomes of those that are damaged, growing or gone."""
+"""The files of a copy, with damaged, growing and deleted ones among them; and the archive."""
 
 from __future__ import annotations
 

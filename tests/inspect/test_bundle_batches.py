@@ -1,4 +1,4 @@
-"""A batch that is written again keeps its place, and nothing that has no business in it."""
+"""A batch that is written again keeps its offsets, and loses secrets, unknown fields and names."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_quotas_keep_their_kinds_and_the_default_entity() -> None:
 # ---- what is no record we know -----------------------------------------------------------------------------------------
 
 
-def test_what_is_not_known_becomes_a_no_op_at_its_place_and_is_told_without_its_content() -> None:
+def test_what_is_not_known_becomes_a_no_op_at_its_place_and_is_reported_without_its_content() -> None:
     newer = write_metadata_record(message_type("metadata", "TopicRecord").cls(name="secret-name"), 0)
     newer = newer[:2] + b"\x05" + newer[3:]
     unknown = write_metadata_record(UnknownRecord(99, 0, b"secret-name"))

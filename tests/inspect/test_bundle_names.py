@@ -1,4 +1,4 @@
-"""Aliases are one for each name, tell nothing, and are matched by the same patterns."""
+"""Each name has one alias, which reveals nothing and matches the same patterns."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_kind_with_more_names_than_digits_gets_more_digits() -> None:
     assert len({dealt.name("rack", str(number)) for number in range(1200)}) == 1200
 
 
-def test_what_was_dealt_is_told_by_kind_and_name() -> None:
+def test_all_aliases_are_listed_by_kind_and_name() -> None:
     dealt = aliases()
     alias = dealt.name("topic", "b"), dealt.name("topic", "a")
     assert list(dealt.dealt()) == [("topic", "a", alias[1]), ("topic", "b", alias[0])]

@@ -1,4 +1,4 @@
-"""Assumptions as words."""
+"""Assumptions as text, and settings read from servers."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_what_is_asked_for_counts_more_than_what_was_read() -> None:
     assert (one.value, one.where) == ("3 s", "")
 
 
-def test_servers_that_do_not_agree_are_told() -> None:
+def test_servers_that_do_not_agree_are_reported() -> None:
     other = CONTROLLER._replace(where="d.properties", values={})
     assert differences([CONTROLLER, other]) == ["broker.session.timeout.ms differs: 18000 in c.properties, 9000 in d.properties"]
     # What only brokers go by, a controller may have otherwise, and the reverse.

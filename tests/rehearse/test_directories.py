@@ -38,7 +38,7 @@ def whys(outcome: Outcome) -> list[str]:
     return list(dict.fromkeys(batch.why for batch in outcome.batches))
 
 
-def test_a_broker_tells_in_which_directory_it_put_new_replicas() -> None:
+def test_a_broker_reports_in_which_directory_it_put_new_replicas() -> None:
     """Without that, every topic made on brokers with several directories would be found to have none."""
     outcome = rehearsed(cluster(), CreateTopic("new", assignments=((1, 2), (1, 3), (2, 1))))
     directories = [one.directories[one.replicas.index(1)] for one in outcome.after.topics.by_name["new"].partitions.values()]

@@ -1,4 +1,4 @@
-"""A rehearsal tells the same under every hash seed, though records come in another order."""
+"""A rehearsal has the same outcome under every hash seed, although the order of records differs."""
 
 from __future__ import annotations
 

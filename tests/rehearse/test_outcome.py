@@ -1,4 +1,4 @@
-"""Ranges over seeds: each seed's own answer lies within them, and the worst one is shown."""
+"""Ranges over seeds contain each seed's figures, and the worst outcome is shown; findings before and after."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("text", "fault"), BAD)
-def test_a_fault_is_told_with_line_and_column(text: str, fault: str) -> None:
+def test_a_fault_is_reported_with_line_and_column(text: str, fault: str) -> None:
     with pytest.raises(PlanError) as caught:
         plan_of(text)
     assert str(caught.value).startswith(f"plan.toml:{fault}")

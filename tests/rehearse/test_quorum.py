@@ -1,4 +1,4 @@
-"""Voters that are removed: the majority is that of the smaller set."""
+"""Removing a voter: the majority is that of the smaller set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rehearsals hold what they promise, on any small cluster and with any steps."""
+"""Rehearsals keep their promises on any small cluster, with any steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of an outcome: the first line says what counts."""
+"""The text of an outcome: the first line is the verdict."""
 
 from __future__ import annotations
 
@@ -98,5 +98,5 @@ def test_the_first_line_and_the_status_agree(image: MetadataImage, steps: Sequen
     ("numbers", "text"),
     [([3, 1, 2], "1-3"), ([1, 2], "1,2"), ([1, 3, 4, 7, 8, 9], "1,3,4,7-9"), ([5, 5], "5"), (range(0, 40, 2), "0,2,4,6,8,10,12,14,...")],
 )
-def test_numbers_are_told_as_ranges(numbers: Sequence[int], text: str) -> None:
+def test_numbers_are_shown_as_ranges(numbers: Sequence[int], text: str) -> None:
     assert numbers_text(numbers) == text

@@ -1,4 +1,4 @@
-"""The standing questions: they have the answers of rehearsals, one for each broker and rack."""
+"""Single failures: the answers are those of a rehearsal for each broker and rack."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_where_no_voters_are_named_nothing_is_said_about_controllers() -> None:
     assert any("whether a controller can be lost is not known" in line for line in single_failures_lines(standing, ""))
 
 
-def test_writes_that_would_be_refused_are_told_and_are_no_loss() -> None:
+def test_writes_that_would_be_refused_are_reported_and_are_no_loss() -> None:
     image = small_image(
         {1: None, 2: None, 3: None},
         {"orders": [partition(1, 2)]},

@@ -1,4 +1,4 @@
-"""Steps as words."""
+"""Steps as words of a command line."""
 
 from __future__ import annotations
 

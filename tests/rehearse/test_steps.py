@@ -1,4 +1,4 @@
-"""What each step does, told by one small cluster: brokers 1 to 3 in racks a to c, and a topic of three partitions with three replicas."""
+"""Each step on one small cluster: brokers 1 to 3 in racks a to c, and a topic of three partitions with three replicas."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_roll_of_two_at_a_time_takes_partitions_of_two_replicas_offline() -> N
     assert rehearsed(image, RollBrokers(max_offline=2)).verdict.tolls[Trouble.OFFLINE].partitions == 1
 
 
-def test_fewer_in_sync_than_min_insync_replicas_is_told_and_is_not_offline() -> None:
+def test_fewer_in_sync_than_min_insync_replicas_is_reported_and_is_not_offline() -> None:
     image = cluster(settings={(TOPIC_RESOURCE, "orders"): {"min.insync.replicas": "3"}})
     outcome = rehearsed(image, KillBroker(1))
     assert outcome.verdict.status == 0
@@ -238,7 +238,7 @@ def test_what_was_copied_before_a_restart_is_not_copied_again() -> None:
     assert outcome.steps[0].ended_ms is not None and 235_000 <= outcome.steps[0].ended_ms <= 245_000
 
 
-def test_a_move_to_a_dead_broker_never_ends_and_is_told() -> None:
+def test_a_move_to_a_dead_broker_never_ends_and_is_reported() -> None:
     outcome = rehearsed(cluster(fenced=[3], topics={"big": [partition(1)]}), Reassign((Move("big", 0, (3,)),)))
     [left] = outcome.steps[0].unfinished
     assert (left.thing, left.message) == ("big-0", "the reassignment waits for broker 3 to get in sync")
@@ -285,7 +285,7 @@ def test_each_record_is_handed_on_and_the_first_ones_are_kept() -> None:
     assert outcome.records_left_out == 2
 
 
-def test_what_the_controller_refuses_is_told_and_the_status_is_1() -> None:
+def test_what_the_controller_refuses_is_reported_and_the_status_is_1() -> None:
     outcome = rehearsed(cluster(), CreateTopic("wide", partitions=1, replication_factor=9))
     [refusal] = outcome.steps[0].refusals
     assert (refusal.thing, refusal.code) == ("wide", INVALID_REPLICATION_FACTOR)
@@ -382,7 +382,7 @@ def test_unregistering_the_last_broker_in_sync_gives_the_partition_up(elr: bool)
     assert outcome.verdict.status == 1
 
 
-def test_the_controller_of_a_node_whose_broker_is_fenced_is_taken_for_dead_too() -> None:
+def test_the_controller_of_a_node_whose_broker_is_fenced_counts_as_dead_too() -> None:
     image = cluster(voters=(1, 2, 3), fenced=[3], topics={"orders": [partition(1, 2)]})
     outcome = rehearsed(image, KillBroker(2))
     assert [gap.to_ms for gap in outcome.quorum_gaps] == [None]
@@ -415,7 +415,7 @@ def test_a_follower_that_is_dead_leaves_the_isr_by_the_lag_where_its_session_is_
     assert failover.to_ms is not None and failover.to_ms > 58_000
 
 
-def test_what_was_offline_before_is_told_apart() -> None:
+def test_what_was_offline_before_is_distinguished() -> None:
     image = cluster(topics={"gone": [partition(2, isr=[2], leader=-1)]}, elr=False, fenced=[2])
     outcome = rehearsed(image, KillBroker(1))
     [offline] = outcome.intervals_of(Trouble.OFFLINE)

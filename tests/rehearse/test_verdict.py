@@ -1,4 +1,4 @@
-"""The pass over all partitions counts what decoding each of them counts, and passes on whatever is not ordinary."""
+"""The survey of all partitions counts the same as decoding each of them, and passes on every partition that is not ordinary."""
 
 from __future__ import annotations
 

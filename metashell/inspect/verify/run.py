@@ -399,7 +399,7 @@ def _check_index(path: str, report: Report) -> None:
             quiet = Report(lambda finding: None)
             LogWalk(quiet, UncheckedRecords(quiet, kind), LogState(expected_offset=base)).walk(items, indexes)
     if quiet.by_severity["error"]:
-        report.warn(path, f"{os.path.basename(log)}, which it is held against, has faults of its own")
+        report.warn(path, f"{os.path.basename(log)}, the log that it is compared with, has faults of its own")
 
 
 def _indexes(suffix: str, report: Report, file: OpenFile, base_offset: int, *, is_metadata: bool) -> SegmentIndexes:

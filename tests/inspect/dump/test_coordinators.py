@@ -1,4 +1,4 @@
-"""dump-log on the logs of coordinators and of remote storage: records, dialects, what lies inside, and what is wrong."""
+"""dump-log on the logs of coordinators and of remote storage: records, dialects, embedded data, and faults."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_blobs_of_a_classic_group_are_decoded_beside_its_data(tmp_path: Path) ->
         ("STREAMS_GROUP_TARGET_ASSIGNMENT_RESOLVED_TOPIC_IDS", "later"),
     ],
 )
-def test_layouts_of_other_releases_are_told_by_what_takes_all_bytes(type: str, dialect: str) -> None:
+def test_layouts_of_other_releases_are_reported_by_what_takes_all_bytes(type: str, dialect: str) -> None:
     found = [row for row in read("offsets-dialects") if row["kind"] == "record" and row["type"] == type]
     assert [(row.get("dialect"), row.get("fault")) for row in found] == [(dialect, None)]
 

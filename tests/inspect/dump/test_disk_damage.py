@@ -1,4 +1,4 @@
-"""Whatever happened to an index, a producer snapshot or a coordinator's log: no crash, a status, and lines that are JSON."""
+"""Any damage to an index, a producer snapshot or a coordinator's log leads to a status and valid JSON lines, never to a crash."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def damaged(data: bytes, seed: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("suffix", ["index", "timeindex", "log"])
-def test_damaged_indexes_and_logs_beside_them_are_told(tmp_path: Path, suffix: str) -> None:
+def test_damaged_indexes_and_logs_beside_them_are_reported(tmp_path: Path, suffix: str) -> None:
     for name in ("log", "index", "timeindex"):
         (tmp_path / f"{NAME}.{name}").write_bytes(FILES[f"index/{NAME}.{name}"])
     original = FILES[f"index/{NAME}.{suffix}"]
@@ -60,7 +60,7 @@ def test_damaged_indexes_and_logs_beside_them_are_told(tmp_path: Path, suffix: s
 
 
 @pytest.mark.parametrize("file", [f"txnindex/{NAME}.txnindex", f"producers/{NAME}.snapshot"])
-def test_damaged_transaction_indexes_and_producer_snapshots_are_told(tmp_path: Path, file: str) -> None:
+def test_damaged_transaction_indexes_and_producer_snapshots_are_reported(tmp_path: Path, file: str) -> None:
     path = tmp_path / Path(file).name
     for data in damaged(FILES[file], 2):
         path.write_bytes(data)
@@ -71,7 +71,7 @@ def test_damaged_transaction_indexes_and_producer_snapshots_are_told(tmp_path: P
 
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", DECODERS)
-def test_damaged_keys_and_values_are_told(tmp_path: Path, folder: str) -> None:
+def test_damaged_keys_and_values_are_reported(tmp_path: Path, folder: str) -> None:
     path = tmp_path / LOG
     for data in damaged(FILES[f"{folder}/{LOG}"], 3):
         path.write_bytes(data)

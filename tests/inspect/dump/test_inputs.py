@@ -1,4 +1,4 @@
-"""What the words of a command line stand for."""
+"""The files that arguments stand for, and the filters of records."""
 
 from __future__ import annotations
 

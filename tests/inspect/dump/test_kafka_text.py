@@ -66,7 +66,7 @@ def test_an_unknown_file_is_ignored(tmp_path: Path, name: str) -> None:
     assert kafka_dump(path) == (0, f"Dumping {path}\n".encode(), f"Ignoring unknown file {path}\n")
 
 
-def test_offsets_that_do_not_follow_are_told_at_the_end(tmp_path: Path) -> None:
+def test_offsets_that_do_not_follow_are_reported_at_the_end(tmp_path: Path) -> None:
     path = write(tmp_path, batch([topic("a")], 4) + batch([topic("b")], 9) + batch([topic("c")], 2))
     status, _, err = kafka_dump(path)
     assert status == 0
@@ -184,7 +184,7 @@ def test_a_file_that_ends_kafkas_run_does_not_end_ours(tmp_path: Path) -> None:
     assert err.count("\n") == 1
 
 
-def test_a_bad_crc_and_a_torn_tail_are_told_and_make_the_status_1(tmp_path: Path) -> None:
+def test_a_bad_crc_and_a_torn_tail_are_reported_and_make_the_status_1(tmp_path: Path) -> None:
     data = log(14)
     flipped = data[:-2] + bytes((data[-2] ^ 1,)) + data[-1:]
     bad = write(tmp_path, flipped)

@@ -1,4 +1,4 @@
-"""dump-log on indexes, producer snapshots and text files: entries as JSON lines, and what does not hold."""
+"""dump-log on indexes, producer snapshots and text files: entries as JSON lines, and their faults."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_text_files_of_a_node_are_listed(tmp_path: Path) -> None:
         ("meta.properties", "a=\\uzzzz"),
     ],
 )
-def test_a_damaged_text_file_is_told_with_status_1(tmp_path: Path, name: str, text: str) -> None:
+def test_a_damaged_text_file_is_reported_with_status_1(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     status, rows, err = run(tmp_path / name)
     assert status == 1

@@ -1,4 +1,4 @@
-"""Our own voice: the keys of every kind of line, what is redacted, and what a fault looks like where it lies."""
+"""JSON lines: the keys of every kind of line, redaction, and the lines of faults."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def test_a_checkpoint_under_another_name_is_known_by_its_header(tmp_path: Path) 
     assert "the checkpoint has no footer" in err
 
 
-def test_only_the_first_faults_of_a_file_are_told_on_stderr(tmp_path: Path) -> None:
+def test_only_the_first_faults_of_a_file_are_reported_on_stderr(tmp_path: Path) -> None:
     _, text, err = dump(write(tmp_path, batch([b"\x01\x63\x00"] * 50)))
     assert len(rows(text)) == 50
     assert err.count("\n") == 11
@@ -361,7 +361,7 @@ def test_a_wrong_length_in_a_directorys_last_segment_is_no_torn_tail(tmp_path: P
     assert row["reason"].endswith(f"among them a whole batch at byte {len(first)}")
 
 
-def test_a_foreign_file_is_told_as_one_and_never_as_a_torn_tail(tmp_path: Path) -> None:
+def test_a_foreign_file_is_reported_as_one_and_never_as_a_torn_tail(tmp_path: Path) -> None:
     write(tmp_path, batch([topic("a")]) + b"root:x:0:0:root:/root:/bin/bash\n" * 3)
     status, text, _ = dump(tmp_path)
     assert status == 1
@@ -369,7 +369,7 @@ def test_a_foreign_file_is_told_as_one_and_never_as_a_torn_tail(tmp_path: Path) 
     assert rows(text)[1]["reason"] == "no batch: magic 47 is not known, 96 bytes left"
 
 
-def test_a_device_that_never_ends_is_told_as_zeros() -> None:
+def test_a_device_that_never_ends_is_reported_as_zeros() -> None:
     status, text, _ = dump("/dev/zero")
     assert status == 1
     (row,) = rows(text)

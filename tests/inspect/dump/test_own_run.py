@@ -1,4 +1,4 @@
-"""dump-log --summary: counts that hold against the dumped lines, as JSON and as a table."""
+"""dump-log --summary agrees with the dumped lines; --follow writes what is added."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_messages_of_old_formats_are_counted() -> None:
     )
 
 
-def test_faults_are_counted_and_told(tmp_path: Path) -> None:
+def test_faults_are_counted_and_reported(tmp_path: Path) -> None:
     data = bytearray(write_batch(0, [Record(0, 1, None, b"v")], leader_epoch=1))
     data[-1] ^= 1
     out, err = io.BytesIO(), io.StringIO()
@@ -126,7 +126,7 @@ def test_only_a_summary_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "dump-log: -o table is the form of --summary: records have jsonl, json and kafka\n")
 
 
-def test_times_that_no_calendar_has_are_told_as_numbers(tmp_path: Path) -> None:
+def test_times_that_no_calendar_has_are_shown_as_numbers(tmp_path: Path) -> None:
     value = b"\1\x14\0\0"
     data = b"".join(write_batch(at, [Record(at, time, None, value)], leader_epoch=1) for at, time in enumerate((5, (1 << 63) - 1)))
     path = write(tmp_path, data)

@@ -1,4 +1,4 @@
-"""dump-log over batches that come in pieces: the lines are those of a file with the same bytes."""
+"""dump-log over batches that come in pieces: the lines are those of a file with the same bytes. And the JSON array."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_json_is_one_array():
     assert (status, [item["offset"] for item in json.loads(text)]) == (0, [0, 1, 2])
 
 
-def test_a_snapshot_is_told_apart_and_needs_its_footer():
+def test_a_snapshot_is_distinguished_and_needs_its_footer():
     status, text, errors = dumped(Piece("q/a.checkpoint", FIRST, is_checkpoint=True), Piece("q", SECOND))
     lines = [json.loads(line) for line in text.splitlines()]
     assert [(line["kind"], line["file"]) for line in lines] == [

@@ -1,4 +1,4 @@
-"""Several processes write what one would have written, in its order, and none of them is left behind."""
+"""Several processes write the same text as one, and none is left behind."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("output", quick(["jsonl", "kafka"]))
 @pytest.mark.parametrize("what", quick(DAMAGE, 2))
-def test_damage_is_told_as_one_process_tells_it(log: bytes, tmp_path: Path, output: str, what: str) -> None:
+def test_damage_is_reported_as_one_process_reports_it(log: bytes, tmp_path: Path, output: str, what: str) -> None:
     path = write(tmp_path, DAMAGE[what](log))
     assert run(path, tmp_path, 2, output) == run(path, tmp_path, 1, output)
 
@@ -189,7 +189,7 @@ def test_a_file_that_is_wrong_everywhere_costs_no_memory_for_its_faults(tmp_path
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_full_disk_is_told(log: bytes, tmp_path: Path, jobs: int) -> None:
+def test_a_full_disk_is_reported(log: bytes, tmp_path: Path, jobs: int) -> None:
     path = write(tmp_path, log)
     with open("/dev/full", "wb") as full:
         done = subprocess.run(

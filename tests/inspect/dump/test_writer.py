@@ -1,4 +1,4 @@
-"""The tight loop may give up, but it never reads anything that the careful way reads otherwise."""
+"""The tight loop may give up, but it never reads a record differently from the careful way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever stands in a directory: findings, never an exception; and what a checksum covers cannot change unseen."""
+"""Any bytes in a directory lead to findings, never to an exception; and no change under a checksum is missed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold inside a batch; the tight loop and the careful way agree."""
+"""The checks of one batch; the tight loop and the careful way agree."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_flood_of_claimed_records_takes_no_memory():
     assert any("cut off" in finding.what or "does not fit" in finding.what for finding in check(sealed(bytes(data))))
 
 
-def test_what_a_metadata_log_never_has_is_told():
+def test_what_a_metadata_log_never_has_is_reported():
     assert "producer" in check(data_batch(0, [NO_OP], producer_id=4))[0].what
     assert "transactional" in check(data_batch(0, [NO_OP], is_transactional=True))[0].what
     records = [Record(0, T0, b"key", NO_OP)]

@@ -1,4 +1,4 @@
-"""Index entries held against the log, in a directory and as named files."""
+"""Index entries are compared with the log, in a directory and as named files."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def transaction_entry(*numbers: int, version: int = 0) -> bytes:
     return pack(">bxqqqq", version, *numbers)
 
 
-def test_a_transaction_index_is_held_against_the_markers(tmp_path: Path):
+def test_a_transaction_index_is_compared_with_the_markers(tmp_path: Path):
     folder = transaction_log(tmp_path)
     index = folder / "00000000000000000000.txnindex"
     index.write_bytes(transaction_entry(7, 0, 2, 0))

@@ -1,4 +1,4 @@
-"""A metadata directory, broken in one place after the other: each is found, where it lies."""
+"""A metadata directory with one fault after another: each is found at its place."""
 
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ def test_a_producer_snapshot_is_checked(made: MetadataLog):
     assert only(made.findings()).what == "version 5 is not known"
 
 
-def test_an_index_without_its_segment_and_files_that_are_left_over_are_told(made: MetadataLog):
+def test_an_index_without_its_segment_and_files_that_are_left_over_are_reported(made: MetadataLog):
     made.write("00000000000000000077.index", b"")
     assert only(made.findings()).severity == "warning"
     (made.path / "00000000000000000077.index").unlink()
@@ -315,7 +315,7 @@ def test_an_index_without_its_segment_and_files_that_are_left_over_are_told(made
     assert only(made.findings()).severity == "info"
 
 
-def test_a_flood_of_findings_from_one_file_is_counted_and_not_told(made: MetadataLog):
+def test_a_flood_of_findings_from_one_file_is_counted_and_not_reported(made: MetadataLog):
     made.write("00000000000000000000.index", b"".join(pack(">ii", 1 + n, 1000 + n) for n in range(300)))
     found = made.findings()
     assert len(found) == 101

@@ -1,4 +1,4 @@
-"""Several directories in one call: those of different clusters are told, and those of one cluster are held against each other."""
+"""Several directories in one call: those of different clusters are reported, and those of one cluster are compared."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_checkpoints_of_one_name_make_one_image(voters: list[MetadataLog]):
     assert (found.file, found.what) == (str(voters[1].path / CHECKPOINT), f"the image is not that of {voters[0].path / CHECKPOINT}")
 
 
-# ---- digests of paths: a directory's log is replayed, so that a checkpoint in it can be held against it
+# ---- digests: a directory's log is replayed, so that a checkpoint in it is compared with it
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def digest(path: Path, offset: int | None = None, found: list[Finding] | None = 
     return digest_of(str(path), report, VerifyOptions(paths=(), digest=True, digest_offset=offset))
 
 
-def test_a_checkpoint_is_held_against_the_log_beside_it(made: MetadataLog):
+def test_a_checkpoint_is_compared_with_the_log_beside_it(made: MetadataLog):
     checkpoint = made.path / CHECKPOINT
     assert digest(made.log_directory, 5).digest == digest(checkpoint).digest == digest(checkpoint, 5).digest
     made.write(CHECKPOINT, checkpoint_bytes([topic_value(1), topic_value(9)]))

@@ -1,4 +1,4 @@
-"""Log directories and folders of them: the small files, and what they have to agree about."""
+"""Log directories, folders of them with their small files, and named files."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_log_directory_without_its_meta_properties_is_found(node: Path):
     assert (found.check, found.what) == ("unformatted", "has no meta.properties")
 
 
-def test_directories_that_were_not_looked_at_are_told(node: Path, tmp_path_factory: pytest.TempPathFactory):
+def test_directories_that_were_not_looked_at_are_reported(node: Path, tmp_path_factory: pytest.TempPathFactory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (node / "d3").symlink_to(elsewhere, target_is_directory=True)
     assert only(findings_in(node)).what == "is a link to a directory and was not followed; name it to check it"
@@ -133,7 +133,7 @@ def test_directories_that_were_not_looked_at_are_told(node: Path, tmp_path_facto
     assert "nested too deeply" in only(findings_in(elsewhere)).what
 
 
-def test_a_folder_that_cannot_be_listed_is_told_and_the_others_are_checked(node: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_folder_that_cannot_be_listed_is_reported_and_the_others_are_checked(node: Path, monkeypatch: pytest.MonkeyPatch):
     locked = node / "d0"
     locked.mkdir()
     whole = os.listdir

@@ -1,4 +1,4 @@
-"""What plans keep to, on any cluster."""
+"""The rules of plans, on any cluster."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ CASES = cases()
 
 
 def verdict_of(folder: Path, name: str) -> StartVerdict:
-    """The verdict on one of the cases that Kafka is held against."""
+    """The verdict on one of the cases that real servers are started on."""
     kind, damage = CASES[name]
     place = make_base(folder, kind)
     damage(place)
