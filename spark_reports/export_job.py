@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from socket import gethostname
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from metashell.common.command import complain, with_way_out
@@ -27,7 +27,7 @@ from metashell.tables.lake.layout import PARQUET, Rewrite, commit_name, read_for
 from metashell.tables.lake.plan import Task
 from metashell.tables.lake.write_tasks import Job, TaskResult, Written, rewrite_task, write_task
 from metashell.tables.spark_options import EXPORT_MODES, TABLE_FORMATS
-from metashell.tables.splits import Split
+from metashell.tables.splits import FILE_COST_BYTES, Split
 from metashell.tables.stores import open_store
 from spark_reports.session import end_workers, error_from
 from spark_reports.source import SPLIT_BYTES, SPLIT_BYTES_MIN, TASKS_WANTED, begin_task
@@ -83,7 +83,7 @@ def _require_fitting_format(values: SimpleNamespace) -> None:
     if values.catalog and not _CATALOG.fullmatch(values.catalog):
         raise UsageError(f"--catalog {values.catalog}: not CATALOG or CATALOG.NAMESPACE", "--catalog")
     if name != PARQUET and values.target_file_size:
-        raise UsageError(f"--target-file-size: tables of {name} have a way of their own to put files together", "--target-file-size")
+        raise UsageError(f"--target-file-size: tables of {name} merge small files in their own way", "--target-file-size")
     if name != PARQUET:
         require_readable(values.out)
     is_object_store = is_uri(values.out) and not values.out.lower().startswith(("hdfs:", "file:"))
@@ -197,7 +197,7 @@ def _say(report: AppendReport) -> None:
         complain("spark-reports", note)
 
 
-_FILE_COST_BYTES: Final = 64 << 10
+# ---- the export
 
 
 def export_tables(spark: Any, options: AppendOptions, *, split_bytes: int = 0, commits: Commits = FILES) -> AppendReport:
@@ -326,4 +326,4 @@ def _of_attempt(work: str) -> str:
 
 
 def _weight(task: Task) -> int:
-    return task.split.bytes + _FILE_COST_BYTES * len(task.split.pieces)
+    return task.split.bytes + FILE_COST_BYTES * len(task.split.pieces)

@@ -1,12 +1,12 @@
 """The progress of reading a growing log, and what is new in it: by batches, so that a log that was cut back is noticed.
 
-What a stream keeps of each log is one value of JSON: `file` and `end` say up to which byte of which segment it was read, `next` is the
-offset that comes then, and `marks` name the last batches: file, position, base offset, epoch and checksum. A batch that stands no longer
-where it stood means that the log was cut back, as a follower's is when a new leader never had what it holds: what follows the
-last batch that still stands is new. Compaction rewrites the logs of coordinators; there offsets and epochs alone say what was read.
+A stream keeps one JSON value for each log: `file` and `end` are the segment and the byte up to which it was read, `next` is the next
+offset, and `marks` name the last batches: file, position, base offset, epoch and checksum. If a batch is not where it was, the log was cut
+back, as a follower truncates what a new leader never had: what follows the last batch that is still in place is new. Compaction rewrites
+the logs of coordinators; there only offsets and epochs tell what was read.
 
-Behind damage in the last segment nothing is read: who writes it may still cut it off. Then `stopped` names the segment, the byte, and the
-run of the stream that found it: a micro-batch without rows says so, once in each run.
+Nothing is read behind damage in the last segment: its writer may still cut it off. Then `stopped` names the segment, the byte, and the
+run of the stream that found it; a micro-batch without rows reports it, once in each run.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def position_of_log(log: GrowingLog, known: ReadPosition | None, run: int = 0) -
 def new_between(log: GrowingLog, start: ReadPosition | None, end: ReadPosition, split_bytes: int) -> NewBatches:
     """Return what was appended between two answers of `position_of_log`, cut into pieces.
 
-    Errors: MetashellError for a log of which nobody can say any more what was read.
+    Errors: MetashellError for a log whose read part cannot be found any more.
     """
     stopped = _stopped(log, start, end)
     end = _what_stands(log, end)
@@ -152,7 +152,7 @@ def _what_stands(log: GrowingLog, end: ReadPosition) -> ReadPosition:
 
 
 def _resume(log: GrowingLog, start: ReadPosition) -> tuple[int, int, str]:
-    """From which byte of which file on a log is new, and what has to be said of it."""
+    """The first file and byte of what is new in a log, and the notes on it."""
     marks = start["marks"]
     if log.is_compacted:
         return _resume_by_offset(log, start)

@@ -12,7 +12,8 @@ from pyspark.sql import Window, functions
 from metashell.disk.names import METADATA, LogKind
 from metashell.tables.reports import uncommitted
 from metashell.tables.reports.catalog import BASES, DERIVED, EARLIEST_MS, LATEST_MS, Report, view_text, with_places
-from metashell.tables.reports.local import FAULTS, as_declared, base_tables_of, source_tables, tables_by_log
+from metashell.tables.reports.local import as_declared, base_tables_of, source_tables, tables_by_log
+from metashell.tables.schemas import FAULTS
 from spark_reports.source import NAME
 
 Answers = Iterator[tuple[Report, pa.Table]]

@@ -49,12 +49,13 @@ def open_session(name: str, master: str | None = None, settings: dict[str, str] 
     with _quiet_java():
         spark = builder.getOrCreate()
     if threading.current_thread() is threading.main_thread():
-        # Spark's own handler asks the JVM to cancel its jobs, in the middle of whatever is said to it.
+        # Spark's own handler tells the JVM to cancel its jobs, in the middle of any other call to it.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     spark.sparkContext.setLogLevel("ERROR")
-    import spark_reports
+    from spark_reports.source import KafkaMetadataSource
 
-    spark_reports.register(spark)
+    prepare_session(spark)
+    spark.dataSource.register(KafkaMetadataSource)
     return spark
 
 
@@ -213,6 +214,8 @@ def _with_our_root(path: str) -> str:
     return path if root in known else os.pathsep.join([root, *filter(None, known)])
 
 
+# ---- masters
+
 _KNOWN: Final = re.compile(r"local|local\[(?:[1-9]\d*|\*)(?:, *\d+)?\]|local-cluster\[[\d, ]+\]|yarn|spark://.+|k8s://.+")
 _DEFAULT_PORT: Final = 7077
 _TIMEOUT_S: Final = 10.0
@@ -245,6 +248,8 @@ def _require_answer(master: str) -> None:
             return
     raise MetashellError(f"--master {master}: no master answers: {'; '.join(reasons)}")
 
+
+# ---- errors of Spark in one line
 
 _OURS: Final = re.compile(r"^\s*metashell\.common\.errors\.(\w+): (.*)$", re.MULTILINE)
 _OURS_OF_USAGE: Final = "UsageError"
@@ -283,7 +288,7 @@ def error_from(error: Exception) -> MetashellError | None:
 
 
 def silence_interrupts() -> None:
-    """Keep py4j from logging Ctrl-C with traces, by its own loggers and the root one: the command tells it in a line.
+    """Keep py4j from logging Ctrl-C with traces, by its own loggers and the root one: the command reports it in a line.
 
     What goes wrong otherwise comes as an exception, too.
     """
@@ -313,7 +318,7 @@ def _full_place(text: str) -> str:
 
 
 def _reason(text: str) -> str:
-    """The innermost cause that somebody named: of a worker's trace, or of Java's."""
+    """The innermost cause with a message: of a worker's trace, or of Java's."""
     python = [found for found in _PYTHON.findall(text) if "Traceback" in text]
     if python:
         name, message = python[-1]

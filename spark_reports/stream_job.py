@@ -24,15 +24,14 @@ from metashell.tables.columns.typed_tables import spark_batch
 from metashell.tables.dictionary import STATE_TABLES
 from metashell.tables.export.parquet import ParquetTable
 from metashell.tables.export.plan import refuse_lake
-from metashell.tables.reports.derived_tables import TABLES as DERIVED
+from metashell.tables.reports.catalog import DERIVED
 from metashell.tables.reports.output import left_out
-from metashell.tables.schemas import commented
+from metashell.tables.schemas import FAULTS, commented
 from metashell.tables.stores import Held, Store, open_store
 from spark_reports.options import SPLITS, parse_options, table_schema
 from spark_reports.source import NAME, begin_task
 from spark_reports.table_logs import java_uri
 
-_FAULTS: Final = "faults"
 PROGRESS: Final = "_progress"
 _OF_SPARK: Final = "_spark_metadata"
 _JARS: Final = {
@@ -58,7 +57,7 @@ class StreamTask:
         fault_count = 0
         for table, batch in read_split(split, self.options):
             # Faults that are skipped come whether they are wanted or not.
-            fault_count += batch.num_rows if table == _FAULTS else 0
+            fault_count += batch.num_rows if table == FAULTS else 0
             if self.options.tables is None or table in self.options.tables:
                 tables.setdefault(table, []).append(spark_batch(batch) if self.options.columns == "typed" else batch)
         for table, batches in tables.items():

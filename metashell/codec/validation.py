@@ -220,7 +220,7 @@ def parse_host_range(host: str) -> HostRange:
     """The range that a host names; the address in it may be any of the range. Errors: ValueError with Kafka's words."""
     if ":" in host:
         text, _, prefix = host.partition("/")
-        length = _prefix_length(prefix)
+        length = java_int(prefix)
         if length is None:
             raise ValueError(f"Could not parse [{host}] - invalid prefix length")
         if not 0 <= length <= 128:
@@ -247,12 +247,6 @@ def host_matches(host: str, address: str) -> bool:
 def _range(number: int, bits: int, *, is_v6: bool) -> HostRange:
     first = number >> bits << bits
     return HostRange(first, first | (1 << bits) - 1, is_v6)
-
-
-def _prefix_length(text: str) -> int | None:
-    """A number by the rules of Java's Integer.parseInt; None if it is not one."""
-    number = int(text) if re.fullmatch(r"[+-]?\d+", text) else None
-    return number if number is not None and -(1 << 31) <= number < 1 << 31 else None
 
 
 def _checked(value: int, highest: int) -> int:

@@ -9,3 +9,11 @@
 - `settings` reads the configuration file of a user.
 
 Every start pays for what is imported here, so the modules import little, and late what only some commands need."""
+
+import sys
+
+if sys.platform == "win32":
+    # Before any other import, since some of them fail there.
+    from metashell.common.runtime import refuse_windows
+
+    refuse_windows()

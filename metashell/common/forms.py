@@ -289,9 +289,10 @@ class Table:
         widths = [max(text_width(head), 1) for head in heads]
         for row in sample:
             widths = [max(width, text_width(_table_cell(value))) for width, value in zip(widths, row, strict=True)]
-        self._to_the_right = [_are_numbers([row[index] for row in sample]) for index in range(len(columns))]
+        samples = [[row[index] for row in sample if row[index] is not None] for index in range(len(columns))]
+        self._to_the_right = [bool(values) and all(map(_is_number, values)) for values in samples]
         # A number or time with its end cut off would be another number, so only other columns are narrowed.
-        whole = [index for index, number in enumerate(self._to_the_right) if number or _are_times([row[index] for row in sample])]
+        whole = [index for index, values in enumerate(samples) if self._to_the_right[index] or (values and all(map(_is_time, values)))]
         if display.width is None:
             self._widths = [min(width, _PADDED_MAX) for width in widths]
         else:
@@ -327,14 +328,12 @@ def _table_cell(value: Any) -> str:
     return "-" if value is None else terminal_line(plain_text(value))
 
 
-def _are_numbers(values: Sequence[Any]) -> bool:
-    present = [value for value in values if value is not None]
-    return bool(present) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in present)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _are_times(values: Sequence[Any]) -> bool:
-    present = [value for value in values if value is not None]
-    return bool(present) and all(isinstance(value, str) and _TIME.fullmatch(value) is not None for value in present)
+def _is_time(value: Any) -> bool:
+    return isinstance(value, str) and _TIME.fullmatch(value) is not None
 
 
 def padded(text: str, width: int, *, own: int | None = None, to_the_right: bool = False) -> str:
@@ -450,18 +449,20 @@ def plain_text(value: Any) -> str:
 
 def compact_json(value: object) -> str:
     """JSON for programs, without blanks."""
-    try:
-        return _encoder(",", ":")(value)
-    except ValueError:
-        return _encoder(",", ":")(_finite(value))
+    return _encoded(value, ",", ":")
 
 
 def spaced_json(value: object) -> str:
     """JSON on one line for people."""
+    return _encoded(value, ", ", ": ")
+
+
+def _encoded(value: object, between: str, after_key: str) -> str:
+    encode = _encoder(between, after_key)
     try:
-        return _encoder(", ", ": ")(value)
-    except ValueError:
-        return _encoder(", ", ": ")(_finite(value))
+        return encode(value)
+    except ValueError:  # NaN or an infinity, which are rare: only then is the value walked
+        return encode(_finite(value))
 
 
 @cache
@@ -489,8 +490,10 @@ def pretty_json(value: Any, width: int = _LINE_WIDTH, indent: int = 0, key: str 
     """
     if not isinstance(value, dict | list | tuple) or not value:
         return key + spaced_json(value)
+    items = value.values() if isinstance(value, dict) else value
+    is_flat = not any(isinstance(item, dict | list | tuple) and item for item in items)
     # The outermost object always has a line per field, so that a record reads as a list of its fields.
-    if (indent or not isinstance(value, dict)) and _is_flat(value):
+    if is_flat and (indent or not isinstance(value, dict)):
         line = key + spaced_json(value)
         if indent + len(line) < width:
             return line
@@ -503,8 +506,3 @@ def pretty_json(value: Any, width: int = _LINE_WIDTH, indent: int = 0, key: str 
         parts = [pretty_json(item, width, deeper) for item in value]
     inner = " " * deeper
     return f"{key}{opening}\n{inner}" + f",\n{inner}".join(parts) + f"\n{' ' * indent}{closing}"
-
-
-def _is_flat(value: Any) -> bool:
-    items = value.values() if isinstance(value, dict) else value
-    return not any(isinstance(item, dict | list | tuple) and item for item in items)

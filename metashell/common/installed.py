@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import sys
 from shlex import quote
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 

@@ -1,6 +1,6 @@
-"""URIs of stores without their credentials: users, passwords, keys and tokens are cut before anything is shown.
+"""URIs of stores without their credentials: users, passwords, keys and tokens are removed before anything is shown.
 
-A store is opened with the whole URI; rows, manifests, pages, messages and logs name it by `shown_uri`, so that two URIs that differ in
+A store is opened with the whole URI. Rows, manifests, pages, messages and logs name it by `shown_uri`, so that two URIs that differ only in
 their credentials name one file."""
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from metashell.common.values import REDACTED
 URI_MARK = "://"
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>`]+")
 _SLIP = re.compile(r"(?<![\w.+-])((?:s3[an]?|gs|gcs|abfss?|wasbs?|hdfs|viewfs):/?)(?!/)([^\s'\"<>`]*[@?][^\s'\"<>`]*)", re.IGNORECASE)
-"""A mistyped URI of a store that lacks a slash: it may hold keys all the same."""
+"""A mistyped URI of a store that lacks a slash: it may contain keys too."""
 _PUNCTUATION = ":;,.!?)]}"
 """Characters that may follow a URI in a sentence."""
 _CONTAINERS = frozenset(("abfs", "abfss", "wasb", "wasbs"))
-"""Where a container stands before the @, as in `abfs://container@account.dfs.core.windows.net`."""
+"""The schemes with a container before the @, as in `abfs://container@account.dfs.core.windows.net`."""
 _SHOWN_PARAMETERS = frozenset(
     (
         "allow_bucket_creation",
@@ -42,10 +42,10 @@ _SHOWN_PARAMETERS = frozenset(
         "tls_verify_certificates",
     )
 )
-"""Parameters of stores that hold no secret; every other one is cut, since we do not know what it is."""
+"""Parameters of stores without secrets; every other one is removed, because we do not know what it is."""
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _PIECE_SIZE_MIN = 4
-"""Shorter pieces of a URI occur in any sentence."""
+"""Shorter pieces of a URI are not removed from a text: they occur in any sentence."""
 
 
 def is_uri(path: str) -> bool:
@@ -54,30 +54,30 @@ def is_uri(path: str) -> bool:
 
 
 def place_and_query(path: str) -> tuple[str, str]:
-    """Where a path or URI leads, and the query of a URI with its mark: it says how to get there, and may have slashes."""
+    """The place of a path or URI, and a URI's query with its `?`: the query has access parameters, and may contain slashes."""
     place, mark, query = path.partition("?") if is_uri(path) else (path, "", "")
     return place, mark + query
 
 
 def file_name(path: str) -> str:
-    """The name of a file, given by path or URI."""
+    """The file's name in a path or URI."""
     return place_and_query(path)[0].rpartition("/")[2]
 
 
 def folder_of(path: str) -> str:
-    """The folder that a file given by path or URI lies in, by which it can be opened: that of a URI keeps the query."""
+    """The folder of a path or URI, in a form that can be opened: a URI keeps its query."""
     place, query = place_and_query(path)
     return os.path.dirname(place) + query
 
 
 def path_below(folder: str, name: str) -> str:
-    """The path or URI of what lies below a folder."""
+    """The path or URI of a name below a folder."""
     place, query = place_and_query(folder)
     return f"{os.path.join(place, name)}{query}" if name else folder
 
 
 def expand_braces(pattern: str) -> list[str]:
-    """A pattern with braces, such as `{a,b}`, as those without."""
+    """The patterns without braces for one with braces, such as `{a,b}`."""
     match = _BRACES.search(pattern)
     if match is None:
         return [pattern]
@@ -85,7 +85,7 @@ def expand_braces(pattern: str) -> list[str]:
 
 
 def shown_uri(uri: str) -> str:
-    """The URI without its user, password and unknown parameters; anything that is no URI as it is."""
+    """The URI without its user, password and unknown parameters; other texts unchanged."""
     scheme, mark, rest = uri.partition(URI_MARK)
     if not mark:
         return uri
@@ -100,7 +100,7 @@ def _is_shown(word: str) -> bool:
 
 
 def _without_user(scheme: str, place: str) -> str:
-    """The place of a URI without the user. A secret key may hold slashes that should have been escaped: then it ends at the last @."""
+    """The place of a URI without the user. A secret key may contain unescaped slashes, so it ends at the last @."""
     authority = place.partition("/")[0]
     user, at, _ = authority.rpartition("@")
     if at:
@@ -109,14 +109,14 @@ def _without_user(scheme: str, place: str) -> str:
     name, colon, port = authority.rpartition(":")
     if not colon or port.isdigit() or authority.endswith("]"):
         return place
-    # No port, so it is a password that is cut off by a slash of its own, or by the end.
+    # This is not a port, so it is a password, cut off by a slash in it or by the end.
     return place.rpartition("@")[2] if "@" in place else f"{name}:{REDACTED}"
 
 
 def without_credentials(text: str, uri: str = "") -> str:
-    """A message with every URI in it as `shown_uri` shows it, and without the credentials of `uri`, however they are quoted.
+    """A message with `shown_uri` applied to every URI in it, and without the credentials of `uri`, however they are quoted.
 
-    What was meant as a URI and lacks a slash is cut too.
+    Mistyped URIs that lack a slash are treated alike.
     """
     if URI_MARK in uri:
         text = text.replace(uri, shown_uri(uri))
@@ -128,7 +128,7 @@ def without_credentials(text: str, uri: str = "") -> str:
 
 @contextmanager
 def errors_without_credentials() -> Iterator[None]:
-    """Errors that are raised in the block say nothing that opens a store: others than our commands may write them down, such as Spark."""
+    """A block whose errors have no credentials in their messages: programs such as Spark write messages to their logs."""
     try:
         yield
     except MetashellError as error:
@@ -151,7 +151,7 @@ def _shown_slip(match: re.Match[str]) -> str:
 
 
 def _credentials(uri: str) -> Iterator[str]:
-    """The parts of a URI that open its store: as they are written and as they are meant. A user without a password opens none."""
+    """The credentials in a URI, both as written and unquoted. A user without a password is not one."""
     scheme, _, rest = uri.partition(URI_MARK)
     place, _, query = rest.partition("?")
     shown = _without_user(scheme, place)

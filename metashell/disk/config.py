@@ -13,7 +13,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from metashell.codec.java import java_int
+from metashell.codec.java import java_int, string_order
 from metashell.common.errors import ConfigError, MetashellError
 from metashell.disk.config_values import (
     ConfigValues,
@@ -106,11 +106,7 @@ def _metadata_directory(values: ConfigValues) -> str:
 
 
 def _directories(values: ConfigValues) -> tuple[str, ...]:
-    return tuple(sorted({*log_dirs(values), _metadata_directory(values)}, key=_utf16))
-
-
-def _utf16(text: str) -> bytes:
-    return text.encode("utf-16-be", "surrogatepass")
+    return tuple(sorted({*log_dirs(values), _metadata_directory(values)}, key=string_order))
 
 
 def _with_synonyms(properties: Mapping[str, str]) -> dict[str, str]:

@@ -105,11 +105,6 @@ def check_value(key: ConfigKey, value: Value) -> None:
         raise ConfigError(str(error)) from None
 
 
-def invalid_setting(key: ConfigKey, value: object, why: str) -> ConfigError:
-    """Kafka's sentence about a bad value; a password is never repeated."""
-    return ConfigError(str(validation.invalid_value(key, value, why)))
-
-
 def _check_quorum(key: Definition, value: Value, settings: Mapping[str, str]) -> None:
     assert isinstance(value, tuple)
     check = voter_ports if key.check == "ControllerQuorumVotersValidator" else check_bootstrap_servers

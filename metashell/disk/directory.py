@@ -1,18 +1,19 @@
-"""The directory of a log: which segments and checkpoints lie in it, and which log they belong to.
+"""The directory of a log: lists its segments and checkpoints, and decides to which log they belong.
 
 The directory is opened once and its files are opened relative to it. A running node may add, rename and remove files at any moment, so a
-listing is what was there once; a listed file may be gone when it is opened.
+listing describes one moment; a listed file may be gone when it is opened.
 
-Which log bytes belong to is decided by their content where that is clear, else by their place. Content: the metadata log is the only one
-with control records of the quorum, its records have no key and their frames decode; a record of a coordinator's log has a key that is
-exactly one of that log's keys. Place: the name of a partition's directory, and the files beside the segments. A log that was copied under
-a wrong name is what its content says; a topic's directory within a node's log directory holds users' data, whatever that looks like.
+The content of bytes decides to which log they belong if it is clear, else their place. Content: only the metadata log has control records
+of the quorum, its records have no key and their frames decode; a record of a coordinator's log has exactly one of that log's keys. Place:
+the name of a partition's directory, and the files beside the segments. Why not the place first: a log that was copied to a directory of
+another name is still that log. But a topic's directory within a node's log directory holds users' data, whatever its content looks like:
+somebody may have produced copies of metadata records.
 
-`first_records_file` finds the records that formatting left for the first leader of a cluster, which writes them into the log. From 4.4 on
-they lie in the bootstrap snapshot of the metadata directory, before that in the bootstrap.checkpoint of the log directory. Where both are
-there the bootstrap snapshot counts. 4.3 looks for a bootstrap.checkpoint only: without one it begins, without a warning, at 4.3-IV0
-without other features and users. Up to 4.2 the bootstrap snapshot is loaded like any other: its records count on that node, and no other
-node gets them. Each was seen on a real server: 4.2.1, 4.3.1, 4.4.0.
+`first_records_file` finds the records that formatting wrote for the first leader of a cluster, which writes them into the log. From 4.4 on
+they are in the bootstrap snapshot of the metadata directory, before that in the bootstrap.checkpoint of the log directory; if both exist,
+the bootstrap snapshot counts. 4.3 looks for a bootstrap.checkpoint only: without one it starts, without a warning, at 4.3-IV0 and without
+other features and users. Up to 4.2, the bootstrap snapshot is loaded like any other: its records count on that node, and no other node
+gets them. Each case was seen on a real server: 4.2.1, 4.3.1, 4.4.0.
 Source: org.apache.kafka.metadata.bootstrap.BootstrapDirectory; the listeners of org.apache.kafka.raft.KafkaRaftClient."""
 
 import os
@@ -65,7 +66,7 @@ class CheckpointEntry(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """Segments by base offset, checkpoints newest first; files that are being written or removed are left out."""
+    """Segments by base offset, checkpoints newest first; without files that are being written or removed."""
 
     segments: list[SegmentEntry]
     checkpoints: list[CheckpointEntry]
@@ -74,7 +75,7 @@ class Listing(NamedTuple):
         return bool(self.segments or self.checkpoints)
 
     def segments_from(self, offset: int) -> list[SegmentEntry]:
-        """The segments that may hold `offset` or anything after it."""
+        """The segments that may contain `offset` or later offsets."""
         first = 0
         for index, segment in enumerate(self.segments):
             if segment.base_offset <= offset:
@@ -82,8 +83,8 @@ class Listing(NamedTuple):
         return self.segments[first:]
 
     def starts(self) -> list[int]:
-        """The offsets at which an image can begin: 0 where the log is there from its beginning, and the ends of checkpoints from which it
-        is there on. Of a log that leaves a gap behind every checkpoint it is the newest checkpoint's end.
+        """The offsets at which an image can begin: 0 if the log is complete from there, and the ends of checkpoints that the log continues.
+        If the log leaves a gap behind every checkpoint, it is the newest checkpoint's end.
         """
         ends = sorted({checkpoint.snapshot_id.offset for checkpoint in self.checkpoints})
         if not self.segments:
@@ -94,7 +95,7 @@ class Listing(NamedTuple):
 
 
 def listing_of(names: Iterable[str]) -> Listing:
-    """The segments and checkpoints among the names of a directory; of a file and its compressed copies the file counts."""
+    """The segments and checkpoints among the names of a directory; a file takes precedence over its compressed copies."""
     listing = Listing([], [])
     seen: set[object] = set()
     parsed_names = [(name, parsed) for name in names if (parsed := parse_name(name)) is not None and not parsed.state]
@@ -120,13 +121,13 @@ class MetadataDirectory(Closable):
         self._fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def list(self) -> Listing:
-        """The files that are there now."""
+        """The current files."""
         return listing_of(os.listdir(self._fd))
 
     def open(self, name: str) -> OpenFile:
         """A file of this directory.
 
-        Errors: OSError, above all FileNotFoundError when the node has removed it since.
+        Errors: OSError, above all FileNotFoundError if the node has removed it since.
         """
         return open_at(self._fd, name, os.path.join(self.path, name))
 
@@ -139,8 +140,8 @@ class MetadataDirectory(Closable):
 class ListedFile(NamedTuple):
     """A file of a log's directory.
 
-    `may_end_early` marks the last segment, whose torn or empty tail is no fault. `follows` is the offset before a segment's first one,
-    where a checkpoint says that and the segment begins later.
+    `may_end_early` marks the last segment, whose torn or empty tail is not a fault. `follows` is the end of the checkpoint before a segment
+    that begins later: the offsets in between are missing.
     """
 
     name: str
@@ -157,12 +158,12 @@ def listed_files(
     shows_damaged: bool = False,
     passed_over: list[SourceFault] | None = None,
 ) -> Iterator[ListedFile]:
-    """The files that a log's directory stands for, in order: its segments, and first the checkpoint that they need.
+    """The files to read for a log's directory, in order: the checkpoint that its segments need, then the segments.
 
-    They need the newest complete one where they do not begin at offset 0. With `every_checkpoint` all are given. With `shows_damaged`
-    the newest one stands in where none is complete: a dump shows what it has and what it lacks, while no table may be made of it.
-    What no checkpoint stands for has to begin at offset 0, which matters to logs without gaps only. What is wrong with the checkpoints
-    that are newer than the one that was chosen is added to `passed_over`.
+    Segments that do not begin at offset 0 need the newest complete checkpoint. With `every_checkpoint`, all checkpoints are included. With
+    `shows_damaged`, the newest one is used if none is complete: a dump shows its content and its faults, while a table must not be made
+    from it. Without any checkpoint, the log has to begin at offset 0, which matters only to logs without gaps. The faults of checkpoints
+    newer than the chosen one are added to `passed_over`.
     """
     segments = listing.segments
     begin = segments[0].base_offset if segments else None
@@ -187,7 +188,7 @@ def _is_complete(name: str, open_name: Callable[[str], OpenFile], passed_over: l
         with open_name(name) as file:
             fault = first_snapshot_fault(file)
     except (OSError, UsageError):
-        return False  # a running node has removed it, or it may not be read
+        return False  # a running node has removed it, or we may not read it
     if fault is not None:
         passed_over.append(fault)
     return fault is None
@@ -200,9 +201,9 @@ _PARTITION_NAME: Final = re.compile(r"(.+)-(\d+)(?:[.-].*-(?:delete|future|stray
 
 
 class Content(NamedTuple):
-    """The content of batches: the log they are of (None: not known), and whether there was any.
+    """The content of batches: their log (None: unknown), and whether there was any content.
 
-    `is_proven` means a control record that no other log has, `is_sure` that many records were looked at.
+    `is_proven` means a control record that no other log has, `is_sure` that many records were examined.
     """
 
     kind: LogKind | None
@@ -215,7 +216,7 @@ NO_CONTENT: Final = Content(None, has_batches=False)
 
 
 def log_kind_of(place: LogKind | None, content: Content) -> LogKind | None:
-    """The log that something belongs to by both, None where neither says."""
+    """The log by content and place; None if neither decides."""
     if content.is_proven:
         return METADATA
     if place == DATA or (content.kind in (None, DATA) and place is not None):
@@ -256,13 +257,13 @@ def _content(batches: Iterator[RecordBatch]) -> Content:
             break
     if not records:
         return Content(None, has_batches)
-    # Most logs of metadata begin with what proves them; what reads records is not needed there.
+    # Most metadata logs begin with a control record that proves them, so their records need not be decoded.
 
     return Content(kind_of_records(records[:_RECORDS_MAX]), is_sure=len(records) >= _RECORDS_MAX)
 
 
 def _records(batch: RecordBatch) -> Iterator[Record]:
-    """The first records of a batch, as far as they can be read."""
+    """The first readable records of a batch."""
     try:
         for _, record in zip(range(_RECORDS_MAX), batch.records(), strict=False):
             yield record
@@ -274,13 +275,13 @@ def _records(batch: RecordBatch) -> Iterator[Record]:
 
 
 def partition_name(directory: str) -> tuple[str, int] | None:
-    """The topic and partition of a directory's name, without what marks it as one to be deleted or moved; None for other names."""
+    """The topic and partition in a directory's name, without a mark of deletion or move; None for other names."""
     match = _PARTITION_NAME.fullmatch(directory)
     return None if match is None else (match[1], int(match[2]))
 
 
 def is_marked(directory: str) -> bool:
-    """Whether a directory's name marks a partition that a broker deletes, moves between its disks, or found to be none of its own."""
+    """Whether a directory's name marks a partition that a broker deletes, moves between its disks, or found to be stray."""
     match = _PARTITION_NAME.fullmatch(directory)
     return match is not None and directory != f"{match[1]}-{match[2]}"
 
@@ -288,30 +289,25 @@ def is_marked(directory: str) -> bool:
 def kind_of_place(
     directory: str, names: Collection[str], topic_id: Callable[[], bytes | None], is_in_node: Callable[[], bool]
 ) -> LogKind | None:
-    """The log that a directory holds by its name and the names of its files, None where they do not say.
+    """The log in a directory by its name and the names of its files; None if they do not decide.
 
     `topic_id` gives the bytes of its partition.metadata; `is_in_node` says whether a meta.properties lies beside the directory.
     """
     partition = partition_name(directory)
     if partition is not None and partition[0] in TOPICS:
         return TOPICS[partition[0]]
-    if QUORUM_STATE in names or any(_is_checkpoint(name) for name in names):
+    if QUORUM_STATE in names or any(parsed.kind == "checkpoint" for parsed in map(parse_name, names) if parsed is not None):
         return METADATA
     if uuid_text(METADATA_TOPIC_ID).encode() in (topic_id() or b""):
         return METADATA
     return DATA if partition is not None and is_in_node() else None
 
 
-def _is_checkpoint(name: str) -> bool:
-    parsed = parse_name(name)
-    return parsed is not None and parsed.kind == "checkpoint"
-
-
 # ---- words
 
 
 def log_name_of(kind: LogKind, directory: str = "") -> str:
-    """The log in words; of a topic with its name, where the directory has it."""
+    """The log in words, with the topic's name if the directory has it."""
     partition = partition_name(directory)
     return f"the log of topic {partition[0]}, partition {partition[1]}" if kind == DATA and partition is not None else LOG_NAMES[kind]
 
@@ -374,7 +370,7 @@ def _coordinator_judge(log: "CoordinatorLog") -> Judge:
         try:
             plain_check(body.schema, int16_at(value, 0), value, PREFIX_SIZE, len(value))
         except DecodeError:
-            return DECODES - 1  # a dialect, or a version of later days
+            return DECODES - 1  # a layout of another release, or a newer version
         return DECODES
 
     return judge
@@ -382,7 +378,7 @@ def _coordinator_judge(log: "CoordinatorLog") -> Judge:
 
 @cache
 def _judges() -> dict[LogKind, Judge]:
-    # Imported here: a start that meets nothing but a metadata log needs no messages of coordinators.
+    # Imported late: a start that reads only a metadata log needs no messages of coordinators.
     from metashell.codec.coordinator import COORDINATOR_LOGS
 
     return {
@@ -395,12 +391,12 @@ def _judges() -> dict[LogKind, Judge]:
 
 
 def kind_of_records(records: Sequence[tuple[RecordBatch, Record]]) -> LogKind | None:
-    """The log whose records these are if half of them decode as its, DATA if none could be of a log that we know, else None."""
+    """The log by these records: one as which half of them decode, DATA if none can belong to a known log, else None."""
     scores: dict[LogKind, list[int]] = {}
     for kind, judge in _judges().items():
         scores[kind] = [judge(batch, record) for batch, record in records]
         if min(scores[kind]) == DECODES:
-            break  # No other log fits better, and its messages need not be loaded.
+            break  # no other log can fit better, so its messages need not be loaded
     best = max(scores, key=lambda kind: sum(scores[kind]))
     decoded = sum(score >= DECODES - 1 for score in scores[best])
     if decoded and 2 * decoded >= len(records):
@@ -409,13 +405,13 @@ def kind_of_records(records: Sequence[tuple[RecordBatch, Record]]) -> LogKind | 
 
 
 def first_records_file(log_directory: str) -> str:
-    """The file that has them; where none is there, the one in which servers of every release would look. Errors: OSError."""
+    """The file with the first records; if none exists, the one in which servers of every release would look. Errors: OSError."""
     snapshot = os.path.join(log_directory, METADATA_DIRECTORY, BOOTSTRAP_SNAPSHOT)
     return snapshot if _has_records(snapshot) else os.path.join(log_directory, BOOTSTRAP_CHECKPOINT)
 
 
 def _has_records(path: str) -> bool:
-    """Whether a checkpoint has records besides its control records; one that is not there has none."""
+    """Whether a checkpoint has records besides its control records; a missing one has none."""
     if not os.path.isfile(path):
         return False
     with open_file(path) as file:

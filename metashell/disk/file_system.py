@@ -1,16 +1,16 @@
-"""The operations that put files on disk: steps that tests can stand between, files replaced as a whole, and steps deferred to a thread.
+"""The operations that put files on disk, as single steps that tests can interrupt; files replaced as a whole; steps deferred to a thread.
 
-Each method of `Disk` is one step after which the machine may stop. Only what was synced survives that: a file's bytes by `sync_file`, its
-name by `sync_directory` of the directory that holds it. `replace_file` replaces a small file: at any moment the old one or the new one is
-there.
+Each method of `Disk` is one step after which the machine may stop. Only synced changes survive that: `sync_file` syncs a file's bytes,
+`sync_directory` the names in a directory. A new file needs both: with its bytes synced but not its name, a crash may leave no file.
+`replace_file` replaces a small file: at any moment, the old or the new one exists.
 
-A log is changed in memory by calls that must return at once, and a disk may take seconds. After `defer` such a call leaves its steps in
-`DeferredSteps`, in the order in which they have to happen. The driver of the log takes them after the call, has a thread carry them out,
-and lets nobody see the call's result before that. The order in which things become durable is thus the same in both ways:
+Calls that change a log in memory must return at once, but a disk may take seconds. After `defer`, such a call leaves its steps in
+`DeferredSteps`, in the order in which they have to happen. The log's driver takes them after the call, has a thread carry them out, and
+shows nobody the call's result before that. So things become durable in the same order with and without `defer`:
 
-- a cut (the log truncated, or begun anew at a snapshot) is on disk before anything is written behind it, so recovery never meets a new
-  batch in front of an old one; an append or a flush that finds a cut still waiting carries it out itself;
-- steps that nothing rests on (`is_awaited` false: files that are derived from the batches, or out of use) may come later, but in order."""
+- a cut (the log truncated, or begun anew at a snapshot) is on disk before anything is written behind it, so recovery never finds a new
+  batch in front of an old one; an append or a flush that finds a waiting cut carries it out itself;
+- steps on which nothing depends (`is_awaited` false: files derived from the batches, or out of use) may come later, but in order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FLOCK, _FLOCK_FIELDS = (
     if sys.platform == "linux"
     else ("qqihhi", ("start", "length", "pid", "type", "whence", "system"))
 )
-"""How C has a `struct flock`; the rest is that of the BSDs and of macOS, which has no `system` and does not touch it."""
+"""The layout of C's `struct flock`: that of Linux, else that of the BSDs, which macOS shares but for `system`, a field that it lacks."""
 
 
 class Disk:
@@ -43,26 +43,26 @@ class Disk:
         os.mkdir(path, _DIRECTORY_MODE)
 
     def create_file(self, path: str, mode: int) -> int:
-        """A descriptor of a new, empty file; whatever bore the name before is gone, links are not followed.
+        """A descriptor of a new, empty file. A file of that name is removed before; links are not followed.
 
-        Shape: the process's umask takes from `mode`; a mode without the right to write does not hinder this descriptor.
+        Shape: the process's umask applies to `mode`; this descriptor can write even if `mode` has no write permission.
         """
         with suppress(FileNotFoundError):
             self.remove_file(path)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
 
     def open_file(self, path: str) -> int:
-        """A descriptor of a regular file that is there, for reading and writing; links are not followed."""
+        """A descriptor of an existing regular file, for reading and writing; links are not followed."""
         return os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def append(self, fd: int, data: bytes) -> None:
-        """Write all of `data` behind what is there."""
+        """Write all of `data` at the end of the file."""
         view = memoryview(data)
         while view:
             view = view[os.write(fd, view) :]
 
     def write_at(self, fd: int, data: bytes, position: int) -> None:
-        """Write all of `data` from byte `position` on; what a failure left of it is undefined."""
+        """Write all of `data` from byte `position` on; after a failure, the content there is undefined."""
         written = os.pwrite(fd, data, position)
         while written < len(data):
             written += os.pwrite(fd, memoryview(data)[written:], position + written)
@@ -75,7 +75,7 @@ class Disk:
         return data
 
     def truncate(self, fd: int, size: int) -> None:
-        """Cut the file, or make it longer by zeros that take no room, to `size` bytes."""
+        """Cut the file to `size` bytes, or extend it with zeros that take no space."""
         os.ftruncate(fd, size)
 
     def set_mode(self, fd: int, mode: int) -> None:
@@ -89,7 +89,7 @@ class Disk:
         os.close(fd)
 
     def rename(self, source: str, target: str) -> None:
-        """Give a file another name, in one step, over whatever bore it."""
+        """Rename a file in one step, replacing a file of the new name."""
         os.replace(source, target)
 
     def remove_file(self, path: str) -> None:
@@ -108,21 +108,22 @@ class Disk:
             os.close(fd)
 
     def unique_number(self) -> int:
-        """A number of 64 bits for a name that no other file shall have."""
+        """A 64-bit number for a unique file name."""
         return int.from_bytes(os.urandom(8), "big")
 
 
 class DirectoryLock:
     """The `.lock` of a log directory, held as a running server holds it.
 
-    Kafka's lock is POSIX's (`fcntl.lockf`), not flock: the two do not see each other. Such a lock is the process's, and ends with the
-    first close of any descriptor of the file, so nothing else here may open it. A file that the lock had to make is removed at the end.
+    Kafka uses POSIX locks (`fcntl.lockf`), not flock: the two do not see each other. A POSIX lock belongs to the process, and the first
+    close of any descriptor of the file ends it, so nothing else in this process may open the file. A file that the lock had to create is
+    removed at the end.
     """
 
     NAME = ".lock"
 
     def __init__(self, directory: str, disk: Disk) -> None:
-        """Take the lock. Errors: BlockingIOError where another process holds it; OSError."""
+        """Take the lock. Errors: BlockingIOError if another process holds it; OSError."""
         self._path = os.path.join(directory, self.NAME)
         self._disk = disk
         self._is_ours = False
@@ -137,7 +138,7 @@ class DirectoryLock:
                     return fd
             except OSError as error:
                 os.close(fd)
-                if error.errno in (EACCES, EAGAIN):  # POSIX leaves open which of the two it is.
+                if error.errno in (EACCES, EAGAIN):  # POSIX allows either
                     raise BlockingIOError(EAGAIN, "locked by another process", self._path) from None
                 raise
             os.close(fd)
@@ -157,7 +158,7 @@ class DirectoryLock:
         return False
 
     def release(self) -> None:
-        """Give the lock back; first remove the file if it was not there before."""
+        """Release the lock; before that, remove the file if the lock created it."""
         if self._fd < 0:
             return
         if self._is_ours:
@@ -168,9 +169,9 @@ class DirectoryLock:
 
 
 def lock_holder(directory: str) -> int | None:
-    """The process that holds the directory's `.lock`, 0 for one that cannot be named from here; None where none does.
+    """The id of the process that holds the directory's `.lock`, 0 if it is not visible from here; None if nobody holds it.
 
-    Only asked for: nothing is made, changed or taken, so whoever takes the lock meanwhile gets it.
+    This only queries the lock: it creates, changes and takes nothing, so another process can take the lock meanwhile.
     """
     try:
         fd = os.open(os.path.join(directory, DirectoryLock.NAME), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -188,7 +189,7 @@ def lock_holder(directory: str) -> int | None:
 
 
 def is_locked(directory: str) -> bool:
-    """Whether another process holds the directory's `.lock`; nothing is made or changed."""
+    """Whether another process holds the directory's `.lock`; nothing is created or changed."""
     return lock_holder(directory) is not None
 
 
@@ -199,7 +200,7 @@ FILE_MODE: Final = 0o666
 def replace_file(disk: Disk, path: str, data: bytes) -> None:
     """Write `data` under another name, sync it, rename it to `path`, sync the directory; durable on return.
 
-    Errors: OSError; the file written aside is removed, and either state may be the one on disk.
+    Errors: OSError; the temporary file is removed, and the old or the new content may be on disk.
     Source: FileQuorumStateStore.writeElectionStateToFile, CheckpointFile.
     """
     aside = path + ASIDE_SUFFIX
@@ -222,7 +223,7 @@ Step: TypeAlias = Callable[[], object]
 
 
 class DeferredWork:
-    """Steps that wait for the disk. `is_awaited`: nothing may rest on the change that left them before they are done."""
+    """Deferred steps. `is_awaited`: nobody may see a result of the change that left them before they are done."""
 
     __slots__ = ("_failed", "is_awaited", "is_done", "steps")
 
@@ -233,7 +234,7 @@ class DeferredWork:
         self._failed = failed
 
     def carry_out(self) -> None:
-        """Do it, in any thread. Errors: OSError, which ends the log."""
+        """Carry out the steps, in any thread. Errors: OSError, which ends the log."""
         try:
             for step in self.steps:
                 step()
@@ -244,7 +245,7 @@ class DeferredWork:
 
 
 class DeferredSteps:
-    """The steps of one log. `failed` gets an error, which is then raised to the thread that carries them out."""
+    """The steps of one log. `failed` gets an error before it is raised in the thread that carries them out."""
 
     __slots__ = ("_failed", "_is_deferred", "_taken", "_waiting")
 
@@ -253,14 +254,14 @@ class DeferredSteps:
         self._is_deferred = False
         self._waiting: DeferredWork | None = None
         self._taken: DeferredWork | None = None
-        """The last one that was taken and is awaited."""
+        """The last work that was taken and is awaited."""
 
     def defer(self) -> None:
-        """From now on steps wait until they are taken."""
+        """From now on, steps wait until they are taken."""
         self._is_deferred = True
 
     def do(self, *steps: Step, is_awaited: bool = True) -> None:
-        """Carry out steps, or leave them to be taken. Errors: OSError, when they are carried out."""
+        """Carry out steps, or queue them if steps are deferred. Errors: OSError, if they are carried out."""
         work = self._waiting or DeferredWork(self._failed)
         work.steps += steps
         work.is_awaited = work.is_awaited or is_awaited
@@ -270,14 +271,14 @@ class DeferredSteps:
             work.carry_out()
 
     def take(self) -> DeferredWork | None:
-        """The steps that wait now, None for nothing; one thread carries out all that is taken, in order."""
+        """The waiting steps, None without any; one thread has to carry out all taken work, in order."""
         work, self._waiting = self._waiting, None
         if work is not None and work.is_awaited:
             self._taken = work
         return work
 
     def settle(self) -> None:
-        """Let nothing wait that is awaited: the log is about to be written. Errors: OSError."""
+        """Carry out everything awaited, because the log is about to be written. Errors: OSError."""
         taken = self._taken
         assert taken is None or taken.is_done, "the log is written while it is cut"
         if self._waiting is not None and self._waiting.is_awaited:
@@ -286,18 +287,18 @@ class DeferredSteps:
             work.carry_out()
 
     def finish(self) -> None:
-        """Carry out all that waits: the log is closed. Errors: OSError."""
+        """Carry out all waiting steps, because the log is being closed. Errors: OSError."""
         work = self.take()
         if work is not None:
             work.carry_out()
 
 
 class LogStoppedError(OSError):
-    """Writing was refused because an earlier step on the disk failed, or the log is closed."""
+    """A refused write: an earlier step on the disk failed, or the log is closed."""
 
 
 class FlushToken:
-    """One flush: the segments it has to sync, and the offset before which all is durable then."""
+    """One flush: the segments to sync, and the offset before which everything is durable then."""
 
     __slots__ = ("end_offset", "fds", "has_new_names")
 

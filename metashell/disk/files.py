@@ -1,8 +1,8 @@
 """Opened files that are read by position, front to back: regular files, pipes, and compressed streams over either.
 
-Files are only ever read: no lock, no mmap (a file cut under a map kills the process), nothing created. A file that shrinks or vanishes
-under a reader ends earlier, as if it had been that short. What cannot be read any further is reported through `trouble` rather than
-raised, so that everything before it is still used. `WindowReader` finds the frames of a file, one window after the other."""
+Files are only read: no lock, no mmap (if another process truncates a mapped file, the reader dies of SIGBUS), nothing created. A file that
+shrinks or vanishes during reading just ends earlier. A read error is reported through `trouble` instead of raised, so that everything
+before it is still used. `WindowReader` finds the frames of a file, one window after the other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from metashell.disk.names import HEAD_SIZE, TAR_MARK, TAR_MARK_AT, Closing, Fron
 
 STREAM_NAMES = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 STDIN_NAME = "<stdin>"
-"""The name of standard input where `-` opened it."""
+"""The name of standard input that was opened as `-`."""
 
 _IN_A_STORE = "this reads files of this machine only; metashell export, report and sql read stores"
 
@@ -28,10 +28,9 @@ _IN_A_STORE = "this reads files of this machine only; metashell export, report a
 class OpenFile(Protocol):
     """A file that is open for reading.
 
-    `read_at` gives up to `size` bytes, fewer only at the end; a stream takes no position before the last one given.
-    `size()` is what there is now, None when only reading can show it. `peek` gives the first bytes, which may be read again, also of a
-    stream, before anything else was read. `batch_size_max` bounds what one batch may make a
-    reader hold where the bytes do not bound it themselves.
+    `read_at` returns up to `size` bytes, fewer only at the end; a stream cannot go back before the last position. `size()` is the current
+    size, None if only reading can show it. `peek` returns the first bytes and keeps them readable, also in a stream before its first read.
+    `batch_size_max` bounds the memory of a batch where the file's size does not.
     """
 
     name: str
@@ -47,7 +46,7 @@ class OpenFile(Protocol):
 
 
 def open_file(path: str) -> OpenFile:
-    """`path` opened for reading; `-` is standard input; what is compressed is known by its first bytes and expanded.
+    """Open `path` for reading; `-` is standard input. A compressed file is recognized by its first bytes and expanded.
 
     Errors: UsageError for a path that cannot be opened, or that is a directory or an archive.
     """
@@ -63,10 +62,9 @@ def open_file(path: str) -> OpenFile:
 
 
 def open_at(directory: int, name: str, label: str) -> OpenFile:
-    """A file of an opened directory, by name.
+    """Open a file of an opened directory, by name.
 
-    Errors: OSError as the system gives it: to the reader of a live directory a missing file is news, not a mistake; one too for an
-    archive.
+    Errors: OSError, also for an archive. It is not a UsageError, because the reader of a live directory expects missing files.
     """
     fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=directory)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -90,12 +88,12 @@ def _open_plain(path: str) -> RegularFile | StreamFile:
 
 
 def open_regular(path: str) -> RegularFile:
-    """A regular file as its bytes are, compressed or not. Errors: OSError."""
+    """Open a regular file without expanding it. Errors: OSError."""
     return RegularFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path)
 
 
 def is_stream(path: str) -> bool:
-    """Whether a path is standard input, a pipe or the like: what is read of it is gone."""
+    """Whether a path is standard input, a pipe or the like, which can be read once only."""
     if path in STREAM_NAMES:
         return True
     try:
@@ -105,7 +103,7 @@ def is_stream(path: str) -> bool:
 
 
 def unpacked(file: OpenFile) -> OpenFile:
-    """The file itself, or what it expands to. Errors: UsageError for an archive, after which the file is closed."""
+    """The file, expanded if it is compressed. Errors: UsageError for an archive; the file is closed then."""
     head = file.peek(HEAD_SIZE)
     packing = packing_of(head)
     if packing is None:
@@ -116,8 +114,8 @@ def unpacked(file: OpenFile) -> OpenFile:
 
 
 def _refuse_archive(file: OpenFile, kind: str | None, how: str) -> OpenFile:
-    """The file, unless it is an archive, which holds other files."""
-    # A log begins with an offset, and so with a zero; a tar archive with the name of a file.
+    """Return the file, unless it is an archive of other files."""
+    # A log begins with an offset, so with a zero byte; a tar archive begins with a file name.
     if kind is None and file.peek(1) > b"\0" and file.peek(_TAR_HEAD_SIZE)[TAR_MARK_AT:_TAR_HEAD_SIZE] == TAR_MARK:
         kind = f"a tar archive{how}"
     if kind is None:
@@ -137,7 +135,7 @@ class RegularFile(Closing):
         self._fd = fd
 
     def read_at(self, position: int, size: int) -> bytes:
-        size = min(size, (self.size() or 0) - position)  # what a broken length asks for is not allocated
+        size = min(size, (self.size() or 0) - position)  # a broken length must not allocate memory
         if size <= 0:
             return b""
         try:
@@ -189,15 +187,15 @@ class StreamFile(FrontToBack):
 
 
 WINDOW_SIZE = 1 << 20
-"""Bytes of a file that are read at a time; one batch where that is larger."""
+"""The bytes of a file to read at a time; a larger batch is read as a whole."""
 
 
 class WindowReader:
-    """Reads a file window by window, and no byte of it before it is wanted.
+    """Reads a file window by window, each when it is needed.
 
-    `limit` ends the walk early, as --max-bytes does. The size of a regular file is taken when the reader is made, so that a file which
-    grows is read up to a fixed end; `grow` moves that on. `batch_size_max` bounds what a length may make us hold; `window_size` may be
-    changed between two windows.
+    `limit` ends the walk early, as --max-bytes does. A regular file is read to its size at the reader's creation, even if it grows; `grow`
+    moves this end. `batch_size_max` bounds the memory for a batch, whatever its length field says. `window_size` may change between two
+    windows.
     """
 
     def __init__(self, file: OpenFile, limit: int | None, batch_size_max: int, window_size: int = WINDOW_SIZE) -> None:
@@ -211,14 +209,14 @@ class WindowReader:
         self.is_stream = file.size() is None
 
     def grow(self) -> bool:
-        """Let the walk end where a regular file ends now; whether that is further than before."""
+        """Move the end of the walk to the current end of a regular file. Returns whether it moved."""
         before = self.end
         ends = [end for end in (self.file.size(), self._limit) if end is not None]
         self.end = min(ends) if ends else None
         return before is not None and self.end is not None and self.end > before
 
     def read(self, position: int) -> Window:
-        """The window that starts at `position`, which is where the one before ended."""
+        """The window that starts at `position`, the end of the one before."""
         size = self.window_size
         while True:
             buf, is_last = self._bytes(position, size)
@@ -236,7 +234,7 @@ class WindowReader:
         return self.end - position
 
     def _bytes(self, position: int, size: int) -> tuple[bytes, bool]:
-        """Up to `size` bytes from `position` on, and whether the file ends with them."""
+        """Up to `size` bytes from `position` on, and whether the file ends there."""
         if self.end is not None:
             size = max(min(size, self.end - position), 0)
         carried = self._carried

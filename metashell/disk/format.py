@@ -1,16 +1,17 @@
-"""Formats log directories: plans what to write, from the configuration, the command line and what is on disk, and writes a plan.
+"""Formats log directories: makes a plan from the configuration, the command line and the files on disk, and writes it.
 
-Planning writes nothing. The order of its checks is Kafka's, so that of two mistakes the same one is reported.
+Planning writes nothing. Its checks have Kafka's order, so that of two mistakes the same one is reported.
 
 A plan is written so that it may be interrupted at any moment.
 
-1. Directories are made, each name synced in its parent, and locked.
+1. Directories are created, each name synced in its parent, and locked.
 2. Every file of every directory is written under another name and synced, and so are these names.
-3. In one directory after the other, the files get their names and those are synced; then meta.properties gets its own, and that is synced.
+3. In one directory after the other, the files get their names, which are synced; then meta.properties gets its name, which is synced too.
 
-What is cut off before the third step counts for nothing: no directory has a meta.properties, and the next format begins anew. An
-interruption of it leaves directories that are formatted beside directories that hold all they need under other names; a server refuses to
-start on them, `info` explains them, and the next format completes them.
+An interruption before the third step leaves nothing that counts: no directory has a meta.properties, and the next format starts over. An
+interruption of the third step leaves formatted directories beside others that have all their files under other names. A server refuses to
+start on them, `info` explains them, and the next format completes them. Why not one directory after the other, start to end: if the second
+directory then failed (a full disk, no permission), the first one would already be formatted.
 Source: kafka.tools.StorageTool, org.apache.kafka.metadata.storage.Formatter of 4.4.0, and of 4.3.1 for its layout."""
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ if TYPE_CHECKING:
 
 
 Layout = Literal["4.4", "4.3"]
-"""Where the first records of a cluster lie, named by the newest release that writes them there. `4.4`: in the bootstrap snapshot of a
-controller's metadata directory, from where only servers from 4.4 on take them into the log. `4.3`: in a bootstrap.checkpoint of each
-directory, which all servers read; the bootstrap snapshot then only names voters."""
+"""The file with the first records of a cluster, named by the newest release that writes it. `4.4`: the bootstrap snapshot of a controller's
+metadata directory, which only servers from 4.4 on write into the log. `4.3`: a bootstrap.checkpoint in each directory, which all servers
+read; the bootstrap snapshot then only names voters."""
 FIRST_CHECKPOINT: Final = f"{METADATA_DIRECTORY}/{BOOTSTRAP_SNAPSHOT}"
 
 DATA, METADATA = "data directory", "metadata directory"
@@ -68,8 +69,8 @@ _FILE_MODE, _FROZEN_MODE = 0o666, 0o400
 class FormatRequest(NamedTuple):
     """The arguments of the command line.
 
-    `quorum` is "standalone", "initial" (with `initial_controllers`), "none" (join one that is or will be there), or "". Without a `layout`
-    it is that of the metadata.version's release: who asks for an older one may start an older server.
+    `quorum` is "standalone", "initial" (with `initial_controllers`), "none" (join an existing or future quorum), or "". The default
+    `layout` is that of the metadata.version's release: a user who requests an older version may start an older server.
     """
 
     cluster_id: str
@@ -83,7 +84,7 @@ class FormatRequest(NamedTuple):
 
 
 class Given(NamedTuple):
-    """Time and chance, from outside: `date` is the line in properties files."""
+    """Time and random values from the caller; `date` is the comment line in properties files."""
 
     now_ms: int
     date: str
@@ -92,7 +93,7 @@ class Given(NamedTuple):
 
 
 class PlannedFile(NamedTuple):
-    """One file: its name below the directory, its bytes, its mode before the umask."""
+    """One file: its name below the directory, its bytes, and its mode before the umask."""
 
     name: str
     data: bytes
@@ -100,7 +101,7 @@ class PlannedFile(NamedTuple):
 
 
 class PlannedDirectory(NamedTuple):
-    """A directory to format, with its files in the order in which they come to count: meta.properties is the last."""
+    """A directory to format, with its files in the order in which they are renamed: meta.properties is the last."""
 
     path: str
     kind: str
@@ -109,15 +110,15 @@ class PlannedDirectory(NamedTuple):
 
     @property
     def holds_partition(self) -> bool:
-        """Whether a file of the metadata directory is among them."""
+        """Whether one of the files lies in the metadata directory."""
         return any(file.name == FIRST_CHECKPOINT for file in self.files)
 
 
 class FormatPlan(NamedTuple):
-    """All that a format does.
+    """The whole work of a format.
 
-    `refusal` is why it cannot begin; `unreadable` are directories that are left alone, with the reason; `formatted` those
-    that need nothing. `finishes` says that an earlier format was cut off and this one completes it.
+    `refusal` is the reason why it cannot begin. `unreadable` are directories that are left alone, with the reasons; `formatted` are those
+    that are formatted already. `finishes` means that this format completes an interrupted one.
     """
 
     cluster_id: str
@@ -143,7 +144,7 @@ class FormatPlan(NamedTuple):
 
     @property
     def needs_newer_server(self) -> bool:
-        """Whether a server that knows the metadata.version may be too old for the layout, and so not take the records into the log."""
+        """Whether a server may know the metadata.version but be too old for the layout: it would not write the records into the log."""
         return self.layout == "4.4" and self.metadata_version < BOOTSTRAP_SNAPSHOT_LEVEL
 
 
@@ -186,7 +187,7 @@ def plan_format(config: NodeConfig, request: FormatRequest, given: Given) -> For
 
 
 def has_log(directory: str) -> bool:
-    """Whether a server has begun the metadata log of a log directory. Errors: OSError."""
+    """Whether a server has started the metadata log of a log directory. Errors: OSError."""
     partition = os.path.join(directory, METADATA_DIRECTORY)
     return os.path.isdir(partition) and any(name.endswith(".log") for name in os.listdir(partition))
 
@@ -231,7 +232,7 @@ def _standalone_voter(config: NodeConfig, given: Given) -> Voter:
 def _feature_records(levels: dict[str, int]) -> list[Any]:
     records = [FeatureLevelRecord(name=METADATA_VERSION, feature_level=levels[METADATA_VERSION])]
     for name in sorted(levels):
-        # kraft.version lives in control records.
+        # Control records hold kraft.version.
         if name not in (METADATA_VERSION, KRAFT_VERSION) and levels[name] > 0:
             records.append(FeatureLevelRecord(name=name, feature_level=levels[name]))
     return records
@@ -252,7 +253,7 @@ class _Contents(NamedTuple):
     controls: tuple[tuple[int, Any], ...]
 
     def files(self, now_ms: int, *, keeps_log: bool, names_voters: bool) -> list[PlannedFile]:
-        """The planned files of a directory; with `keeps_log` it is the one in which a controller keeps the metadata log."""
+        """The planned files of a directory; `keeps_log` if a controller keeps the metadata log in it."""
         if self.layout == "4.4":
             files = [(FIRST_CHECKPOINT, first_checkpoint(now_ms, now_ms, self.controls, self.records))] if keeps_log else []
         else:
@@ -309,9 +310,9 @@ class Formatting:
         self._failed: PlannedDirectory | None = None
 
     def run(self, report: Callable[[PlannedDirectory], None]) -> None:
-        """Write everything; `report` is called before each directory's third step, and if one cannot be written for those up to it.
+        """Write everything. `report` is called before each directory's third step; after an error, for all directories up to the bad one.
 
-        Errors: StorageError that names the directory; what was written aside until then is removed again.
+        Errors: StorageError that names the directory; temporary files are removed then.
         """
         try:
             try:
@@ -327,7 +328,7 @@ class Formatting:
                 lock.release()
 
     def _report_tried(self, report: Callable[[PlannedDirectory], None]) -> None:
-        """Name the directories as Kafka's tool does, which has tried them one after the other when one fails."""
+        """Report the directories as Kafka's tool does, which formats one after the other until one fails."""
         for directory in self._plan.directories:
             report(directory)
             if directory is self._failed:
@@ -336,7 +337,7 @@ class Formatting:
     def _prepare(self) -> None:
         try:
             for path in self._plan.formatted:
-                # A server that runs on one directory of the node runs on the node.
+                # A server that uses one directory of the node uses them all, so formatted ones are locked too.
                 if os.path.exists(os.path.join(path, DirectoryLock.NAME)):
                     self._lock(path)
             for directory in self._plan.directories:
@@ -359,7 +360,7 @@ class Formatting:
         self._make_directories(directory.path)
         self._lock(directory.path)
         if directory.holds_partition:
-            # Its name is synced together with those of the files written aside.
+            # Its name is synced later, together with the temporary files' names.
             self._make_directory_below(directory.path)
 
     def _make_directory_below(self, path: str) -> None:
@@ -369,7 +370,7 @@ class Formatting:
             self._made.append(partition)
 
     def _make_directories(self, path: str) -> None:
-        """Make a directory and those above it; the names of all that are new are on disk when this returns."""
+        """Create a directory and its parents; the names of all new ones are on disk on return."""
         missing = []
         while path and not os.path.isdir(path):
             missing.append(path)
@@ -377,7 +378,7 @@ class Formatting:
         for new in reversed(missing):
             self._disk.make_directory(new)
             self._made.append(new)
-            self._disk.sync_directory(_parent(new))
+            self._disk.sync_directory(os.path.dirname(new.rstrip("/")) or ".")
 
     def _lock(self, path: str) -> None:
         status = os.stat(path)
@@ -393,8 +394,8 @@ class Formatting:
         for file in directory.files:
             path = path_before_rename(directory, file)
             if file.name == META_PROPERTIES:
-                # By this name the next format knows an interrupted one. It is there whole or not at all, also while
-                # this one finishes another.
+                # The next format recognizes an interrupted one by this name. The file must be whole or absent at any moment, also while
+                # this format completes another one. So it is written under a third name first.
                 self._write(path + _NEW_SUFFIX, file)
                 self._disk.rename(path + _NEW_SUFFIX, path)
                 self._aside.append(path)
@@ -424,9 +425,9 @@ class Formatting:
         self._disk.sync_directory(directory.path)
 
     def _drop_stale(self, directory: PlannedDirectory) -> None:
-        """Remove what an interrupted format left and this one does not write: a bootstrap snapshot would be believed.
+        """Remove leftovers of an interrupted format that this one does not write: a server would read an old bootstrap snapshot.
 
-        A partition that has a log was in use; then nothing in it is touched.
+        A metadata directory with a log was in use; nothing in it is touched.
         """
         wanted = {file.name for file in directory.files}
         stale = [BOOTSTRAP_CHECKPOINT + ASIDE_SUFFIX] if BOOTSTRAP_CHECKPOINT not in wanted else []
@@ -438,9 +439,9 @@ class Formatting:
                 self._disk.sync_directory(os.path.dirname(path))
 
     def _undo(self) -> None:
-        """Remove what was written aside, the locks and the directories that were made, as far as that goes."""
+        """Remove the temporary files, the locks and the created directories, as far as possible."""
         for path in self._aside:
-            # What says that an earlier format waits to be finished stays.
+            # The mark of an earlier interrupted format stays, so that the next format can complete that one.
             if not (self._plan.finishes and path.endswith(PREPARED)):
                 with suppress(OSError):
                     self._disk.remove_file(path)
@@ -452,16 +453,16 @@ class Formatting:
 
 
 def write_format(plan: FormatPlan, report: Callable[[PlannedDirectory], None], disk: Disk | None = None) -> None:
-    """Carry out a plan.
+    """Write a plan.
 
     Shape: `report` gets each directory just before it becomes a formatted one; `disk` replaces the file system in tests.
-    Errors: StorageError where something cannot be written; MetashellError where a running process holds a directory.
+    Errors: StorageError if something cannot be written; MetashellError if a running process holds a directory.
     """
     Formatting(plan, disk or Disk()).run(report)
 
 
 def path_before_rename(directory: PlannedDirectory, file: PlannedFile) -> str:
-    """Where a file lies until it is whole."""
+    """The name of a file before its rename."""
     return os.path.join(directory.path, file.name + ASIDE_SUFFIX)
 
 
@@ -469,7 +470,3 @@ def _places(directory: PlannedDirectory) -> list[str]:
     """The directories that hold the files, the innermost first."""
     inner = [os.path.join(directory.path, METADATA_DIRECTORY)] if directory.holds_partition else []
     return [*inner, directory.path]
-
-
-def _parent(path: str) -> str:
-    return os.path.dirname(path.rstrip("/")) or "."

@@ -7,11 +7,11 @@
 | `.txnindex` | int16 version 0, int64 producer id, first, last and last stable offset of an aborted transaction | 34 |
 | `.snapshot` | int16 version 1, uint32 CRC-32C of what follows it, int32 count, entries | 46 |
 
-The two indexes of an active segment are preallocated: what is not used yet is zero. The rules from one entry to the next stand here;
-whether an entry agrees with the log, `inspect.dump` finds by random access, and `inspect.verify` while it walks the log once.
+The two indexes of an active segment are preallocated: the unused part is zero. This module has the rules between neighbouring entries.
+`inspect.dump` compares entries with the log by random access, `inspect.verify` while it walks the log once.
 
-`seek_offset` uses the offset index to start reading near an offset rather than at the segment's beginning. An index is only a hint: it may
-be missing, stale, cut or preallocated. It is believed only when the batch at that place says the same.
+`seek_offset` uses the offset index to start reading near an offset instead of at the segment's beginning. An index is only a hint, because
+it is never synced: it may be missing, stale, cut or preallocated. An entry is believed only if the batch at its position agrees.
 Source: org.apache.kafka.storage.internals.log.{OffsetIndex,TimeIndex,TransactionIndex,AbortedTxn,ProducerStateManager}."""
 
 from bisect import bisect_right
@@ -36,7 +36,7 @@ _WARM_SIZE = 8192
 
 
 class ProducerEntry(NamedTuple):
-    """The state that a log keeps of one idempotent producer; -1 stands for none."""
+    """A log's state of one idempotent producer; -1 means none."""
 
     producer_id: int
     producer_epoch: int
@@ -49,7 +49,7 @@ class ProducerEntry(NamedTuple):
 
 
 class AbortedTransaction(NamedTuple):
-    """One aborted transaction; of the version only the high byte is read, as Kafka does."""
+    """One aborted transaction; as in Kafka, only the high byte of the version is read."""
 
     version: int
     producer_id: int
@@ -58,21 +58,21 @@ class AbortedTransaction(NamedTuple):
     last_stable_offset: int
 
     def can_follow(self, last_offset: int) -> bool:
-        """Whether it may stand behind an entry with this last offset, -1 for none.
+        """Whether it may follow an entry with this last offset (-1 for no entry).
 
-        Markers are written one after the other. The last stable offset says nothing: a transaction that is still open may have begun
-        before this one. Source: TransactionIndex.append, ProducerStateManager.lastStableOffset.
+        Markers are written one after the other, so last offsets ascend. The last stable offset need not: a transaction that is still open
+        may have begun before this one. Source: TransactionIndex.append, ProducerStateManager.lastStableOffset.
         """
         return self.first_offset <= self.last_offset > last_offset
 
 
 def offset_entry_ascends(before: tuple[int, int, *tuple[object, ...]], entry: tuple[int, int, *tuple[object, ...]]) -> bool:
-    """Whether an entry (offset, position, ...) of an offset index may stand behind another. Source: OffsetIndex.append."""
+    """Whether an entry (offset, position, ...) of an offset index may follow another. Source: OffsetIndex.append."""
     return before[0] < entry[0] and before[1] < entry[1]
 
 
 def time_entry_ascends(before: tuple[int, int, *tuple[object, ...]], entry: tuple[int, int, *tuple[object, ...]]) -> bool:
-    """Whether an entry (timestamp, offset, ...) of a time index may stand behind another, also of the same offset.
+    """Whether an entry (timestamp, offset, ...) of a time index may follow another, perhaps of the same offset.
 
     Source: TimeIndex.maybeAppend.
     """
@@ -80,7 +80,7 @@ def time_entry_ascends(before: tuple[int, int, *tuple[object, ...]], entry: tupl
 
 
 class OffsetIndex(NamedTuple):
-    """The entries of an offset index, for looking up."""
+    """The entries of an offset index, for look-ups."""
 
     base_offset: int
     relative_offsets: tuple[int, ...]
@@ -88,7 +88,7 @@ class OffsetIndex(NamedTuple):
     is_ascending: bool
 
     def lookup(self, offset: int) -> tuple[int, int]:
-        """The largest entry that is not above `offset`: its offset and position; the log's beginning where there is none."""
+        """The offset and position of the largest entry not above `offset`; the segment's beginning if there is none."""
         target = offset - self.base_offset
         slot = bisect_right(self.relative_offsets, target) - 1 if self.is_ascending else self._java_search(target)
         if slot < 0:
@@ -120,7 +120,7 @@ class OffsetIndex(NamedTuple):
 
 
 def read_offset_index(data: bytes, base_offset: int) -> OffsetIndex:
-    """The offset index that `data` holds; a piece of an entry at the end is left out."""
+    """The offset index in `data`, without an incomplete entry at the end."""
     count = len(data) // OFFSET_ENTRY.size
     numbers = Struct(f">{2 * count}i").unpack_from(data)
     offsets = numbers[::2]
@@ -129,17 +129,17 @@ def read_offset_index(data: bytes, base_offset: int) -> OffsetIndex:
 
 
 def whole_entries(data: bytes, form: Struct) -> bytes:
-    """`data` without a piece of an entry at its end."""
+    """`data` without an incomplete entry at its end."""
     return data[: len(data) - len(data) % form.size]
 
 
 def aborted_transactions(data: bytes) -> Iterator[AbortedTransaction]:
-    """The entries of a transaction index; a piece of one at the end is left out."""
+    """The entries of a transaction index, without an incomplete one at the end."""
     return map(AbortedTransaction._make, ABORTED_TRANSACTION.iter_unpack(whole_entries(data, ABORTED_TRANSACTION)))
 
 
 class ProducerSnapshotHeader(NamedTuple):
-    """The head of a producer state snapshot, and the checksum that its bytes really have."""
+    """The head of a producer state snapshot, and the actual checksum of its bytes."""
 
     version: int
     crc: int
@@ -148,12 +148,12 @@ class ProducerSnapshotHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes the file has with as many entries."""
+        """The size of a file with that many entries."""
         return PRODUCER_HEADER.size + PRODUCER_ENTRY.size * self.entry_count
 
 
 def read_producer_header(data: bytes) -> ProducerSnapshotHeader:
-    """Errors: DecodeError where the file is shorter than its head."""
+    """The head of a producer state snapshot. Errors: DecodeError if the file is shorter than a head."""
     if len(data) < PRODUCER_HEADER.size:
         raise DecodeError(f"producer snapshot of {len(data)} byte(s) is cut off", offset=len(data))
     version, crc, count = PRODUCER_HEADER.unpack_from(data)
@@ -161,9 +161,9 @@ def read_producer_header(data: bytes) -> ProducerSnapshotHeader:
 
 
 def producer_fields(data: bytes, count: int) -> Iterator[tuple[int, int, int, int, int, int, int, int]]:
-    """Up to `count` entries of a producer state snapshot, in the order of `ProducerEntry`; fewer where its bytes end earlier.
+    """Up to `count` entries of a producer state snapshot, with the fields of `ProducerEntry`; fewer if the bytes end earlier.
 
-    Plain tuples: there may be very many.
+    They are plain tuples, because there may be very many.
     """
     room = (len(data) - PRODUCER_HEADER.size) // PRODUCER_ENTRY.size
     end = PRODUCER_HEADER.size + PRODUCER_ENTRY.size * max(0, min(count, room))
@@ -171,7 +171,7 @@ def producer_fields(data: bytes, count: int) -> Iterator[tuple[int, int, int, in
 
 
 def producer_entries(data: bytes, count: int) -> Iterator[ProducerEntry]:
-    """The same with names."""
+    """The same entries with named fields."""
     return map(ProducerEntry._make, producer_fields(data, count))
 
 
@@ -179,7 +179,7 @@ INDEX_SUFFIX = ".index"
 
 
 def seek_offset(index: OpenFile, segment: OpenFile, base_offset: int, offset: int) -> int:
-    """A byte position in `segment` from which on reading meets everything at and after `offset`; 0 if in doubt.
+    """A byte position in `segment` from which reading finds everything at and after `offset`; 0 if in doubt.
 
     Shape: an entry is the last offset of a batch, less the segment's base offset, and the batch's position.
     Source: org.apache.kafka.storage.internals.log.OffsetIndex.
@@ -191,7 +191,7 @@ def seek_offset(index: OpenFile, segment: OpenFile, base_offset: int, offset: in
     while low < high:
         middle = (low + high) // 2
         entry = _read_entry(index, middle)
-        # The tail of an active index is zero; a real entry of zeros is the first one only, and is not missed.
+        # The tail of an active index is zero. Only a first entry can be (0, 0), and skipping that one leads to the same result.
         if entry > (0, 0) and base_offset + entry[0] <= offset:
             found, low = entry, middle + 1
         else:
@@ -206,7 +206,7 @@ def _read_entry(index: OpenFile, number: int) -> tuple[int, int]:
 
 
 def _starts_batch(segment: OpenFile, position: int, last_offset: int) -> bool:
-    """Whether a batch that ends with `last_offset` starts at `position`."""
+    """Whether the batch at `position` ends with `last_offset`."""
     data = segment.read_at(position, HEADER_SIZE) if position > 0 else b""
     if len(data) < HEADER_SIZE:
         return False

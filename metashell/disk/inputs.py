@@ -1,16 +1,16 @@
-"""Resolves a path: which logs, of which cluster, their segments and the checkpoint they need.
+"""Resolves a path: finds the logs at and below it, their clusters, their segments and the checkpoints that they need.
 
-One rule for every command. A path is a file, a log's directory, the log directory of a node, a folder with those of many clusters,
-a pattern of these, or, with another `Tree`, a place in a store. A log's directory stands for its segments, and where they do not begin
-at offset 0 its newest complete checkpoint comes first; where there is no log at all yet, bootstrap checkpoints stand for it. The
-logs of users' topics are found, and never opened, unless they are named. What log something belongs to, `identity` decides.
+All commands use this rule. A path is a file, a log's directory, the log directory of a node, a folder with those of many clusters, a
+pattern of these, or, with another `Tree`, a place in a store. A log's directory means its segments, preceded by its newest complete
+checkpoint if they do not begin at offset 0; without a log, it means the bootstrap checkpoint. Logs of users' topics are found, but not
+opened unless they are named. `directory` decides to which log something belongs.
 """
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from errno import ENOENT
 from functools import partial
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from metashell.codec.batches import RecordBatch
 from metashell.common.errors import LogCorruptError, PathError, UsageError
@@ -43,7 +43,6 @@ from metashell.disk.names import (
 )
 from metashell.disk.segment import BatchFault, SourceFault, Tail, read_batches
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from metashell.disk.properties import MetaProperties
 
@@ -55,7 +54,7 @@ _PATTERN_MARKS: Final = frozenset("*?[")
 
 
 class Tree(Protocol):
-    """Where files lie. Folders are called as `walk` calls them; `place` is what a file is opened by and shown as."""
+    """A tree of folders and files. Folders have the names that `walk` gives them; `place` is the name to open and show a file."""
 
     def walk(self, top: str) -> Iterable[tuple[str, list[str]]]: ...
     def place(self, folder: str, name: str = "") -> str: ...
@@ -70,7 +69,7 @@ class LocalTree:
     """The files of this machine."""
 
     def walk(self, top: str) -> Iterator[tuple[str, list[str]]]:
-        """The folders at and below `top`, and the names of their files. What may not be listed is left out, but not `top`."""
+        """The folders at and below `top`, with the names of their files. Folders that we may not list are left out, except `top`."""
         os.listdir(top)
         for folder, below, names in os.walk(top):
             below.sort()
@@ -89,7 +88,7 @@ class LocalTree:
         return open_file(place)
 
     def read(self, folder: str, name: str) -> bytes | None:
-        """A small file, None where it cannot be read."""
+        """The content of a small file; None if it cannot be read."""
         from metashell.disk.properties import read_text_file
 
         try:
@@ -98,21 +97,21 @@ class LocalTree:
             return None
 
     def version(self, folder: str, name: str) -> str:
-        return ""  # who wants to know asks the file system
+        return ""  # a caller that needs the version of a local file looks at its stat
 
 
 LOCAL: Final = LocalTree()
 
 
 class InputFile(NamedTuple):
-    """A file to read: the log it belongs to (None: not known) and the cluster it is of.
+    """A file to read, its log (None: unknown) and its cluster.
 
-    `node` says which node wrote it, None where no meta.properties does. `version` changes when a store gets another file of that name.
-    `checkpoint` names the checkpoint that it is, empty for a segment. `may_end_early` marks the last segment of a directory, whose torn or
-    empty tail is no fault.
+    `node` is the node that wrote it, None without a meta.properties. `version` changes when a store gets another file of that name.
+    `checkpoint` is the identity of a checkpoint, empty for a segment. `may_end_early` marks the last segment of a directory, whose torn or
+    empty tail is not a fault.
 
-    Of a metadata log `begins_by` is the offset that a log's first segment has to begin at or before, `next_path` the segment after this
-    one, and `passed_over` says of the first file which checkpoints are not used, and why.
+    In a metadata log, `begins_by` is the largest offset at which the first segment may begin, `next_path` is the next segment, and the
+    first file's `passed_over` has the faults of checkpoints that are not used.
     """
 
     path: str
@@ -128,7 +127,7 @@ class InputFile(NamedTuple):
 
 
 class FoundLog(NamedTuple):
-    """A log, and the files that stand for it. The log of a topic that was not named has none, nor has one of damaged checkpoints only."""
+    """A log and the files to read for it. A topic's log that was not named has none, and neither has a log of damaged checkpoints only."""
 
     directory: str
     kind: LogKind | None
@@ -141,8 +140,8 @@ class FoundLog(NamedTuple):
 def find_logs(top: str, tree: Tree = LOCAL, *, every_checkpoint: bool = False) -> Iterator[FoundLog]:
     """The logs at and below a folder, in the order of their directories.
 
-    With `every_checkpoint` all checkpoints of a directory are given, not only the one that replay needs.
-    Errors: OSError where `top` cannot be listed.
+    With `every_checkpoint`, all checkpoints of a directory are included, not only the one that a replay needs.
+    Errors: OSError if `top` cannot be listed.
     """
     clusters = _Clusters(tree)
     for folder, names, listing in _walk(top, tree):
@@ -155,10 +154,10 @@ def find_logs(top: str, tree: Tree = LOCAL, *, every_checkpoint: bool = False) -
 
 
 def _walk(top: str, tree: Tree) -> Iterator[tuple[str, list[str], Listing]]:
-    """The folders at and below `top` that have a log, at any depth: names of files, and those of them that are the log's.
+    """The folders with a log at and below `top`, at any depth: the names of their files, and the log's files among them.
 
-    Where none has one, the folders with a bootstrap checkpoint, whose listing is empty; of a metadata directory without a file in use
-    that is the log directory above it.
+    If none has a log: the folders with a bootstrap checkpoint, whose listing is empty; for a metadata directory without a file in use, the
+    log directory above it.
     """
     formatted: list[tuple[str, list[str], Listing]] = []
     has_logs = False
@@ -178,7 +177,7 @@ def _walk(top: str, tree: Tree) -> Iterator[tuple[str, list[str], Listing]]:
 
 
 class LogFolder(NamedTuple):
-    """Where a log lies: its directory, or the bootstrap checkpoint that is all a node has; and what it is."""
+    """The place of a log, which is its directory or the bootstrap checkpoint of a node without a log; and its kind."""
 
     path: str
     kind: LogKind | None
@@ -186,12 +185,12 @@ class LogFolder(NamedTuple):
 
 
 def log_folder(folder: str) -> LogFolder | None:
-    """The log in a directory of this machine, None where there is none. Errors: OSError."""
+    """The log in a directory of this machine; None if it has none. Errors: OSError."""
     return _log_folder(folder, os.listdir(folder), is_named=True)
 
 
 def log_folders(top: str) -> Iterator[LogFolder]:
-    """The logs at and below a folder of this machine, as `find_logs` finds them. Errors: OSError where it cannot be listed."""
+    """The logs at and below a folder of this machine, found as by `find_logs`. Errors: OSError if it cannot be listed."""
     for folder, names, _ in _walk(top, LOCAL):
         found = _log_folder(folder, names, is_named=folder == top)
         yield LogFolder(os.path.join(folder, BOOTSTRAP_CHECKPOINT), METADATA) if found is None else found
@@ -209,7 +208,7 @@ def _log_folder(folder: str, names: list[str], *, is_named: bool) -> LogFolder |
 
 
 class _Look(NamedTuple):
-    """The segments of a log that were looked into, the first that tells the log's kind, and whether all are empty."""
+    """The examined segments of a log, the first one that tells the log's kind, and whether all are empty."""
 
     contents: dict[str, Content]
     told: Content
@@ -217,7 +216,7 @@ class _Look(NamedTuple):
 
 
 def _look_into(folder: str, listing: Listing, tree: Tree, *, every_segment: bool = False) -> _Look:
-    """Look into a log's segments, up to the first that tells the kind or, where they may be of several logs, into every one."""
+    """Examine a log's segments up to the first one that tells the kind; or all of them, if they may be of several logs."""
     contents: dict[str, Content] = {}
     for entry in listing.segments:
         contents[entry.name] = _content_of_path(tree.place(folder, entry.name), tree)
@@ -228,10 +227,10 @@ def _look_into(folder: str, listing: Listing, tree: Tree, *, every_segment: bool
 
 
 def find_metadata(path: str) -> str:
-    """The path of the metadata directory at or below `path`, or of the bootstrap checkpoint where that is all there is.
+    """The path of the metadata directory at or below `path`, or of the bootstrap checkpoint if there is no log.
 
     `path` may be the directory itself under any name, the log directory above it, or a folder with one of these somewhere below.
-    Errors: UsageError when there is none, or more than one to choose from.
+    Errors: UsageError if there is none, or more than one.
     """
     try:
         usual = os.path.join(path, METADATA_DIRECTORY)
@@ -268,7 +267,7 @@ def _found(folder: str, listing: Listing, place: LogKind | None, clusters: "_Clu
     cluster_id, node = clusters.of(folder), clusters.node_of(folder)
 
     passed_over: list[SourceFault] = []
-    look = _look_into(folder, listing, tree, every_segment=place is None)  # a place that is known holds one log
+    look = _look_into(folder, listing, tree, every_segment=place is None)  # a known place has one log
     files: list[InputFile] = []
     listed = listed_files(listing, lambda name: tree.open(path_of(name)), every_checkpoint=every_checkpoint, passed_over=passed_over)
     for file in listed:
@@ -295,7 +294,7 @@ def _found(folder: str, listing: Listing, place: LogKind | None, clusters: "_Clu
 
 
 def checkpoint_id(name: str) -> str:
-    """The identity of a checkpoint: its name as Kafka writes it, else that of its file; empty for the name of a segment."""
+    """The identity of a checkpoint: its name in Kafka's form, else its file's name; empty for the name of a segment."""
     parsed = parse_name(name)
     if parsed is not None and parsed.snapshot_id is not None:
         return checkpoint_name(parsed.snapshot_id)
@@ -306,9 +305,9 @@ def checkpoint_id(name: str) -> str:
 
 
 def named_file(path: str, tree: Tree = LOCAL, folder: str | None = None) -> InputFile:
-    """A file that was named, and what it is by its content and its place; a stream is not looked into.
+    """A named file, with its kind by content and place; a stream is not examined.
 
-    Errors: UsageError where it cannot be opened.
+    Errors: UsageError if it cannot be opened.
     """
     if folder is None:
         folder = os.path.dirname(path) or "."
@@ -335,22 +334,22 @@ def named_file(path: str, tree: Tree = LOCAL, folder: str | None = None) -> Inpu
 
 
 def is_checkpoint_file(name: str, file: OpenFile) -> bool:
-    """Whether an opened file is a checkpoint: by its name, or under another name by what it starts with. A stream is not looked into.
+    """Whether an opened file is a checkpoint, by its name or else by its first batch. A stream is not examined.
 
-    Errors: PathError for a file of another name that starts with a length no batch has, and has no whole batch behind it.
+    Errors: PathError for a file of another name that starts with an impossible length and has no whole batch behind it.
     """
     first: RecordBatch | BatchFault | None = None
     if parse_name(name) is None and not isinstance(file, StreamFile):
         looked_at = _to_be_looked_at(file)
         first = next(read_batches(looked_at, max_bytes=_FIRST_BATCH_BYTES), None)
-        # The head of a packed file is shorter than a batch may be: of that no length is judged.
+        # Of a compressed file only the head was expanded, which may be shorter than a batch: its length is not judged.
         if looked_at is file and isinstance(first, Tail) and first.kind == "bad-size" and first.behind is None:
             raise PathError(f"{file.name}: {NO_LOG}: byte {first.position}: {first.reason}", file.name)
     return classify(name, first.batch if isinstance(first, BatchFault) else first) != "segment"
 
 
 def log_of_file(path: str, file: OpenFile) -> tuple[LogKind | None, bool]:
-    """The log that an opened file of this machine belongs to, and whether there is no doubt that it is one of users' data, if it is."""
+    """The log of an opened file of this machine, and, for a log of users' data, whether that is certain."""
     content = content_of_file(file)
     name = os.path.basename(path)
     parsed = None if path in STREAM_NAMES else parse_name(name)
@@ -365,18 +364,18 @@ def log_of_file(path: str, file: OpenFile) -> tuple[LogKind | None, bool]:
 def _to_be_looked_at(file: OpenFile) -> OpenFile:
     if file.size() is not None:
         return file
-    # Of what can only be read once, the first bytes.
+    # A stream can be read once only, so only its first bytes are examined.
     size = _FIRST_BATCH_BYTES if isinstance(file, StreamFile) else _LOOK_BYTES // 16
     return HeldBytes(file.name, file.peek(size)[:size], size)
 
 
 def content_of_file(file: OpenFile) -> Content:
-    """The content of the first batches of an opened file. A file that can only be read front to back can still be read from its start."""
+    """The content of the first batches of an opened file. A stream can still be read from its start afterwards."""
     looked_at = _to_be_looked_at(file)
     content, items = content_of(read_batches(looked_at, max_bytes=_LOOK_BYTES))
     first = next(items, None)
     if not content.has_batches:
-        # Damage is something, and so is what we have not looked at; what was torn or kept for later is nothing.
+        # Damage counts as content, and so does a part that was not examined; a torn or preallocated tail does not.
         is_nothing = not file.peek(1)
         if isinstance(first, BatchFault) and looked_at is file:
             is_nothing = first.may_be_tail
@@ -389,14 +388,14 @@ def _content_of_path(place: str, tree: Tree) -> Content:
         with tree.open(place) as file:
             return content_of_file(file)
     except UsageError:
-        return Content(None)  # the reader will say why it cannot be opened
+        return Content(None)  # the reader will report why it cannot be opened
 
 
 # ---- place and cluster
 
 
 def place_of(folder: str, names: Collection[str], tree: Tree = LOCAL) -> LogKind | None:
-    """The log that a folder's name, and the small files in it and beside it, speak of. `names` may be some of its files only."""
+    """The log by a folder's name and the small files in it and beside it. `names` may be only some of its files."""
     return kind_of_place(
         tree.name(folder),
         names,
@@ -406,18 +405,18 @@ def place_of(folder: str, names: Collection[str], tree: Tree = LOCAL) -> LogKind
 
 
 def cluster_of(folder: str, tree: Tree = LOCAL) -> str:
-    """The id of the cluster that a log's folder belongs to; the folder itself without a meta.properties that names it."""
+    """The cluster id of a log's folder; the folder itself if no meta.properties names a cluster."""
     return _Clusters(tree).of(folder)
 
 
 def known_cluster_of(folder: str) -> str:
-    """The id of the cluster that a log's folder belongs to; empty where no meta.properties names it."""
+    """The cluster id of a log's folder; empty if no meta.properties names a cluster."""
     found = cluster_of(folder)
     return "" if found == folder else found
 
 
 class _Clusters:
-    """Looks into the meta.properties in folders and above them, into each once."""
+    """Reads the meta.properties in folders and above them, each once."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -428,7 +427,7 @@ class _Clusters:
         return (found and found.cluster_id) or self.tree.place(folder)
 
     def node_of(self, folder: str) -> "MetaProperties | None":
-        """The properties in a folder or above it, whichever name a cluster."""
+        """The nearest properties in a folder or above it that name a cluster."""
         for place in (folder, self.tree.parent(folder)):
             if place not in self._known:
                 self._known[place] = self._read(place)
@@ -447,11 +446,11 @@ class _Clusters:
             return None
 
 
-# ---- words for what is not there
+# ---- patterns, and errors about missing logs
 
 
 def paths_of(path: str) -> list[str]:
-    """The paths that a pattern stands for, or the path itself where it is none. Errors: UsageError for one that matches nothing."""
+    """The paths that match a pattern, or the path itself if it is not one. Errors: UsageError for a pattern without a match."""
     if not _PATTERN_MARKS & set(path) or os.path.lexists(path):
         return [path]
     from glob import glob
@@ -467,14 +466,14 @@ def paths_of(path: str) -> list[str]:
 
 
 def other_log_fault(path: str, found: LogKind, wanted: LogKind, *, reads: bool = True) -> UsageError:
-    """The complaint about a log of one kind where one of another was wanted; with `reads` it says which command reads it."""
+    """The error for a log of the wrong kind; with `reads`, it names the command that reads it."""
     reader = f": {READERS[found]} reads it" if reads else ""
     directory = "" if path in STREAM_NAMES else LOCAL.name(path if os.path.isdir(path) else os.path.dirname(path) or ".")
     return UsageError(f"{path}: {log_name_of(found, directory)}, not {log_name_of(wanted)}{reader}", path)
 
 
 def no_log_fault(path: str, kinds: Sequence[LogKind | None], wanted: Iterable[LogKind] = ()) -> UsageError:
-    """The complaint about a folder without a log to read: what is there instead, by the kinds of its logs."""
+    """The error for a folder without a log to read; it names the logs that are there, by their kinds."""
     what = " or ".join(log_name_of(kind).removeprefix("the ") for kind in wanted)
     if not kinds:
         return PathError(f"{path}: no {what or 'log'} here: neither segments nor checkpoints", path)
@@ -488,5 +487,5 @@ def _counted(count: int, what: str) -> str:
 
 
 def empty_logs_fault(path: str, kinds: Iterable[LogKind | None]) -> UsageError:
-    """The complaint about logs in which no batch was ever written."""
+    """The error for logs without a batch."""
     return PathError(f"{path}: nothing in it: {log_names(kinds) or 'the log'} has no batch", path)

@@ -1,12 +1,12 @@
-"""One segment of a log that is written: its file, its end, its sparse indexes, and where in it an offset lies.
+"""One segment of a log that is written: its file, its end, its sparse indexes, and the position of an offset in it.
 
-Look-ups go through the index in memory and then along the headers of at most one index interval, so they cost the logarithm of the
-segment's length and hold a few pieces of 64 KiB, whatever lies in it.
+A look-up searches the index in memory and then walks the headers of at most one index interval. So it costs the logarithm of the segment's
+length, and holds a few pieces of 64 KiB.
 
-Before a batch that begins more than `interval` bytes after the last one with an entry, the index gets an entry for it: its last offset and
-its position, and the largest timestamp so far if that is new. The index files are never read here and never synced: recovery makes them
-again from the batches, as Kafka does for this log. While a segment is active its index files have their full size, zero behind the
-entries; they are cut to their entries when it is rolled or closed. Memory: 20 bytes an entry, so at most 5 MB for a full segment of 1 GiB.
+A batch that begins more than `interval` bytes after the last one with an entry gets an entry: its last offset and its position, and the
+largest timestamp so far if that is new. The index files are never read here and never synced: recovery makes them again from the batches,
+as Kafka does for this log. While a segment is active, its index files have their full size, with zeros behind the entries; they are cut to
+their entries when it is rolled or closed. Memory: 20 bytes an entry, at most 5 MB for a full segment of 1 GiB.
 Source: org.apache.kafka.storage.internals.log.{LogSegment,OffsetIndex,TimeIndex}."""
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from metashell.disk.indexes import OFFSET_ENTRY, TIME_ENTRY
 from metashell.disk.names import index_name, segment_name, time_index_name
 
 BATCH_LEAD = Struct(">qii7xi8xq")
-"""Of a batch's header: base offset, length, leader epoch, last offset delta, largest timestamp."""
+"""Fields of a batch's header: base offset, length, leader epoch, last offset delta, largest timestamp."""
 _PIECE: Final = 64 * 1024
 _INT32_MAX: Final = (1 << 31) - 1
 
 
 class BatchPlace(NamedTuple):
-    """A batch of a segment: its offsets, both inclusive, and its bytes."""
+    """A batch of a segment: its offsets, both inclusive, its epoch and timestamp, and its position and size."""
 
     base_offset: int
     last_offset: int
@@ -43,7 +43,7 @@ class BatchPlace(NamedTuple):
 
 
 def batch_heads(data: bytes, start_offset: int, end_offset: int) -> list[tuple[int, int, int]]:
-    """Last offset, size and largest timestamp of each batch in `data`, which are appended at `start_offset` and end at `end_offset`."""
+    """The last offset, size and largest timestamp of each batch in `data`, whose offsets go from `start_offset` to `end_offset`."""
     heads: list[tuple[int, int, int]] = []
     following = start_offset
     for at, size in whole_frames(data):
@@ -56,7 +56,7 @@ def batch_heads(data: bytes, start_offset: int, end_offset: int) -> list[tuple[i
 
 
 class LogSegment:
-    """An open segment. `end_offset` is exclusive; `is_dirty` while the file has bytes that were not synced."""
+    """An open segment. `end_offset` is exclusive; `is_dirty` means that the file has unsynced bytes."""
 
     __slots__ = ("_disk", "base_offset", "end_offset", "fd", "first_timestamp", "index", "is_dirty", "name", "path", "size")
 
@@ -70,7 +70,7 @@ class LogSegment:
         self.size = 0
         self.index = index
         self.first_timestamp = NO_TIMESTAMP
-        """The largest timestamp of the first batch: a segment's age counts from it."""
+        """The largest timestamp of the first batch, from which the segment's age counts."""
         self.is_dirty = False
 
     @classmethod
@@ -81,14 +81,14 @@ class LogSegment:
         return made
 
     def make_files(self) -> None:
-        """Make the files of a segment that has none so far."""
+        """Create the files of a segment that has none so far."""
         self.fd = self._disk.create_file(self.path, FILE_MODE)
         self.index.open_files()
 
     def has_room(self, size: int, last_offset: int, timestamp: int, size_max: int, age_max_ms: int) -> bool:
-        """Whether a group of batches of `size` bytes may be added; an empty segment takes any.
+        """Whether a group of batches of `size` bytes may be added; an empty segment accepts any.
 
-        Source: LogSegment.shouldRoll; time is that of the batches.
+        Source: LogSegment.shouldRoll; times are those of the batches.
         """
         if not self.size:
             return True
@@ -97,7 +97,7 @@ class LogSegment:
         return self.first_timestamp < 0 or timestamp - self.first_timestamp <= age_max_ms
 
     def append(self, data: bytes, heads: list[tuple[int, int, int]]) -> None:
-        """Write batches behind what is there; `heads` are last offset, size and largest timestamp of each."""
+        """Write batches at the segment's end; `heads` has the last offset, size and largest timestamp of each."""
         position = self.size
         self._disk.write_at(self.fd, data, position)
         self.is_dirty = True
@@ -111,7 +111,7 @@ class LogSegment:
         self.end_offset = last_offset + 1
 
     def found(self, place: BatchPlace) -> None:
-        """A batch that recovery has found next in the file."""
+        """Add the next batch that recovery found in the file."""
         if not self.size:
             self.first_timestamp = place.timestamp
         self.index.add(place.last_offset, place.position, place.size, place.timestamp)
@@ -127,19 +127,19 @@ class LogSegment:
         return self._disk.read_at(self.fd, stop - first.position, first.position)
 
     def _holding(self, offset: int) -> BatchPlace | None:
-        """The batch that holds `offset`."""
+        """The batch that contains `offset`."""
         for place in self.places(self.index.floor(offset)):
             if place.last_offset >= offset:
                 return place
         return None
 
     def _stop(self, first: BatchPlace, end_offset: int, max_size: int) -> int:
-        """Where to stop reading: before a batch at or after `end_offset`, and before one that ends behind `max_size` bytes from `first`."""
+        """The position to read up to: the end of the last batch before `end_offset` that ends within `max_size` bytes from `first`."""
         limit = first.position + max(max_size, first.size)
         if limit >= self.size and end_offset >= self.end_offset:
             return self.size
         stop = first.position + first.size
-        # Both floors are starts of batches that may be read; a batch of the index before `first` says nothing.
+        # Batches before either floor may be read, so the walk begins at the lower floor, or behind `first` if that is later.
         known = min(self.index.floor_of_position(limit), self.index.floor(end_offset - 1))
         for place in self.places(max(stop, known)):
             if place.base_offset >= end_offset or place.position + place.size > limit:
@@ -147,14 +147,14 @@ class LogSegment:
         return self.size
 
     def begins_at(self, offset: int) -> bool:
-        """Whether a batch has `offset` for its base offset."""
+        """Whether `offset` is the base offset of a batch."""
         place = self._holding(offset)
         return place is not None and place.base_offset == offset
 
     def places(self, position: int) -> Iterator[BatchPlace]:
         """The batches from the one at byte `position` on, by their headers alone.
 
-        Errors: LogCorruptError where what was written is not what is read.
+        Errors: LogCorruptError if the disk returns other bytes than were written.
         """
         piece, start = b"", position
         while position < self.size:
@@ -171,7 +171,7 @@ class LogSegment:
             position += size
 
     def cut(self, offset: int) -> None:
-        """Drop the batches from `offset` on, where one begins, in memory; `cut_files` brings that to the disk."""
+        """Drop the batches from `offset` on, where one must begin, in memory; `cut_files` changes the files."""
         place = self._holding(offset)
         assert place is None or place.base_offset == offset, f"{self.path}: no batch begins at {offset}"
         if place is not None:
@@ -183,7 +183,7 @@ class LogSegment:
         self.is_dirty = False
 
     def cut_files(self) -> None:
-        """End the files where the segment ends; durable on return."""
+        """Cut the files to the segment's end; durable on return."""
         self._disk.truncate(self.fd, self.size)
         self.index.remake_files()
         self._disk.sync_file(self.fd)
@@ -232,7 +232,7 @@ class SegmentIndex:
 
     @property
     def is_full(self) -> bool:
-        """Whether a file has no room for another entry; then the segment is rolled."""
+        """Whether an index file has no room for another entry: then the segment is rolled."""
         return len(self._offsets) >= self._count_max or len(self._times) >= self._count_max
 
     @property
@@ -241,7 +241,7 @@ class SegmentIndex:
         return self._offset_fd >= 0
 
     def add(self, last_offset: int, position: int, size: int, timestamp: int) -> None:
-        """Take note of the next batch, which is in the segment's file already."""
+        """Note the next batch, which is already in the segment's file."""
         if timestamp > self._max_timestamp:
             self._max_timestamp = timestamp
             self._offset_of_max = last_offset
@@ -260,7 +260,7 @@ class SegmentIndex:
         self._add_time()
 
     def _add_time(self) -> None:
-        """An entry for the largest timestamp so far, unless the last entry has it."""
+        """Add an entry for the largest timestamp so far, unless the last entry has it."""
         count = len(self._times)
         if self._max_timestamp <= (self._times[-1] if count else NO_TIMESTAMP):
             return
@@ -271,7 +271,7 @@ class SegmentIndex:
             self._disk.write_at(self._time_fd, TIME_ENTRY.pack(self._max_timestamp, relative), count * TIME_ENTRY.size)
 
     def floor(self, offset: int) -> int:
-        """A byte position at which a batch begins that holds `offset` or lies before it; the nearest that an entry names."""
+        """The nearest position with an entry at which a batch begins that contains `offset` or lies before it."""
         slot = bisect_right(self._offsets, min(offset - self._base, 0x7FFFFFFF)) - 1
         return self._positions[slot] if slot >= 0 else 0
 
@@ -281,9 +281,9 @@ class SegmentIndex:
         return self._positions[slot] if slot >= 0 else 0
 
     def cut(self, offset: int) -> None:
-        """Drop the entries at and after `offset`; `remake_files` brings that to the files.
+        """Drop the entries at and after `offset`; `remake_files` changes the files.
 
-        As in Kafka the next entry is an interval away then, and the largest timestamp is that of the last entry.
+        As in Kafka, the next entry is an interval away then, and the largest timestamp is that of the last entry.
         """
         relative = offset - self._base
         count = bisect_left(self._offsets, relative)
@@ -295,17 +295,17 @@ class SegmentIndex:
         self._offset_of_max = self._base + (self._time_offsets[-1] if self._time_offsets else 0)
 
     def remake_files(self) -> None:
-        """Make the files of an active segment anew, after a cut."""
+        """Write the files of an active segment again, after a cut."""
         self._forget_files()
         self.open_files()
 
     def end_recovery(self) -> None:
-        """All batches that were found are added. As in Kafka the largest timestamp gets its entry, and the next is an interval away."""
+        """End the recovery: all batches are added. As in Kafka, the largest timestamp gets an entry, and the next is an interval away."""
         self._add_time()
         self._since = 0
 
     def open_files(self) -> None:
-        """Make both files of an active segment, with the entries so far and in their full size."""
+        """Create both files of an active segment, with the entries so far and in their full size."""
         offsets, times = self._contents()
         self._offset_fd = self._make(self.paths[0], offsets, OFFSET_ENTRY)
         self._time_fd = self._make(self.paths[1], times, TIME_ENTRY)
@@ -318,7 +318,7 @@ class SegmentIndex:
         return fd
 
     def write_closed(self) -> None:
-        """Make both files of a segment that is not active, unless they are there with these entries."""
+        """Write both files of a segment that is not active, unless they already have these entries."""
         for path, data in zip(self.paths, self._contents(), strict=True):
             if _has_content(path, data):
                 continue
@@ -333,7 +333,7 @@ class SegmentIndex:
         return offsets, b"".join(map(TIME_ENTRY.pack, self._times, self._time_offsets))
 
     def close_files(self) -> None:
-        """The segment is not written any more: a last entry for the largest timestamp, and the files end with their entries."""
+        """Finish the files of a segment that is complete: add an entry for the largest timestamp, and cut them to their entries."""
         if self._offset_fd < 0:
             return
         self._add_time()
@@ -342,7 +342,7 @@ class SegmentIndex:
         self._forget_files()
 
     def _forget_files(self) -> None:
-        """Close the files as they are."""
+        """Close the files without changes."""
         for fd in (self._offset_fd, self._time_fd):
             if fd >= 0:
                 self._disk.close_file(fd)

@@ -1,21 +1,23 @@
-"""The metadata log of a replica, on disk: appended to, read, cut, flushed, and shortened at snapshots. Fulfils raft's `ReplicatedLog`.
+"""The metadata log of a replica, on disk: append, read, truncate, flush, and drop what a snapshot covers. It implements raft's
+`ReplicatedLog`.
 
-One thread calls it, save for `sync`, which may run beside everything else:
+One thread calls it, except for `sync`, which may run beside everything else:
 
-    token = log.begin_flush()      # what has been appended until now
+    token = log.begin_flush()      # everything appended until now
     log.sync(token)                # in a thread: waits for the disk
     log.finish_flush(token)        # flushed_offset has moved
 
-`defer` gives the same freedom to what is rare and slow (see `disk_work`):
+`defer` makes rare and slow work run in a thread too (see `file_system`):
 
-    work = log.take_work()         # what the calls so far have left to be done, in order
+    work = log.take_work()         # the deferred steps of the calls so far, in order
     work.carry_out()               # in a thread, one for all such work; also for `delete_due`
 
-What Kafka's layout asks for is written as Kafka writes it; of that only batches, names, epochs and snapshots are ever synced, because
-indexes are made again at each start. Beside it lies how far the log is durable (`recovery_point`), written after each flush. Whatever
-fails on the way to the disk ends the log: nothing is written, synced or retried after it, since what an fsync failed for may be lost
-although the next one succeeds.
-Source: UnifiedLog, LocalLog, KafkaRaftLog.
+The files are those of Kafka, in Kafka's formats. Of these, only batches, names, epochs and snapshots are ever synced, because indexes are
+made again at each start. The file `recovery-point` beside the log says how far it is durable; it is written after each flush.
+
+Any failed write or fsync ends the log: nothing is written, synced or retried after it. Why not retry: after a failed fsync, Linux may mark
+the dirty pages as clean, so the next fsync succeeds although the bytes were lost. A retry would report lost records as durable.
+Source: org.apache.kafka.storage.internals.log.UnifiedLog, LocalLog; org.apache.kafka.raft.KafkaRaftLog.
 """
 
 from __future__ import annotations
@@ -47,10 +49,10 @@ INDEX_SIZE: Final = 10 * 1024 * 1024
 
 
 class MetadataLog:
-    """An open log. Errors of all that writes: OSError, after which every such call raises LogStoppedError.
+    """An open log. Errors of every method that writes: OSError, after which all of them raise LogStoppedError.
 
-    `directory` has the segments, and quorum-state beside them. `repairs` is what recovery had to cut or to remove, `recovering` why this
-    log is not all that was acknowledged, None where it is.
+    `directory` has the segments, and quorum-state beside them. `repairs` are the files that recovery cut or removed. `recovering` is set
+    if this log may lack records that this replica acknowledged.
     """
 
     __slots__ = (
@@ -95,12 +97,12 @@ class MetadataLog:
         lock: bool = True,
         accept_loss: bool = False,
     ) -> MetadataLog:
-        """The recovered log in `__cluster_metadata-0` of a log directory, which is made if it is not there; all of it is durable.
+        """Open and recover the log in `__cluster_metadata-0` of a log directory, and create it if needed; all of it is durable then.
 
-        The directory's `.lock` is held until `close`, unless `lock` is False: then the caller holds it. A log that lost what was durable
-        is cut as after a crash, and has a `recovering`, also when it is opened again, unless `accept_loss`.
-        Units: bytes; `segment_ms` counts between timestamps of batches.
-        Errors: BlockingIOError where another process holds the lock; LogCorruptError where the log cannot start; OSError.
+        The directory's `.lock` is held until `close`, unless `lock` is False: then the caller holds it. A log that lost durable records is
+        cut as after a crash, and has `recovering` set, also when it is opened again, unless `accept_loss`.
+        Units: bytes; `segment_ms` is the time between timestamps of batches.
+        Errors: BlockingIOError if another process holds the lock; LogCorruptError if the log cannot start; OSError.
         """
         disk = disk or Disk()
         held = DirectoryLock(log_directory, disk) if lock else None
@@ -141,7 +143,7 @@ class MetadataLog:
         self._failure: OSError | None = None
         self._point.tell(self._fail)
 
-    # What is there
+    # Reading
 
     @property
     def start_offset(self) -> int:
@@ -157,7 +159,7 @@ class MetadataLog:
 
     @property
     def size(self) -> int:
-        """Bytes of all segments."""
+        """The bytes of all segments."""
         return sum(segment.size for segment in self._segments)
 
     @property
@@ -169,11 +171,11 @@ class MetadataLog:
         return self._epochs
 
     def read(self, start_offset: int, end_offset: int, max_size: int) -> bytes:
-        """Errors: OSError; LogCorruptError where the disk gives other bytes back than were written."""
+        """Whole batches from `start_offset` on. Errors: OSError; LogCorruptError if the disk returns other bytes than were written."""
         if not self._bases[0] <= start_offset < self._end:
             return b""
         segment = self._segment_of(start_offset)
-        # Kafka gives a follower no bytes of two segments: it ends where one append is larger than a segment of its own may be.
+        # One read never crosses a segment's end: a Kafka follower appends it as a whole, and stops if it exceeds its own segment size.
         data = self._recent.read(start_offset, min(end_offset, segment.end_offset), max_size)
         if not data:
             data = segment.read(start_offset, end_offset, max_size)
@@ -212,7 +214,7 @@ class MetadataLog:
         self._end = end_offset
 
     def _roll(self) -> LogSegment:
-        """Begin a new segment at the log's end."""
+        """Start a new segment at the log's end."""
         self._active.index.close_files()
         return self._begin_segment(self._end)
 
@@ -227,7 +229,7 @@ class MetadataLog:
     # Flushing
 
     def begin_flush(self) -> FlushToken:
-        """Note all that was appended. One flush at a time: the one before must be finished."""
+        """Start a flush of everything appended so far. One flush at a time: the previous one must be finished."""
         self._check()
         self._work.settle()
         assert self._flight is None, "a flush is under way"
@@ -241,7 +243,7 @@ class MetadataLog:
         return token
 
     def sync(self, token: FlushToken) -> None:
-        """Wait for the disk; the one call that may come from another thread. Errors: OSError, which ends the log."""
+        """Wait for the disk. The only method that another thread may call. Errors: OSError, which ends the log."""
         try:
             for fd in token.fds:
                 self._disk.sync_file(fd)
@@ -253,7 +255,7 @@ class MetadataLog:
             raise
 
     def finish_flush(self, token: FlushToken) -> int:
-        """Take note that `token` was synced; what is durable now. Errors: LogStoppedError if it was not."""
+        """End a flush whose `token` was synced, and return the new flushed offset. Errors: LogStoppedError if the sync failed."""
         assert token is self._flight, "this flush is not the one under way"
         self._flight = None
         self._close_late()
@@ -263,7 +265,7 @@ class MetadataLog:
         return self._flushed
 
     def flush(self) -> int:
-        """All three in one."""
+        """Run all three steps of a flush."""
         token = self.begin_flush()
         try:
             self.sync(token)
@@ -273,7 +275,7 @@ class MetadataLog:
         return self.finish_flush(token)
 
     def _close(self, fd: int) -> None:
-        """Close a segment's file, but not while a flush may be waiting for it."""
+        """Close a segment's file, or do so later if a flush may be using it."""
         if self._flight is not None:
             self._late_closes.append(fd)
         else:
@@ -284,10 +286,10 @@ class MetadataLog:
             self._disk.close_file(fd)
         self._late_closes.clear()
 
-    # Cutting
+    # Truncating
 
     def truncate_to(self, offset: int) -> None:
-        """Drop all batches from `offset` on. Errors: AssertionError where that lies inside a batch or before the start."""
+        """Drop all batches from `offset` on. Errors: AssertionError if it lies inside a batch or before the start."""
         self._check()
         if offset == self._end:
             return
@@ -307,11 +309,12 @@ class MetadataLog:
         self._recent.clear()
         self._flushed = min(self._flushed, offset)
         if self._flight is not None:
-            # What is appended at these offsets from now on is not what the flush under way makes durable.
+            # A flush is under way, and covers the batches that were dropped. New batches at the same offsets are not durable through it.
+            # Example: it flushes up to 120, and the log is cut to 100 and grows to 120 again: only offsets before 100 are durable.
             self._flight.end_offset = min(self._flight.end_offset, offset)
 
     def _forget_segments(self, segments: list[LogSegment]) -> list[Step]:
-        """Take segments out of the log; the steps that remove their files, at once: nobody reads what is not committed."""
+        """Take segments out of the log, and return the steps that remove their files: at once, since only uncommitted records go."""
         for segment in segments:
             self._forget_segment(segment)
         return [partial(self._remove_files, segment) for segment in segments]
@@ -331,11 +334,12 @@ class MetadataLog:
         del self._segments[index], self._bases[index]
 
     def start_at_snapshot(self, id: OffsetAndEpoch) -> None:
-        """Drop the whole log and begin at a complete snapshot. After a crash in the midst of it the next `open` does the same."""
+        """Drop the whole log and begin at a complete snapshot. After a crash in the middle of it, the next `open` completes it."""
         self._check()
         assert id in self._snapshots.ids, f"snapshot {id} is not there"
         lower, lift = self._point.begin_at(id.offset, id.epoch)
-        # Were only these left by a crash, nothing would say that the snapshot stands for what was before them.
+        # Segments behind the snapshot's end go first. If a crash left only these, the snapshot would end before the first segment: the
+        # records in between would be missing, and the log could not start.
         behind = self._forget_segments([segment for segment in self._segments if segment.base_offset > id.offset])
         if behind:
             behind.append(self._sync_directory)
@@ -352,7 +356,7 @@ class MetadataLog:
         self._work.do(lower, *behind, *before, active.make_files, *older, self._sync_directory, lift)
 
     def delete_before(self, id: OffsetAndEpoch) -> None:
-        """Begin the log at a complete snapshot's end; the last segment stays in any case. `delete_due` removes the files."""
+        """Move the log's start to a complete snapshot's end; the last segment always stays. `delete_due` removes the files."""
         self._check()
         assert id in self._snapshots.ids and id.offset <= self._end, f"snapshot {id} is not there, or behind the log's end {self._end}"
         self._start = max(self._start, id.offset)
@@ -364,7 +368,7 @@ class MetadataLog:
         self._work.do(*steps, *self._drop_snapshots_before(id), is_awaited=False)
 
     def _drop_snapshots_before(self, id: OffsetAndEpoch) -> list[Step]:
-        """Take older snapshots out of use; the steps that rename their files."""
+        """Take older snapshots out of use, and return the steps that rename their files."""
         dropped = [other for other in self._snapshots.ids if other < id]
         for older in dropped:
             self._snapshots.forget(older)
@@ -373,7 +377,7 @@ class MetadataLog:
     def delete_due(self, now_ms: int, delay_ms: int = DELETE_DELAY_MS) -> int | None:
         """Remove the files that were taken out of use `delay_ms` ago, counted from the first call that saw them.
 
-        Gives the time of the next one, None where none waits. Errors: as for what writes.
+        Returns the time of the next removal, None if no file waits. Errors: as for every method that writes.
         """
         self._check()
         try:
@@ -385,7 +389,7 @@ class MetadataLog:
     # Epochs
 
     def write_leader_epochs(self, entries: Sequence[tuple[int, int]]) -> None:
-        """Nothing rests on the file: each `open` derives it from the batches, and epochs without batches are quorum-state's."""
+        """Write leader-epoch-checkpoint. Nothing depends on it: each `open` derives it from the batches, and quorum-state has the epoch."""
         self._check()
         self._epochs = list(entries)
         self._work.do(self._write_epochs, is_awaited=False)
@@ -402,7 +406,7 @@ class MetadataLog:
         return self._snapshots.size(id)
 
     def snapshot_path(self, id: OffsetAndEpoch) -> str:
-        """The file of a complete snapshot; it may be renamed once a newer one takes its place."""
+        """The file of a complete snapshot; it may be renamed once a newer snapshot exists."""
         return self._snapshots.path(id)
 
     def read_snapshot(self, id: OffsetAndEpoch, position: int, max_size: int) -> bytes:
@@ -423,33 +427,33 @@ class MetadataLog:
         return part
 
     def _publish(self, part: SnapshotPart) -> None:
-        """A snapshot has become complete. One that the log begins behind by now stands for nothing that is needed."""
+        """Add a snapshot that has become complete, or remove it if the log begins behind it by now."""
         if part.id.offset < self._start:
             self._work.do(partial(self._deleted.mark, self._snapshots.path(part.id)), is_awaited=False)
         else:
             self._snapshots.add(part.id, part.size)
 
-    # What was lost
+    # Damage
 
     def end_recovery(self) -> None:
-        """The log is whole again; durable on return, or before anything of the step is seen."""
+        """Record that the log is whole again; durable on return, or before others see a result of the call."""
         self.recovering = None
         self._work.do(partial(remove_damage_note, self._disk, self.directory))
 
-    # Work for another thread
+    # Deferred work
 
     def defer(self) -> None:
-        """From now on what changes more than the end of the log waits to be carried out by a thread; see `disk_work`."""
+        """From now on, changes to more than the log's end wait until a thread carries them out; see `file_system`."""
         self._work.defer()
 
     def take_work(self) -> DeferredWork | None:
-        """The deferred work of the calls so far, None for nothing. One thread carries out all that is taken, in order."""
+        """The deferred work of the calls so far, None without any. One thread carries out all of it, in order."""
         return self._work.take()
 
-    # The end
+    # Closing
 
     def close(self) -> None:
-        """Flush, finish the files and give the lock back; a log that has failed is left as it is. No flush may be under way."""
+        """Flush, finish the files and release the lock; a failed log is left as it is. No flush may be under way."""
         assert self._flight is None, "a flush is under way"
         try:
             if self._failure is None:

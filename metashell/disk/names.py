@@ -1,8 +1,8 @@
-"""Names of logs and of the files in a log directory, how people compress copies of them, and what opened files share.
+"""Names of logs and of the files in a log directory, marks of compressed files, and base classes of opened files.
 
-A segment is `%020d.log`, named by its base offset; a checkpoint `%020d-%010d.checkpoint`, named by its end offset (exclusive) and epoch.
-Kafka marks files that it is writing or removing by a further suffix; people compress them. No log begins with the mark of a compressed
-file or an archive: its first eight bytes are an offset, which would have to be beyond 10^17."""
+A segment is `%020d.log`, named by its base offset; a checkpoint is `%020d-%010d.checkpoint`, named by its end offset (exclusive) and epoch.
+Kafka adds a suffix to files that it is writing or removing; people compress copies. The first bytes show whether a file is compressed or an
+archive: a log begins with an offset, which would have to be above 10^17 to look like such a mark."""
 
 import os
 from types import TracebackType
@@ -16,15 +16,15 @@ FileKind = Literal["segment", "checkpoint", "bootstrap"]
 
 METADATA_DIRECTORY = "__cluster_metadata-0"
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
-"""In a log directory that a release before 4.4 formatted: the records that the first leader writes into the log."""
+"""In a log directory formatted by a release before 4.4: the records that the first leader writes into the log."""
 QUORUM_STATE = "quorum-state"
 META_PROPERTIES = "meta.properties"
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
 RECOVERY_POINT = "recovery-point"
-"""Ours: how far the log is known to be durable. Kafka ignores it, as it does the next one and what ends in DAMAGED_SUFFIX and a number."""
+"""Our file about how far the log is durable. Kafka ignores it, the next one, and names that end in DAMAGED_SUFFIX and a number."""
 DAMAGED = "damaged"
-"""Ours: this replica has no vote until its log is whole again."""
+"""Our file about lost records: this replica has no vote until its log is whole again."""
 DAMAGED_SUFFIX = ".damaged-"
 
 SNAPSHOT_HEADER_TYPE = 3
@@ -51,7 +51,7 @@ _OFFSET_LIMIT = 1 << 63
 
 
 class LogFileName(NamedTuple):
-    """The meaning of a file's name: its kind, where it lies in the log, and whether it is in use.
+    """The meaning of a file's name: its kind, its offset in the log, and its state.
 
     `state` is empty for a file in use, else `deleted`, `swap`, `cleaned` or `part`.
     """
@@ -83,7 +83,7 @@ def parse_name(name: str) -> LogFileName | None:
 
 
 def other_file(path: str) -> str | None:
-    """Describe a file that is no log and no checkpoint by its name; None for any other name."""
+    """Describe a file beside logs and checkpoints by its name; None for an unknown name."""
     return OTHER_FILES.get(os.path.basename(path)) or OTHER_FILES.get(os.path.splitext(path)[1])
 
 
@@ -108,9 +108,9 @@ def time_index_name(base_offset: int) -> str:
 
 
 def classify(name: str, first_batch: RecordBatch | None) -> FileKind:
-    """Checkpoint or segment: by the name where that decides, else by what the file starts with.
+    """Checkpoint or segment: by the name if that decides, else by the file's first batch.
 
-    Only a checkpoint starts with a SnapshotHeader control record; a file of another beginning is taken for a segment.
+    Only a checkpoint starts with a SnapshotHeader control record; any other file is taken for a segment.
     """
     parsed = parse_name(name)
     if parsed is not None:
@@ -147,7 +147,7 @@ TRANSACTIONS: Final = "transactions"
 SHARE: Final = "share"
 REMOTE_LOG: Final = "remote_log"
 DATA: Final = "data"
-"""The log of a topic that holds whatever its users write."""
+"""The log of a topic with users' data."""
 
 KNOWN_LOGS: Final[tuple[LogKind, ...]] = (METADATA, OFFSETS, TRANSACTIONS, SHARE, REMOTE_LOG)
 """The logs whose records we decode."""
@@ -187,7 +187,7 @@ MAGICS: Final[tuple[tuple[bytes, Packing], ...]] = (
     (b"\x28\xb5\x2f\xfd", "zstd"),
     (b"\x04\x22\x4d\x18", "lz4"),
 )
-"""Compression that is expanded while it is read."""
+"""Compressions that are expanded during reading."""
 FOREIGN_MAGICS: Final = (
     (b"PK\x03\x04", "a zip archive"),
     (b"PK\x05\x06", "an empty zip archive"),
@@ -200,24 +200,24 @@ FOREIGN_MAGICS: Final = (
     (b"\x82SNAPPY\x00", "a snappy file"),
     (b"\x02\x21\x4c\x18", "an lz4 file of the legacy format"),
 )
-"""Archives that have to be unpacked first, and their names."""
+"""The marks and names of archives, which have to be unpacked first."""
 HEAD_SIZE: Final = max(len(magic) for magic, _ in (*MAGICS, *FOREIGN_MAGICS))
 TAR_MARK: Final = b"ustar"
 TAR_MARK_AT: Final = 257
 
 
 def packing_of(head: bytes) -> Packing | None:
-    """How a file that begins with these bytes is compressed, None where it is not."""
+    """The compression of a file that begins with these bytes; None if it is not compressed."""
     return next((packing for magic, packing in MAGICS if head.startswith(magic)), None)
 
 
 def archive_of(head: bytes) -> str | None:
-    """The name of the archive that begins like this."""
+    """The name of the archive format that begins like this; None if there is none."""
     return next((name for magic, name in FOREIGN_MAGICS if head.startswith(magic)), None)
 
 
 PIECE_SIZE = 1 << 20
-"""How much a stream is asked for at once, so that a size it only claims to have is never allocated."""
+"""The bytes to request from a stream at once, so that a size that it only claims is never allocated."""
 
 
 class Closable:
@@ -234,7 +234,7 @@ class Closable:
 
 
 class Closing(Closable):
-    """A file that does so."""
+    """A file to read that closes at the end of a `with` block."""
 
     name: str
     trouble: str | None = None
@@ -263,9 +263,9 @@ class HeldBytes(Closing):
 
 
 class FrontToBack(Closing):
-    """A file whose size is known only once it is read.
+    """A file whose size is known only at its end.
 
-    `_more` gives up to so many bytes that were not read before; none at the end, or in trouble.
+    `_more` returns up to `size` bytes that were not read before; none at the end, or after an error.
     """
 
     def __init__(self) -> None:
@@ -286,7 +286,7 @@ class FrontToBack(Closing):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def peek(self, size: int) -> bytes:
-        """The first `size` bytes, which the next read gives again."""
+        """The first `size` bytes, which the next read returns again."""
         while len(self._peeked) < size and (piece := self._more(size - len(self._peeked))):
             self._peeked += piece
         return self._peeked

@@ -1,11 +1,12 @@
-"""Opens a log directory for writing: decides what to do about what recovery found, then carries that out and syncs it.
+"""Opens a log directory for writing: plans the changes for what recovery found, then makes and syncs them.
 
-Nothing is changed before it is known that the log can start. Each change may be the last one before a crash: the next opening then finds a
-directory that leads to the same log.
+Nothing is changed before it is certain that the log can start. A crash may follow each change: the next opening then finds a directory that
+leads to the same log. That fixes the order of the steps. Example: where a snapshot replaces the log, the segments behind its end are
+removed before those in front of it. With only the later ones left, records would be missing behind the snapshot, and the log could not
+start.
 
-Where records were lost that may have been acknowledged (`recovery` has the rule), a durable note of that comes first; then the log is cut
-as after any crash, but what is taken out of it keeps its bytes under another name. A log so cut has a `recovering`, and its replica no
-vote."""
+If records were lost that may have been acknowledged (`recovery` has the rule), a durable note comes first; then the log is cut as after
+any crash, but the removed bytes are kept under another name. Such a log has `recovering` set, and its replica has no vote."""
 
 from __future__ import annotations
 
@@ -74,9 +75,9 @@ class Opened:
 
 @dataclass(slots=True)
 class OpeningPlan:
-    """The changes to a directory. `run` is the log, None where it begins anew at `start`; `over` is the snapshot it begins at.
+    """The changes to a directory. `run` is the log, None if it begins anew at `start`; `over` is the snapshot at which it begins.
 
-    `rotten` are the snapshots to put aside, with what is wrong with them.
+    `rotten` are the snapshots to put aside, with their faults.
     """
 
     run: Run | None
@@ -88,7 +89,7 @@ class OpeningPlan:
 
 
 def open_metadata(disk: Disk, log_directory: str, index_interval: int, index_size: int, *, accept_loss: bool) -> Opened:
-    """Recover the log in `__cluster_metadata-0` of a log directory, which is made if it is not there. Errors: as `Opening.run`."""
+    """Recover the log in `__cluster_metadata-0` of a log directory, and create it if needed. Errors: as `Opening.run`."""
     directory = os.path.join(log_directory, METADATA_DIRECTORY)
     if not os.path.isdir(directory):
         disk.make_directory(directory)
@@ -101,7 +102,7 @@ def open_metadata(disk: Disk, log_directory: str, index_interval: int, index_siz
 
 
 class Opening:
-    """One recovery of a directory. With `accept_loss` what was lost is lost: a log that was cut is taken for the whole one."""
+    """One recovery of a directory. With `accept_loss`, a log with lost records is accepted as it is."""
 
     def __init__(self, disk: Disk, directory: str, index_of: IndexOf, *, accept_loss: bool = False) -> None:
         self._disk = disk
@@ -112,13 +113,14 @@ class Opening:
         self._note = self._read_note()
         self._point = read_recovery_point(directory)
         self._epoch = self._quorum_epoch()
-        # Only another program could have cut the log below it without lowering it: Kafka, at the word of a leader of a later epoch.
+        # We lower the recovery point before we cut the log below it. Kafka does not know the file: it may have truncated the log since,
+        # following a leader of a later epoch. So the point counts only if quorum-state has no later epoch.
         trusted = self._point if self._point is not None and self._epoch <= self._point.epoch else None
         self._scan = Scan(disk, directory, index_of, trusted)
         self._trusted = trusted
 
     def run(self) -> Opened:
-        """Errors: OSError; LogCorruptError for a log that cannot start. Nothing stays open then."""
+        """Recover the log. Errors: OSError; LogCorruptError for a log that cannot start. Nothing stays open then."""
         try:
             return self._run()
         except BaseException:
@@ -156,10 +158,10 @@ class Opening:
         return Opened(self._directory, self._index_of, run.segments, plan.start, epochs, snapshots, self._repairs, note, point)
 
     def _epochs_for_point(self, run: Run, plan: OpeningPlan) -> list[tuple[int, int]]:
-        """(epoch, first offset) of all batches; where there are none, of the snapshot that the log begins at."""
+        """(epoch, first offset) of all batches; without any, of the snapshot at which the log begins."""
         return run.epochs or [(max((id.epoch for id in plan.sound if id.offset == run.end_offset), default=0), run.end_offset)]
 
-    # What is there
+    # Planning
 
     def _read_note(self) -> Recovering | None:
         try:
@@ -170,7 +172,7 @@ class Opening:
             return Recovering(None, 0, error.reason)
 
     def _quorum_epoch(self) -> int:
-        """The newest epoch that the replica knew, 0 where quorum-state does not say; the starter of the replica reads it, too."""
+        """The newest epoch that the replica knew, 0 if quorum-state does not say; the start of the replica reports an unreadable file."""
         try:
             return max(0, read_quorum_state(os.path.join(self._directory, QUORUM_STATE)).leader_epoch)
         except (OSError, LogCorruptError):
@@ -184,7 +186,7 @@ class Opening:
             return []
 
     def _plan(self, found: FoundFiles) -> OpeningPlan:
-        """Errors: LogCorruptError for a log that cannot start."""
+        """Plan the changes. Errors: LogCorruptError for a log that cannot start."""
         sound, rotten = self._check_snapshots(found.snapshots)
         run = self._scan.choose(sound)
         over = start_over_at(run, sound)
@@ -198,7 +200,7 @@ class Opening:
             except LogCorruptError:
                 if not rotten and self._note is None:
                     raise
-                # Its beginning was in what is rotten, or was put aside already: only a leader has it.
+                # The log's beginning was in a rotten snapshot, perhaps put aside by an earlier opening: only a leader can send it again.
                 is_headless = True
                 over = sound[-1] if sound else None
                 start = 0 if over is None else over.offset
@@ -210,7 +212,7 @@ class Opening:
             start,
             point=self._point,
             trusted=self._trusted,
-            # What contradicts a snapshot was never committed, and the leader that sent it said so.
+            # Records that contradict a snapshot were never committed: the leader that sent it had others at these offsets.
             is_contradicted=over is not None and not is_headless and run is not None and over.offset <= run.end_offset,
             is_headless=is_headless,
             epochs=self._known_epochs(),
@@ -219,9 +221,9 @@ class Opening:
         return OpeningPlan(kept, over, start, sound, rotten, loss)
 
     def _check_snapshots(self, ids: list[OffsetAndEpoch]) -> tuple[list[OffsetAndEpoch], dict[OffsetAndEpoch, Repair]]:
-        """The snapshots without those newest ones that are rotten, and these. Older ones than the newest whole one are not read.
+        """The snapshots without the rotten ones, and the rotten ones. Reading stops at the newest whole snapshot.
 
-        Errors: LogCorruptError where the bootstrap snapshot is among them: it is what formatting left, and nobody sends it.
+        Errors: LogCorruptError if the bootstrap snapshot is rotten: formatting wrote it, and no leader can send it.
         """
         rotten: dict[OffsetAndEpoch, Repair] = {}
         for id in reversed(ids):
@@ -236,7 +238,7 @@ class Opening:
             rotten[id] = Repair(checkpoint_name(id), max(fault.position, 0), fault.reason)
         return [id for id in ids if id not in rotten], rotten
 
-    # What is changed
+    # Changing
 
     def _remove(self, path: str) -> None:
         with suppress(FileNotFoundError):
@@ -253,11 +255,11 @@ class Opening:
         return os.path.basename(target)
 
     def _drop_runs_but(self, plan: OpeningPlan) -> None:
-        """Take the segments out of the directory that are no part of the log."""
+        """Remove the segments that are not part of the log."""
         kept, over = plan.run, plan.over
         dropped = [segment for run in self._scan.runs if run is not kept for segment in run.segments]
         if over is not None:
-            # As in MetadataLog.start_at_snapshot: what lies behind the snapshot must not be all that a crash leaves.
+            # As in MetadataLog.start_at_snapshot: a crash must not leave only the segments behind the snapshot.
             behind = [segment for segment in dropped if segment.base_offset > over.offset]
             dropped = [segment for segment in dropped if segment not in behind]
             self._drop_segments(behind, plan)
@@ -289,7 +291,7 @@ class Opening:
             self._repairs.append(Repair(segment.name, 0 if flaw is None else flaw.position, reason, kept_as))
 
     def _drop_snapshots(self, plan: OpeningPlan) -> list[OffsetAndEpoch]:
-        """Remove the snapshots that lie before the log; the others."""
+        """Remove the snapshots before the log's start, and return the others."""
         over = plan.over
         kept = [id for id in plan.sound if id.offset >= plan.start and not (over is not None and id < over)]
         for id in plan.sound:
@@ -298,7 +300,7 @@ class Opening:
         return kept
 
     def _cut(self, run: Run, loss: Loss | None) -> Run:
-        """Cut the last segment where its good batches end."""
+        """Cut the last segment at the end of its good batches."""
         last = run.segments[-1]
         flaw = self._scan.flaws.get(last.path)
         if flaw is not None:
@@ -318,7 +320,7 @@ class Opening:
         return run
 
     def _sync(self, run: Run) -> None:
-        """Make durable what was found and what was changed."""
+        """Sync everything that was found and changed: what was found may be in the page cache only."""
         for segment in run.segments:
             self._disk.sync_file(segment.fd)
         self._disk.sync_directory(self._directory)
@@ -342,7 +344,7 @@ class Opening:
 
 
 def _epochs_from(run: Run, start: int) -> list[tuple[int, int]]:
-    """The epochs of the batches from `start` on; the one that holds it begins there."""
+    """The epochs of the batches from `start` on; the epoch at `start` begins there."""
     if start >= run.end_offset:
         return []
     before = [epoch for epoch, offset in run.epochs if offset <= start]
@@ -358,9 +360,9 @@ def _holds(path: str, data: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Lost records; `reason` says it in words.
+    """Lost records, with the reason for a person.
 
-    `until_offset` is where the log ended, None where that is not known; `epoch` the newest that it had.
+    `until_offset` is the offset at which the log ended before, None if unknown; `epoch` is the newest epoch that it had.
     """
 
     until_offset: int | None
@@ -381,11 +383,10 @@ def find_loss(
     epochs: Sequence[tuple[int, int]],
     rotten: Sequence[str],
 ) -> Loss | None:
-    """The loss of a log that becomes `kept`, or begins anew at `start`; None where it loses nothing that it has to have.
+    """The loss of a log that becomes `kept`, or begins anew at `start`; None if it loses nothing that may have been acknowledged.
 
-    `found` is the run that would be the log; where `is_headless` its beginning is missing, so that it cannot be. `point` is the recovery
-    point, `trusted` the same where it still counts; `epochs` are the entries of leader-epoch-checkpoint as they were found, `rotten` the
-    snapshots that cannot be read.
+    `found` is the run that would be the log; it cannot be if `is_headless`: its beginning is missing. `point` is the recovery point,
+    `trusted` the same if it still counts; `epochs` are the entries of leader-epoch-checkpoint as found, `rotten` the unreadable snapshots.
     """
     if is_contradicted:
         return None
@@ -402,7 +403,7 @@ def find_loss(
     claimed = max((flaw.claimed_end for flaw in scan.flaws.values()), default=0)
     last = scan.runs[-1].segments[-1] if scan.runs else None
     flaw = scan.flaws.get(last.path) if last is not None else None
-    # What is bad in the last segment may have been followed by more, unless it leads on to the file's end.
+    # More batches may have followed the bad one in the last segment, unless it was read to the file's end.
     is_bounded = (flaw is None or flaw.is_read_to_end) and known <= max(whole_end, claimed)
     until = max(known, claimed)
     last_epoch = max((run.last_epoch for run in scan.runs), default=0)
@@ -425,7 +426,7 @@ def _reason(
     trusted: DurableTo | None,
     epochs: Sequence[tuple[int, int]],
 ) -> str | None:
-    """Why something was lost, None where nothing was."""
+    """The reason why records are missing; None if none are."""
     flaw = None if found is None else scan.flaws.get(found.segments[-1].path)
     is_behind = whole_end > end or (kept is found and flaw is not None and flaw.whole_end is not None)
     place = f"{flaw.file}: byte {flaw.position}: {flaw.reason}" if flaw is not None else f"the log ends at offset {end}"

@@ -1,38 +1,38 @@
-"""Opens files for answers, and never one of those that are only read.
+"""Opens files for output, but never one of the files that commands read.
 
-A directory of metadata is evidence: a mistyped `>` must not cut off a controller's log. So nothing is made or opened for writing below a
-source, beside what marks a log directory, or by another name of a source's file."""
+A directory of metadata is evidence, and a mistyped `>` must not truncate a controller's log. So nothing is created or opened for writing
+below a source, beside the files that mark a log directory, or by another name (a hard link) of a source's file."""
 
 from __future__ import annotations
 
 import os
 from contextlib import contextmanager
 from stat import S_ISDIR, S_ISREG
+from typing import TYPE_CHECKING
 
 from metashell.common.errors import PathError, UsageError, reason_of
 from metashell.common.uris import is_uri, shown_uri
 from metashell.disk.names import META_PROPERTIES, PARTITION_METADATA, QUORUM_STATE
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     Identity = tuple[int, int]
 
 LOG_DIRECTORY_MARKS = (META_PROPERTIES, QUORUM_STATE, PARTITION_METADATA)
-"""Files that a directory of logs has."""
+"""Files that mark a directory of logs."""
 _MODE = 0o666
 
 
 def open_output(path: str, *, append: bool = False, sources: Iterable[str] = ()) -> int:
-    """The descriptor of a file to write to, emptied unless it is appended to; what is no file, such as a pipe, is opened as it is.
+    """The descriptor of a file to write to, truncated unless `append`; other things, such as a pipe, are just opened.
 
     Errors: PathError if it cannot be opened, or lies in one of the `sources` or in any other directory of logs.
     """
     sources = list(sources)
     refuse_beside_logs(path, sources)
     try:
-        # Not emptied here: what it is must be known first.
+        # Not truncated yet: first we must know that it is not a source's file.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOCTTY | os.O_CLOEXEC | (os.O_APPEND if append else 0), _MODE)
     except OSError as error:
         raise PathError.of(path, error) from None
@@ -54,7 +54,7 @@ def open_output(path: str, *, append: bool = False, sources: Iterable[str] = ())
 
 @contextmanager
 def errors_naming(path: str, hint: str = "") -> Iterator[None]:
-    """A block that writes to one file, or below one folder. Errors: PathError with its name, as when the disk is full."""
+    """A block that writes to one file, or below one folder. Errors: PathError with its name, for example if the disk is full."""
     try:
         yield
     except BrokenPipeError:
@@ -80,7 +80,7 @@ def temporary_files() -> Iterator[None]:
 def refuse_beside_logs(path: str, sources: Iterable[str]) -> None:
     """Errors: PathError for a file that lies, or would lie, in one of the sources or in any other directory of logs.
 
-    UsageError for the URI of a store, which this machine's files are not in.
+    UsageError for the URI of a store: this function opens only files of this machine.
     """
     if is_uri(path):
         raise UsageError(f"{shown_uri(path)}: this can be written to a file of this machine only, not to a store", shown_uri(path))
@@ -90,7 +90,7 @@ def refuse_beside_logs(path: str, sources: Iterable[str]) -> None:
 
 
 def refuse_folder_of_logs(folder: str, sources: Iterable[str]) -> None:
-    """Errors: PathError for a folder of answers that is, or lies in, one of the sources or any other directory of logs."""
+    """Errors: PathError for an output folder that is, or lies in, one of the sources or any other directory of logs."""
     real = os.path.realpath(folder)
     read = list(sources)
     if _is_beside_logs(real, read) or _is_beside_logs(os.path.dirname(real), read):
@@ -114,7 +114,7 @@ def _identity(path: str) -> Identity | None:
 
 
 def _is_beside_logs(folder: str, sources: list[str]) -> bool:
-    """Whether a folder is one of logs, by what lies in it, or lies below a source."""
+    """Whether a folder has the marks of a directory of logs, or lies below a source."""
     if any(os.path.lexists(os.path.join(folder, mark)) for mark in LOG_DIRECTORY_MARKS):
         return True
     read = {_identity(source) for source in sources} - {None}
@@ -129,11 +129,11 @@ def _is_beside_logs(folder: str, sources: list[str]) -> bool:
 
 
 def _is_source(found: os.stat_result, sources: list[str]) -> bool:
-    """Whether a file is that of a source, under this or another name."""
+    """Whether a file belongs to a source, perhaps under another name."""
     wanted = found.st_dev, found.st_ino
     if any(_identity(source) == wanted for source in sources):
         return True
-    # Only a file with several names can lie in a source and outside of it.
+    # The path lies outside of every source. Only a file with several names can lie in a source too, so others need no search.
     return found.st_nlink > 1 and any(_identity(file) == wanted for source in sources for file in _files(source))
 
 

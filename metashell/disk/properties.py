@@ -1,7 +1,6 @@
-"""Properties files: Java's format, and `meta.properties`, which says which cluster and node a log directory belongs to.
+"""Properties files: Java's format, and `meta.properties`, which names the cluster and node of a log directory.
 
-A directory with a meta.properties is formatted. `Ensemble` has the log directories of one node as they are found: formatted, empty, or
-unreadable.
+A directory with a meta.properties is formatted. `Ensemble` groups the log directories of one node: formatted, empty, or unreadable.
 Source: java.util.Properties; org.apache.kafka.metadata.properties.MetaPropertiesEnsemble."""
 
 import os
@@ -26,10 +25,10 @@ _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "": ""}
 
 
 def parse_properties(data: bytes) -> dict[str, str]:
-    """The keys and values in a properties file; of a repeated key the last value.
+    """The keys and values in a properties file; the last value of a repeated key counts.
 
     Shape: ISO 8859-1 with \\uXXXX escapes, `#` and `!` comments, lines continued by a backslash at their end.
-    Errors: ValueError for a \\u that no four hexadecimal digits follow.
+    Errors: ValueError for a \\u without four hexadecimal digits.
     Source: java.util.Properties.load.
     """
     values = {}
@@ -41,9 +40,9 @@ def parse_properties(data: bytes) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without leading blanks and comments, continued ones joined."""
+    """The lines without leading blanks and comments; continued lines are joined."""
     if text.endswith(("\r", "\n")) and not text.endswith("\r\n"):
-        text = text[:-1]  # to Java a last line is the same with and without its end
+        text = text[:-1]  # for Java, a line end after the last line makes no difference
     pending = ""
     goes_on = False
     for natural in _LINE_END.split(text):
@@ -56,7 +55,7 @@ def _logical_lines(text: str) -> Iterator[str]:
         pending = line[:-1] if goes_on else ""
         if line and not goes_on:
             yield line
-    if goes_on:  # the file ends in a backslash; Java takes that line even when nothing else is on it
+    if goes_on:  # the file ends in a backslash: Java returns that line even if it is otherwise empty
         yield pending
 
 
@@ -83,10 +82,10 @@ _WRITTEN_ESCAPES = str.maketrans(
 
 
 def format_properties(values: Mapping[str, str], *, date: str) -> bytes:
-    """The bytes of a properties file: an empty comment, one with the date, then the values in the order given.
+    """The bytes of a properties file: an empty comment, one with the date, then the values in the given order.
 
-    Shape: UTF-8, nothing escaped but what would be read as something else, as java.util.Properties.store does with a writer.
-    Readers take the bytes for ISO 8859-1, so what is not ASCII comes back as other characters: Kafka's own trait, kept.
+    Shape: UTF-8; only characters with a meaning are escaped, as java.util.Properties.store does with a writer. Readers decode the bytes as
+    ISO 8859-1, so other characters than ASCII change: Kafka's files do the same.
     """
     lines = ["#", f"#{date}", *(f"{_escaped(key, True)}={_escaped(value, False)}" for key, value in values.items())]
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
@@ -100,13 +99,13 @@ def _escaped(text: str, is_key: bool) -> str:
 
 
 SIZE_MAX = 16 * 1024 * 1024
-"""No such file is ever larger: the largest has a line for each partition of a broker."""
+"""No such file is larger: the largest one has a line for each partition of a broker."""
 
 
 def read_text_file(path: str) -> bytes:
     """All of a small file.
 
-    Errors: OSError as the system gives it; LogCorruptError for a file too large to be one of these.
+    Errors: OSError; LogCorruptError for a file that is too large to be one of these.
     """
     with open(path, "rb") as file:
         data = file.read(SIZE_MAX + 1)
@@ -116,9 +115,9 @@ def read_text_file(path: str) -> bytes:
 
 
 def json_object(data: bytes, *, ignores_rest: bool = False) -> dict[str, Any]:
-    """The JSON object that a small file holds; with `ignores_rest` anything may follow it, as for Kafka's own readers.
+    """The JSON object in a small file; with `ignores_rest`, anything may follow it, as in Kafka's own readers.
 
-    Errors: ValueError, which says in one line what is wrong.
+    Errors: ValueError with a message of one line.
     """
     import json
 
@@ -143,7 +142,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,10}")
 
 
 class MetaProperties(NamedTuple):
-    """The content of the file; `directory_id` came with 3.7, so it may be absent, as may anything else before version 1."""
+    """The content of the file. `directory_id` came with 3.7, so it may be absent; version 0 may lack all other fields too."""
 
     version: int
     cluster_id: str | None = None
@@ -151,7 +150,7 @@ class MetaProperties(NamedTuple):
     directory_id: bytes | None = None
 
     def as_properties(self) -> dict[str, str]:
-        """The keys and values as they are written; version 0 calls the node a broker."""
+        """The keys and values in the file; version 0 calls the node a broker."""
         values = {
             "version": str(self.version),
             "cluster.id": self.cluster_id,
@@ -164,7 +163,7 @@ class MetaProperties(NamedTuple):
 def read_meta_properties(path: str) -> MetaProperties:
     """The meta.properties at `path`.
 
-    Errors: FileNotFoundError; LogCorruptError for a version, id or uuid that is none.
+    Errors: FileNotFoundError; LogCorruptError for an invalid version, id or uuid.
     Source: org.apache.kafka.metadata.properties.MetaProperties; version 0 wrote `broker.id`.
     """
     data = read_text_file(path)
@@ -175,7 +174,7 @@ def read_meta_properties(path: str) -> MetaProperties:
 
 
 def meta_properties_of(values: Mapping[str, str]) -> MetaProperties:
-    """Read the content of parsed properties.
+    """The content of a meta.properties from its parsed properties.
 
     Errors: ValueError in Kafka's words.
     """
@@ -189,7 +188,7 @@ def meta_properties_of(values: Mapping[str, str]) -> MetaProperties:
 
 
 def format_meta_properties(meta: MetaProperties, *, date: str) -> bytes:
-    """The bytes of a meta.properties, written at that date (as `Fri Nov 20 12:25:32 UTC 2026`)."""
+    """The bytes of a meta.properties with that date (such as `Fri Nov 20 12:25:32 UTC 2026`)."""
     return format_properties(meta.as_properties(), date=date)
 
 
@@ -222,13 +221,13 @@ def _uuid(text: str | None) -> bytes | None:
 
 
 ASIDE_SUFFIX: Final = ".tmp"
-"""The suffix of a file until it is whole and on disk."""
+"""The suffix of a file before it is complete and on disk."""
 PREPARED: Final = META_PROPERTIES + ASIDE_SUFFIX
 _RESERVED_IDS = 100
 
 
 class Ensemble:
-    """Directories by class; `errors` has the reason, `prepared` what an interrupted format had ready for a directory."""
+    """Directories by class; `errors` has the reasons, `prepared` the meta.properties that an interrupted format had ready."""
 
     def __init__(self) -> None:
         self.formatted: dict[str, MetaProperties] = {}
@@ -237,9 +236,9 @@ class Ensemble:
         self.prepared: dict[str, MetaProperties] = {}
 
     def is_unfinished(self, cluster_id: str, node_id: int) -> bool:
-        """Whether a format of this very node was cut off after its first directory and before its last.
+        """Whether a format of this node was interrupted after its first directory and before its last.
 
-        Then every directory that is not formatted holds what the same run had ready for it.
+        Then every directory that is not formatted has the prepared file of the same run.
         """
         expected = (cluster_id, node_id)
         return bool(
@@ -251,7 +250,7 @@ class Ensemble:
 
 
 def load_ensemble(directories: "Iterable[str]") -> Ensemble:
-    """The directories, each read once; those that are missing count as empty."""
+    """Read the directories, each once; missing ones count as empty."""
     found = Ensemble()
     for path in directories:
         match read_meta(path):
@@ -267,7 +266,7 @@ def load_ensemble(directories: "Iterable[str]") -> Ensemble:
 
 
 def read_meta(path: str, name: str = META_PROPERTIES) -> MetaProperties | str | None:
-    """The meta.properties of a directory: None where there is none, the reason where it cannot be read."""
+    """The meta.properties of a directory; None if it has none, the reason if it cannot be read."""
     try:
         return read_meta_properties(os.path.join(path, name))
     except FileNotFoundError:
@@ -279,7 +278,7 @@ def read_meta(path: str, name: str = META_PROPERTIES) -> MetaProperties | str | 
 
 
 def verify_ensemble(ensemble: Ensemble, cluster_id: str, node_id: int) -> None:
-    """Check that the formatted directories belong to the node, and to each other.
+    """Check that the formatted directories belong to the node and to the same cluster.
 
     Errors: ConfigError in Kafka's words.
     """
@@ -311,5 +310,5 @@ def _verify_directory_id(path: str, directory_id: bytes, seen: dict[bytes, str])
 
 
 def in_hash_order(paths: "Sequence[str]") -> list[str]:
-    """The paths as a Java HashMap hands them out, which is the order of Kafka's own output."""
+    """The paths in the order of a Java HashMap, which is the order of Kafka's own output."""
     return list(string_hash_order(paths))

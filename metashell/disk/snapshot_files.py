@@ -1,9 +1,10 @@
-"""The snapshots of a log directory (complete, being written, or waiting to be removed), and checked reads of them and of recent appends.
+"""The snapshots of a log directory (complete, being written, or waiting for removal), and checked reads of them and of recent appends.
 
-A snapshot is `.checkpoint.part` until it is frozen: synced, made read-only, renamed, its new name synced. A file to be removed is first
-renamed to `.deleted`, so that nothing takes it for one in use, and removed after a delay, because others may be reading it.
+A snapshot is `.checkpoint.part` until it is frozen: synced, made read-only, renamed, its new name synced. In another order, a crash could
+leave a complete name without all bytes. A file to be removed is first renamed to `.deleted`, so that no reader opens it any more, and
+removed after a delay, because others may still be reading it.
 
-A disk may return other bytes than it was given, at any time. So each batch is checked on its way from the disk to its reader: the state
+A disk may return other bytes than were written, at any time. So each batch is checked on its way from the disk to its reader: the state
 machine, a follower that fetches, or one that downloads a snapshot. The last appends are kept in memory, where followers that keep up find
 them.
 Source: org.apache.kafka.snapshot.{FileRawSnapshotWriter,Snapshots}."""
@@ -47,21 +48,21 @@ class SnapshotFiles:
         return self._sizes[id]
 
     def read(self, id: OffsetAndEpoch, position: int, max_size: int) -> bytes:
-        """Errors: LogCorruptError for a batch that does not have its checksum; KeyError."""
+        """Up to `max_size` bytes from `position` on. Errors: LogCorruptError for a batch with a wrong checksum; KeyError."""
         reader = self._readers.get(id)
         if reader is None:
             reader = self._readers[id] = SnapshotReader(self._disk, self.path(id), self._sizes[id])
         return reader.read(position, max_size)
 
     def add(self, id: OffsetAndEpoch, size: int) -> None:
-        """A snapshot that has become complete; one of the same id is replaced."""
+        """Add a snapshot that has become complete; it replaces one of the same id."""
         self._close(id)
         if id not in self._sizes:
             insort(self.ids, id)
         self._sizes[id] = size
 
     def forget(self, id: OffsetAndEpoch) -> None:
-        """One that is removed."""
+        """Forget a snapshot that is being removed."""
         self._close(id)
         self.ids.remove(id)
         del self._sizes[id]
@@ -79,7 +80,7 @@ class SnapshotFiles:
 class SnapshotPart:
     """A `PartialSnapshot`: written front to back, then frozen or dropped.
 
-    Errors: OSError, which `failed` gets too, after which it is only closed. `frozen` is called for a complete one.
+    Errors: OSError, also passed to `failed`; then it can only be closed. `frozen` is called for a complete one.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class SnapshotPart:
         self._frozen = frozen
         self._failed = failed
         self._is_freezing = False
-        # A random number as Files.createTempFile gives it; a name for one process is all that is needed.
+        # Kafka uses Files.createTempFile, which adds a random number to the name. Ours need only be unique in this process.
         self._path = f"{final_path.removesuffix('.checkpoint')}-{disk.unique_number()}{PART_SUFFIX}"
         self._fd = disk.create_file(self._path, FILE_MODE)
 
@@ -146,7 +147,7 @@ class SnapshotPart:
         self._frozen(self)
 
     def close(self) -> None:
-        # While another thread makes it durable it is left to that.
+        # Another thread may be syncing it: that one closes it then.
         if self._fd < 0 or self._is_freezing:
             return
         self._disk.close_file(self._fd)
@@ -155,7 +156,7 @@ class SnapshotPart:
             self._disk.remove_file(self._path)
 
     def release(self) -> None:
-        """The log is closed: drop it, or leave it as the freezing that nobody waited for has left it."""
+        """Drop the part because the log is closed; if it was being frozen, leave it in its current state."""
         self.close()
         if self._fd >= 0:
             self._disk.close_file(self._fd)
@@ -170,13 +171,13 @@ class DeletedFiles:
         self._waiting: list[tuple[int | None, str]] = []
 
     def mark(self, path: str) -> None:
-        """Take a file out of use; one that is not there is no error."""
+        """Take a file out of use, if it exists."""
         with suppress(FileNotFoundError):
             self._disk.rename(path, path + DELETED_SUFFIX)
             self._waiting.append((None, path + DELETED_SUFFIX))
 
     def remove_due(self, now_ms: int, delay_ms: int) -> int | None:
-        """Remove what has waited for `delay_ms` since the first call after it was marked; when the next one is due."""
+        """Remove the files that have waited `delay_ms` since the first call after they were marked; return when the next is due."""
         waiting = [(now_ms + delay_ms if due is None else due, path) for due, path in self._waiting]
         for due, path in waiting:
             if due <= now_ms:
@@ -187,11 +188,11 @@ class DeletedFiles:
 
 
 RECENT_SIZE: Final = 256 * 1024
-"""Bytes of the last appends that are kept."""
+"""The bytes of recent appends to keep."""
 
 
 class RecentAppends:
-    """The last appends, as they were given; the oldest go first."""
+    """The last appends; the oldest are dropped first."""
 
     __slots__ = ("_appends", "_size")
 
@@ -200,19 +201,19 @@ class RecentAppends:
         self._size = 0
 
     def add(self, start_offset: int, end_offset: int, data: bytes) -> None:
-        """Whole batches were appended behind the ones before."""
+        """Note whole batches that were appended behind the previous ones."""
         self._appends.append((start_offset, end_offset, data))
         self._size += len(data)
         while self._size > RECENT_SIZE:
             self._size -= len(self._appends.popleft()[2])
 
     def clear(self) -> None:
-        """The log was cut, or begins anew."""
+        """Forget all, because the log was cut or begins anew."""
         self._appends.clear()
         self._size = 0
 
     def read(self, start_offset: int, end_offset: int, max_size: int) -> bytes:
-        """As many whole appends as fit, from the one that begins at `start_offset` on; empty where that is not kept, or more is wanted."""
+        """The whole appends that fit, from the one that begins at `start_offset`; empty if that is not kept, or the disk may have more."""
         appends = self._appends
         if not appends or start_offset < appends[0][0]:
             return b""
@@ -230,12 +231,12 @@ class RecentAppends:
                 return b""
             if start == start_offset:
                 break
-        # One append alone may be several batches, of which fewer would have fitted.
+        # If the first append alone is too large, some of its batches may still fit: a read from the disk finds these.
         return b"" if size > max_size else b"".join(reversed(found))
 
 
 class SnapshotReader:
-    """A complete snapshot, readable at any position. At most one of its batches is kept."""
+    """A complete snapshot, readable at any position. It keeps at most one batch in memory."""
 
     __slots__ = ("_batch", "_batch_start", "_disk", "_fd", "_name", "_size", "_starts")
 
@@ -246,12 +247,12 @@ class SnapshotReader:
         self._size = size
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         self._starts = [0]
-        """Where batches are known to begin."""
+        """The known starts of batches."""
         self._batch_start = 0
         self._batch = b""
 
     def read(self, position: int, max_size: int) -> bytes:
-        """Up to `max_size` bytes from `position` on, all of batches that have their checksums. Errors: LogCorruptError, OSError."""
+        """Up to `max_size` bytes from `position` on, only from batches whose checksums match. Errors: LogCorruptError, OSError."""
         stop = min(position + max_size, self._size)
         found: list[bytes] = []
         while position < stop:
@@ -262,7 +263,7 @@ class SnapshotReader:
         return found[0] if len(found) == 1 else b"".join(found)
 
     def _load(self, position: int) -> None:
-        """Have the batch in memory that holds a position."""
+        """Load the batch that contains a position."""
         if self._batch_start <= position < self._batch_start + len(self._batch):
             return
         index = bisect_right(self._starts, position) - 1

@@ -1,14 +1,17 @@
-"""Where an image comes from: one file (a checkpoint, a bootstrap checkpoint or a segment), or the metadata directory of a node.
+"""The sources of an image: one file (a checkpoint, a bootstrap checkpoint or a segment), or the metadata directory of a node.
 
-Every source gives the batches of a snapshot (none for a segment) and then those of the log (none for a checkpoint), and gathers in
-`faults` what it could not read. It never raises for what files contain.
+A source yields the batches of a snapshot (none for a segment) and then those of the log (none for a checkpoint), and collects unreadable
+places in `faults`. It never raises for a file's content.
 
-The node of a directory may run. Whatever is needed is opened first and then read, since a removed file can still be read by a process that
-holds it open; when a listed file is gone, the directory is listed again. Nothing says how much of the log after the checkpoint is
-committed: `certain_to` is where the checkpoint ends, `end_offset` where the log does.
+The node of a directory may be running. All needed files are opened before any is read, because an open file stays readable after its
+removal; if a listed file is gone, the directory is listed again.
 
-The bootstrap snapshot is no state at offset 0, and makes nothing committed. Of its records, which the first leader writes into the log,
-only those that name the quorum are given once there is a log."""
+Which records are committed? All of a checkpoint: a node makes it from committed records only, so `certain_to` is the checkpoint's end.
+Nothing in the files says so of the log behind it (up to `end_offset`): a leader that was cut off appends records that a later leader
+replaces. So what follows `certain_to` may not be committed.
+
+The bootstrap snapshot is not the state at offset 0, and its records are not committed: the first leader writes them into the log. Once
+there is a log, only its records that name the quorum are yielded, since the others would be applied twice."""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def open_source(path: str) -> FileSource | DirectorySource:
-    """The source that `path` names: a file, `-` for standard input, or a directory.
+    """Open the source at `path`: a file, `-` for standard input, or a directory.
 
     Errors: UsageError for a path that cannot be opened, and for a directory without metadata or with several.
     """
@@ -56,9 +59,9 @@ SourceKind = Literal["checkpoint", "bootstrap", "segment", "directory"]
 
 
 class FileSource(Closable):
-    """One checkpoint, bootstrap checkpoint or segment; its name says what it is, or else its first record.
+    """One checkpoint, bootstrap checkpoint or segment; its name decides which, or else its first record.
 
-    A pipe can be read once only: one of `snapshot_batches` and `log_batches`, to the end.
+    A pipe can be read once only: either `snapshot_batches` or `log_batches`, to the end.
     """
 
     kind: SourceKind
@@ -81,7 +84,7 @@ class FileSource(Closable):
             self.certain_to = self.end_offset if self.snapshot_id != BOOTSTRAP_SNAPSHOT_ID else None
 
     def log_kind(self) -> tuple[LogKind | None, bool]:
-        """The log that the file belongs to by content and place, and whether there is no doubt; asked before anything is read."""
+        """The file's log by content and place, and whether that is certain. Call it before reading anything."""
 
         assert self._unread is not None, "nothing was read yet"
         content, self._unread = content_of(self._unread)
@@ -93,8 +96,8 @@ class FileSource(Closable):
     def snapshot_batches(self) -> Iterator[RecordBatch]:
         """The batches of a checkpoint, numbered from 0; none if this is a segment.
 
-        A checkpoint that does not start with its header, or end with its footer, is a fault in `faults` once it is read,
-        and nothing of a faulty one is certain. One whose name has no end offset is numbered by itself.
+        A checkpoint without its header at the start or its footer at the end is a fault in `faults` once it is read, and nothing of a
+        faulty one counts as committed. If its name has no end offset, its own numbering is used.
         """
         if self.kind == "segment":
             return
@@ -108,7 +111,7 @@ class FileSource(Closable):
         self.certain_to = self.end_offset if is_state and not self.faults else None
 
     def log_batches(self, from_offset: int = 0) -> Iterator[RecordBatch]:
-        """The batches of a segment that hold offsets from `from_offset` on; none if this is a checkpoint."""
+        """The batches of a segment with offsets from `from_offset` on; none if this is a checkpoint."""
         if self.kind != "segment":
             return
         order = OrderCheck(None)
@@ -145,7 +148,7 @@ _OPENED_EARLY_MAX = 64
 
 
 def open_directory(path: str) -> DirectorySource | FileSource:
-    """The source for a directory; a node that was only formatted has its bootstrap checkpoint and nothing else.
+    """Open the source of a directory; a node that was only formatted has just its bootstrap checkpoint.
 
     Errors: UsageError for a directory without metadata, or with several metadata directories below it.
     """
@@ -154,10 +157,10 @@ def open_directory(path: str) -> DirectorySource | FileSource:
 
 
 class DirectorySource(Closable):
-    """A metadata directory; `snapshot_id` is that of the checkpoint in use, None without one.
+    """A metadata directory; `snapshot_id` is the id of the checkpoint in use, None without one.
 
-    With `up_to` no checkpoint that ends after that offset is used: so an image can be made as it was there. With `log_from` none is
-    used at all, and the log is what may hold that offset and all after it.
+    With `up_to`, no checkpoint that ends after that offset is used, so that an image of that offset can be made. With `log_from`, no
+    checkpoint is used, and the log begins at the segment that may contain that offset.
     """
 
     kind: SourceKind = "directory"
@@ -174,7 +177,7 @@ class DirectorySource(Closable):
         self._log_faults: list[SourceFault] = []
         self._snapshot: OpenFile | None = None
         self._whole: list[RecordBatch] = []
-        """The batches of the checkpoint in use as they were found whole, until they are given."""
+        """The batches of the checkpoint in use, kept from its check until they are yielded."""
         self._opened: dict[str, OpenFile] = {}
         self._segments: list[SegmentEntry] = []
         self._has_log = False
@@ -190,7 +193,7 @@ class DirectorySource(Closable):
 
     @property
     def faults(self) -> list[SourceFault]:
-        """The faults so far, in the order of the source; complete once both iterations have ended."""
+        """The faults so far, in the order of the source; complete after both iterations."""
         return [*self._choice_faults, *self._snapshot_faults, *self._log_faults]
 
     def snapshot_batches(self) -> Iterator[RecordBatch]:
@@ -206,16 +209,16 @@ class DirectorySource(Closable):
             while whole:
                 yield whole.pop()
         elif self._snapshot is not None:
-            # A damaged checkpoint is used only when there is nothing better; its first fault is reported already.
+            # A damaged checkpoint is used only if there is nothing better; its first fault has been reported.
             told = list(self._choice_faults)
             yield from checked_snapshot(read_batches(self._snapshot), self._snapshot.name, self._snapshot_faults)
             self._snapshot_faults = [fault for fault in self._snapshot_faults if fault not in told]
 
     def log_batches(self, from_offset: int = 0) -> Iterator[RecordBatch]:
-        """The batches that hold offsets from the checkpoint's end, or `from_offset` if that is later, to the log's end.
+        """The batches with offsets from the checkpoint's end, or `from_offset` if that is later, to the log's end.
 
-        The first batch may start below that offset: snapshots older than 4.0 end at any record. The replay
-        has to skip its earlier records.
+        The first batch may start below that offset, because snapshots before 4.0 may end inside a batch. The replay has to skip its earlier
+        records.
         """
         self._log_faults = []
         start = max(from_offset, self.snapshot_id.offset if self.snapshot_id is not None else 0)
@@ -234,9 +237,9 @@ class DirectorySource(Closable):
     def _segment_batches(
         self, file: OpenFile, segment: SegmentEntry, queue: list[SegmentEntry], order: OrderCheck, start: int
     ) -> Iterator[RecordBatch]:
-        """One segment's batches. At the end of the last one, newer segments are looked for and put into `queue`.
+        """One segment's batches. At the end of the last segment, look for newer ones and put them into `queue`.
 
-        If there are any, the node has rolled the log and this segment is read on to its final end.
+        If there are any, the node has rolled the log, and this segment is read to its final end.
         """
         position = self._position_of(start, segment, file)
         tail: Tail | None = None
@@ -268,7 +271,7 @@ class DirectorySource(Closable):
             order.forget()
 
     def _position_of(self, offset: int, segment: SegmentEntry, file: OpenFile) -> int:
-        """Where to start in a segment of which only what follows `offset` is wanted: it may be a gigabyte."""
+        """The position from which to read a segment for `offset` and what follows: the segment may be a gigabyte."""
         if segment.base_offset >= offset:
             return 0
         try:
@@ -280,26 +283,26 @@ class DirectorySource(Closable):
     def _check(self, batch: RecordBatch, order: OrderCheck, start: int) -> None:
         header = batch.header
         if order.expected_offset == start and header.base_offset < start:
-            order.expected_offset = header.base_offset  # the one batch in which a checkpoint may end
+            order.expected_offset = header.base_offset  # a checkpoint may end inside this batch
         if fault := order.check(batch):
             self._log_faults.append(fault)
         self.end_offset = header.last_offset + 1
 
     def _check_length(self, file: OpenFile, position: int) -> None:
-        """Report that the log was cut while it was read: a follower does that with what a new leader has not."""
+        """Report that the log was truncated during reading: a follower drops records that a new leader does not have."""
         size = file.size()
         if size is not None and size < position:
             reason = f"was cut to {size} bytes while it was read; what lay after that may not be in the log any more"
             self._log_faults.append(SourceFault(file.name, -1, size, reason))
 
-    # Opening: everything that may be needed, before any of it is read.
+    # Opening all needed files before any is read
 
     def _open_files(self) -> None:
         for _ in range(_ATTEMPTS):
             self._choice_faults = []
             try:
                 self._open_listed(self._listing())
-            except FileNotFoundError:  # the node has removed a listed file: see what is there now
+            except FileNotFoundError:  # the node has removed a listed file: list again
                 self._close_files()
                 self._snapshot = self.snapshot_id = self.certain_to = self.end_offset = None
                 self._opened = {}
@@ -333,7 +336,7 @@ class DirectorySource(Closable):
             self._segments.append(segment)
 
     def _open(self, name: str, offset: int) -> OpenFile | None:
-        """A listed file; one that is there and cannot be opened is a fault. Errors: FileNotFoundError."""
+        """Open a listed file; a file that exists and cannot be opened is a fault. Errors: FileNotFoundError."""
         try:
             return self._directory.open(name)
         except FileNotFoundError:
@@ -344,9 +347,9 @@ class DirectorySource(Closable):
             return None
 
     def _open_snapshot(self, listing: Listing) -> None:
-        """Choose the newest complete checkpoint; newer ones that are at fault are reported.
+        """Choose the newest complete checkpoint, and report newer ones with faults.
 
-        Without any, the log is enough if it starts at 0; else the newest checkpoint that opens is better than none.
+        Without any, the log is enough if it starts at 0; else the newest checkpoint that can be opened is better than none.
         """
         damaged: CheckpointEntry | None = None
         for checkpoint in listing.checkpoints:
@@ -372,7 +375,7 @@ class DirectorySource(Closable):
         self.end_offset = checkpoint.snapshot_id.offset
 
     def _open_late(self, segment: SegmentEntry) -> OpenFile | None:
-        """One of the segments that were too many to be opened early; by now it may be gone."""
+        """Open a segment late, because there were too many to open all at first; it may be gone by now."""
         try:
             return self._directory.open(segment.name)
         except OSError as error:
@@ -383,7 +386,7 @@ class DirectorySource(Closable):
             return None
 
     def _newer_segments(self, segment: SegmentEntry) -> list[SegmentEntry]:
-        """The segments that the node has started since the directory was listed, opened."""
+        """Open the segments that the node has started since the directory was listed."""
         for _ in range(_ATTEMPTS):
             try:
                 newer = [other for other in self._directory.list().segments if other.base_offset > segment.base_offset]
@@ -406,9 +409,9 @@ class DirectorySource(Closable):
 
 
 class OffsetsWithImage(NamedTuple):
-    """The first and the last offset at which a source has an image, the same for a checkpoint.
+    """The first and the last offset at which a source has an image; for a checkpoint they are the same.
 
-    Shape: what lies before `certain_to` is committed, in every replica of that log; None where nothing is known to be.
+    Shape: everything before `certain_to` is committed, so every replica of that log has it; None if nothing is known to be committed.
     """
 
     first: int
@@ -417,17 +420,18 @@ class OffsetsWithImage(NamedTuple):
 
 
 class CommonOffset(NamedTuple):
-    """The offset at which several sources are compared; `is_certain` says that all before it is committed."""
+    """The offset at which to compare several sources; `is_certain` means that everything before it is committed."""
 
     offset: int
     is_certain: bool
 
 
 def common_offset(reaches: Sequence[OffsetsWithImage]) -> CommonOffset | None:
-    """The highest certain offset at which all have an image; None where there is none.
+    """The highest committed offset at which all sources have an image; None if they have none in common.
 
-    Shape: what is certain in one is committed in all, so the highest `certain_to` counts. Where nothing is certain, or the others end
-    before it, it is the highest offset that all reach.
+    Shape: records that one source knows to be committed are committed for all, so the highest `certain_to` counts. If none knows any, or
+    if a source ends before it, the result is the highest offset that all reach. Example: sources that end at 90, 120 and 130, of which one
+    has a checkpoint at 100, are compared at 90.
     """
     certain = max((reach.certain_to for reach in reaches if reach.certain_to is not None), default=None)
     lowest = min(reach.end for reach in reaches)

@@ -6,17 +6,20 @@ A text checkpoint has a version, a number of entries, and one entry a line. `lea
 the offset checkpoints (`recovery-point-offset-checkpoint`, `replication-offset-checkpoint`, `log-start-offset-checkpoint`) of topic,
 partition and offset. `partition.metadata` is a small file of its own form.
 
-`recovery-point` says how far a log was known to be durable, which distinguishes damage from a write that was cut off. A batch that was
-being written when the machine stopped may be there in part, and later ones of the same flush in whole. Below the recovery point that
-cannot be: all of it was synced, so what is bad or missing there was damaged, or lost, afterwards.
+`recovery-point` says how far a log was known to be durable, which distinguishes damage from a write that was cut off. If the machine stops
+during a flush, one batch may be written in part, and later batches of the same flush as a whole. Below the recovery point that is
+impossible: everything there was synced, so a bad or missing batch was damaged or lost afterwards. Example: the point is 500, and the batch
+at 480 has a wrong checksum: this is damage, and the replica loses its vote. With the point at 480 and nothing whole behind that batch, it
+is a torn write, which is cut off.
 
-The file is written over in place after each flush, and the flush does not wait for it: a process that is killed leaves it exact. It is
-synced every `SYNC_EVERY` flushes, at the start, at the end, and before anything below it is cut off, so a machine that loses its power
-leaves one that is at most a little too low. Kafka has no such file for this log, and may have truncated the log since, following a later
-leader: a reader compares its epoch with that of quorum-state.
+The file is written in place after each flush, and the flush does not wait for it: after a kill of the process it is exact. It is synced
+every `SYNC_EVERY` flushes, at the start, at the end, and before anything below it is cut off. So after a power failure it may be a little
+too low, never too high: a low point only lets some damage pass for a torn write, while a high one would report damage that never was.
+Kafka has no such file for this log, and may have truncated the log since, following a later leader: a reader compares the point's epoch
+with that of quorum-state.
 
-Shape: `0 OFFSET EPOCH CRC`, one line of fixed width; OFFSET is exclusive, EPOCH that of the batch before it, CRC the CRC-32C of what is
-before it, in hex. A file of another form is ignored."""
+Shape: `0 OFFSET EPOCH CRC`, one line of fixed width; OFFSET is exclusive, EPOCH is that of the batch before it, CRC is the CRC-32C of the
+text before it, in hex. A file of another form is ignored."""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ SUPPORTED_VERSIONS = (0, 1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumState:
-    """Leader and vote of the newest epoch the node knows; -1 is nobody, and no vote has the zero directory id.
+    """The leader and vote of the newest epoch that the node knows; -1 is nobody, and without a vote the directory id is zero.
 
     Fields of version 0 that Kafka writes and never reads are left out, except the voters.
     """
@@ -60,7 +63,7 @@ class QuorumState:
 def read_quorum_state(path: str) -> QuorumState:
     """The election state at `path`; a missing file is epoch 0, no leader, no vote.
 
-    Errors: LogCorruptError for what is no such JSON, or of a version that is not 0 or 1.
+    Errors: LogCorruptError for other content, or a version that is not 0 or 1.
     Source: org.apache.kafka.raft.FileQuorumStateStore.
     """
     try:
@@ -74,7 +77,7 @@ def read_quorum_state(path: str) -> QuorumState:
 
 
 def quorum_state_fields(data: bytes) -> dict[str, Any]:
-    """The fields as they stand in a quorum-state that `read_quorum_state` accepts. Errors: ValueError."""
+    """The JSON fields of a quorum-state that `read_quorum_state` accepts. Errors: ValueError."""
     fields = json_object(data)
     _parse(fields)
     return fields
@@ -155,7 +158,7 @@ _TOPIC_ID_LINE = re.compile(r"topic_id:\s*(\S+)")
 
 @dataclass(frozen=True, slots=True)
 class EpochEntry:
-    """An epoch, and the first offset that was written in it."""
+    """An epoch and its first offset."""
 
     epoch: int
     start_offset: int
@@ -210,7 +213,7 @@ def read_topic_id(path: str) -> bytes:
 
 
 def _entries(path: str, form: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    """The lines of entries, none for an empty file; Kafka's words for what may be wrong (CheckpointFile)."""
+    """The lines with entries, none for an empty file. Errors have Kafka's words (org.apache.kafka.server.common.CheckpointFile)."""
     lines = list(_lines(path))
     if not lines:
         return
@@ -256,7 +259,7 @@ _LINE: Final = re.compile(rb"(0 (\d{20}) (\d{10})) ([0-9a-f]{8})\n", re.ASCII)
 
 
 class DurableTo(NamedTuple):
-    """All before `offset` was durable; `epoch` is that of the batch that ends there, 0 without one."""
+    """Everything before `offset` was durable; `epoch` is that of the batch that ends there, 0 without one."""
 
     offset: int
     epoch: int
@@ -266,7 +269,7 @@ NOTHING_DURABLE: Final = DurableTo(0, 0)
 
 
 def read_recovery_point(directory: str) -> DurableTo | None:
-    """The recovery point of a log; None where there is none that can be read."""
+    """The recovery point of a log; None if the file is missing or unreadable."""
     try:
         with open(os.path.join(directory, RECOVERY_POINT), "rb") as file:
             match = _LINE.fullmatch(file.read(256))
@@ -283,12 +286,12 @@ def format_recovery_point(point: DurableTo) -> bytes:
 
 
 class RecoveryPoint:
-    """The file of an open log, and the epochs that it needs of it. Errors of all that writes: OSError, which `failed` gets too."""
+    """The recovery-point file of an open log, and the log's epochs. Errors of all writes: OSError, which is also passed to `failed`."""
 
     __slots__ = ("_disk", "_epochs", "_failed", "_fd", "_flight", "_unsynced", "known")
 
     def __init__(self, disk: Disk, directory: str, epochs: Sequence[tuple[int, int]], end_offset: int) -> None:
-        """Let the file say that all of a log is durable which ends at `end_offset`; `epochs` are (epoch, first offset)."""
+        """Record that the whole log, which ends at `end_offset`, is durable; `epochs` are (epoch, first offset)."""
         self._disk = disk
         self._failed: Callable[[OSError], None] = lambda error: None
         self._unsynced = 0
@@ -305,13 +308,13 @@ class RecoveryPoint:
             self.sync()
 
     def tell(self, failed: Callable[[OSError], None]) -> None:
-        """From now on `failed` gets an error before it is raised."""
+        """From now on, pass each error to `failed` before it is raised."""
         self._failed = failed
 
-    # What happens to the log
+    # Changes to the log
 
     def appended(self, data: bytes) -> None:
-        """Whole batches are at the log's end."""
+        """Note whole batches that were appended to the log."""
         for at, _ in whole_frames(data):
             base, epoch = _BASE_AND_EPOCH(data, at)
             if not self._epochs or epoch != self._epochs[-1][0]:
@@ -321,22 +324,22 @@ class RecoveryPoint:
         self._flight = DurableTo(end_offset, self._epoch_before(end_offset))
 
     def finish_flush(self) -> None:
-        """Record that what the flush covered, and what was not cut off meanwhile, is durable."""
+        """Record that the flushed batches are durable, except those that were cut off meanwhile."""
         if self._flight.offset > self.known.offset:
             self._write(self._flight)
 
     def cut(self, offset: int) -> Callable[[], None]:
-        """The log ends at `offset` now; what has to be done, and be durable, before its files are cut."""
+        """Note that the log ends at `offset` now; return the step that has to be durable before the log's files are cut."""
         kept = DurableTo(offset, self._epoch_before(offset))
         self._epochs = [entry for entry in self._epochs if entry[1] < offset] or [(kept.epoch, offset)]
         self._flight = min(self._flight, kept)
         return partial(self._lower, kept)
 
     def begin_at(self, offset: int, epoch: int) -> tuple[Callable[[], None], Callable[[], None]]:
-        """The log begins anew at a snapshot: what has to be done, and be durable, before its files go, and what when they are gone.
+        """Note that the log begins anew at a snapshot; return the steps that have to be durable before and after its files are removed.
 
-        In between the file claims nothing of an old log that reaches the snapshot's end. That may hold a batch that ends just there and is
-        of another epoch: a reader that believed the new point would take it for damaged.
+        In between, the file claims nothing. The old log may have a batch of another epoch that ends exactly at the snapshot's end: with
+        the new point, a reader would report that as damage.
         """
         point = DurableTo(offset, epoch)
         self._epochs = [(epoch, offset)]
@@ -372,7 +375,7 @@ class RecoveryPoint:
         self._unsynced += 1
 
     def sync_now_and_then(self) -> None:
-        """May be called from the thread that syncs the log."""
+        """Sync the file at every `SYNC_EVERY`th call. The thread that syncs the log may call it."""
         if self._unsynced >= SYNC_EVERY:
             self.sync()
 

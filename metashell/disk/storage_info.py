@@ -1,6 +1,6 @@
-"""What `info` finds in the log directories of a node, and what storage commands print.
+"""The report of `info` on a node's log directories, and the output of the storage commands.
 
-One table of writers is for Kafka's text, one for ours, one for JSON.
+Each output has three writers: for Kafka's text, for ours, and for JSON.
 Source: kafka.tools.StorageTool.infoCommand of 4.3.1."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LEFTOVERS = (PREPARED, *(name + suffix for name in (BOOTSTRAP_CHECKPOINT, FIRST
 class DirectoryInfo(NamedTuple):
     """One directory: `state` is formatted, not_formatted, missing, not_a_directory or unreadable.
 
-    `explanation` is what our format adds: what an interrupted format left, or why a file cannot be read.
+    Our output adds the `explanation`: the leftovers of an interrupted format, or the reason why a file cannot be read.
     """
 
     path: str
@@ -46,7 +46,7 @@ class DirectoryInfo(NamedTuple):
 
 
 class StorageInfo(NamedTuple):
-    """The report; `problems` are Kafka's sentences in the order of its own discovery."""
+    """The report; `problems` are Kafka's sentences, in the order in which Kafka finds them."""
 
     directories: tuple[DirectoryInfo, ...]
     problems: tuple[str, ...]
@@ -66,7 +66,7 @@ class StorageInfo(NamedTuple):
 
 
 def read_info(directories: Iterable[str]) -> StorageInfo:
-    """The report on directories, which are looked at in the order of their names."""
+    """The report on directories, which are examined in the order of their names."""
     found = [_look_at(_java_path(path)) for path in sorted(directories)]
     problems: list[str] = []
     first: MetaProperties | None = None
@@ -124,7 +124,7 @@ def _java_path(path: str) -> str:
 
 
 def kafka_bootstrap_line(plan: FormatPlan) -> str:
-    """The records of a plan in Java's words, salts and keys included, as Kafka prints them."""
+    """The records of a plan as Kafka prints them, in Java's form and with salts and keys."""
     records = ", ".join(f"ApiMessageAndVersion({java_record(body)} at version 0)" for body in plan.records)
     return (
         f"Bootstrap metadata: BootstrapMetadata(records=[{records}], metadataVersionLevel={plan.metadata_version}, source=format command)"
@@ -160,7 +160,7 @@ ALL_FORMATTED = "All of the log directories are already formatted."
 
 
 def plan_lines(plan: FormatPlan) -> Iterator[str]:
-    """Our text of a plan, before or after it is carried out."""
+    """Our text of a plan, before or after it is written."""
     if not plan.directories:
         yield ALL_FORMATTED
         return
@@ -180,7 +180,7 @@ _MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 
 
 def directory_rows(plan: FormatPlan, done: str) -> Iterator[str]:
-    """A line for each directory; `done` says what became, or would become, of those that were empty."""
+    """A line for each directory; `done` is the word for those that were, or would be, formatted."""
     rows = [(path, "formatted before", "") for path in plan.formatted]
     rows += [(path, "unreadable", reason) for path, reason in plan.unreadable.items()]
     rows += [(d.path, done, f"{d.kind}, {uuid_text(d.directory_id)}") for d in plan.directories]
@@ -253,7 +253,7 @@ def info_lines(info: StorageInfo, warnings: Iterable[str]) -> Iterator[str]:
 
 
 def _state(directory: DirectoryInfo) -> str:
-    """The state in our words: Kafka's tool takes an empty meta.properties for a formatted directory, and its server does not."""
+    """The state in our words: for Kafka's tool, a directory with an empty meta.properties is formatted; for its server, it is not."""
     meta = directory.meta
     return "unreadable" if meta is not None and None in (meta.cluster_id, meta.node_id) else directory.state
 
@@ -281,7 +281,7 @@ def info_json(info: StorageInfo, warnings: Sequence[str]) -> dict[str, Any]:
 
 
 def kafka_mapping_lines(level: int, typed: str | None, levels: dict[str, int]) -> Iterator[str]:
-    """Kafka's text of a release's levels; the release as it was typed."""
+    """Kafka's text of a release's levels; `typed` is the release as the user typed it."""
     yield f"{METADATA_VERSION}={level} ({typed or metadata_version_name(level)})"
     yield from (f"{name}={value}" for name, value in levels.items())
 
@@ -298,7 +298,7 @@ def mapping_json(level: int, levels: dict[str, int]) -> dict[str, Any]:
 
 
 def dependency_lines(found: Dependencies) -> Iterator[str]:
-    """The text, Kafka's and ours, of what a level needs."""
+    """Kafka's text, and ours, of the dependencies of a level."""
     head = f"{found.feature}={found.level}"
     if found.feature == METADATA_VERSION:
         head += f" ({metadata_version_name(found.level)})"

@@ -202,7 +202,7 @@ def _item(folder: str, name: str, called: str, *, directory: str = METADATA_DIRE
     try:
         size = os.stat(path).st_size
     except OSError:
-        raise _gone(path) from None
+        raise _deleted_error(path) from None
     # A compressed file has no limit: its size is not that of its contents, and no node appends to it.
     is_packed = name != called
     return _Item(directory, path, called, None if is_packed else size, is_last=is_last)
@@ -230,13 +230,13 @@ def _named_file(path: str) -> _Item:
     return _item(os.path.dirname(path), name, segment_name(parsed.base_offset))
 
 
-def _gone(path: str) -> MetashellError:
+def _deleted_error(path: str) -> MetashellError:
     return MetashellError(f"{path}: gone since it was listed (retention, or a new checkpoint); nothing was written, try again")
 
 
 def _batches(item: _Item) -> Iterator[RecordBatch | BatchFault]:
     if not os.path.lexists(item.path):
-        raise _gone(item.path)
+        raise _deleted_error(item.path)
     file: OpenFile
     with open_file(item.path) as file:
         yield from read_batches(file, max_bytes=_limit(item))

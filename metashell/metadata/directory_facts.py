@@ -72,7 +72,7 @@ def read_log_directory(path: str) -> LogDirectory:
     """One log directory in any state, without its metadata log."""
     if metadata_folder(path) == path:
         above = os.path.dirname(os.path.abspath(path)) if os.path.isabs(path) else os.path.normpath(os.path.join(path, os.pardir))
-        return LogDirectory(path=above, identity=_told(os.path.join(above, META_PROPERTIES), _identity), is_alone=True)
+        return LogDirectory(path=above, identity=_read_file(os.path.join(above, META_PROPERTIES), _identity), is_alone=True)
     if not os.path.isdir(path):
         return LogDirectory(path=path, state="not_a_directory" if os.path.lexists(path) else "missing")
     try:
@@ -85,7 +85,7 @@ def read_log_directory(path: str) -> LogDirectory:
         disk = None
     return LogDirectory(
         path=path,
-        identity=_told(os.path.join(path, META_PROPERTIES), _identity),
+        identity=_read_file(os.path.join(path, META_PROPERTIES), _identity),
         partitions=tuple(_partitions(path, names)),
         is_empty=not names,
         free_bytes=None if disk is None else disk.f_bavail * disk.f_frsize,
@@ -132,8 +132,8 @@ def read_metadata_log(
         last_epoch=max((found.last_epoch, *(one.epoch for one in checkpoints if not one.trouble))),
         last_timestamp_ms=found.last_timestamp_ms,
         last_leader=found.last_leader,
-        quorum_note=_told(os.path.join(path, QUORUM_STATE), _quorum_note),
-        epochs=_told(os.path.join(path, LEADER_EPOCH_CHECKPOINT), _epochs),
+        quorum_note=_read_file(os.path.join(path, QUORUM_STATE), _quorum_note),
+        epochs=_read_file(os.path.join(path, LEADER_EPOCH_CHECKPOINT), _epochs),
         checkpoints=checkpoints,
         voter_sets=found.voter_sets,
         events=found.events,
@@ -152,7 +152,7 @@ def _checkpoint(directory: MetadataDirectory, entry: CheckpointEntry, *, is_whol
         return CheckpointFacts(entry.name, at.offset, at.epoch, 0, str(error))
 
 
-def _told(path: str, read: Callable[[str], T]) -> T | str | None:
+def _read_file(path: str, read: Callable[[str], T]) -> T | str | None:
     """The content of a small file, None if it does not exist, the reason if it cannot be read."""
     if os.path.exists(path) and not os.path.isfile(path):  # reading a pipe may wait for ever
         return "is not a regular file"
@@ -187,7 +187,7 @@ def _partitions(path: str, names: Iterable[str]) -> Iterator[PartitionDirectory]
         found = partition_name(stem.rpartition(".")[0] if has_suffix else name)
         place = os.path.join(path, name)
         if found is not None and name != METADATA_DIRECTORY and os.path.isdir(place):
-            topic_id = _told(os.path.join(place, PARTITION_METADATA), read_topic_id)
+            topic_id = _read_file(os.path.join(place, PARTITION_METADATA), read_topic_id)
             yield PartitionDirectory(place, *found, topic_id, suffix if has_suffix else "")
 
 

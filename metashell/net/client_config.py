@@ -71,7 +71,7 @@ def client_config(
 
 
 def _checks_cluster(values: Mapping[str, str]) -> bool:
-    """Whether a client says whom it means. Kafka's does not either where nothing makes it look for its cluster anew."""
+    """Whether a client sends the cluster and node that it expects, as Kafka's does when it may bootstrap again."""
     text = values.get(_CHECK, "true").strip().lower()
     if text not in ("true", "false"):
         raise UsageError(f"{_CHECK}: {text[:40]} is not true or false", _CHECK)

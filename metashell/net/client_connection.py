@@ -313,7 +313,7 @@ _STEPS: Final[dict[State, Callable[[ClientConnection, Any], None]]] = {
 
 
 def _printable(text: str) -> str:
-    """Text of the peer, safe to print and not longer than it is worth."""
+    """Return a peer's text, safe to print and shortened."""
     return terminal_line(text if len(text) <= TEXT_MAX else text[:TEXT_MAX] + "...")
 
 

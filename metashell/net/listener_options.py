@@ -222,7 +222,7 @@ _OVERRIDES: Final = "max.connections.per.ip.overrides"
 
 
 def _bounds_of_hosts(text: str) -> dict[str, int]:
-    """Errors: UsageError for what is not `address:count`."""
+    """Parse `address:count` entries. Errors: UsageError."""
     found = {}
     for entry in filter(None, map(str.strip, text.split(","))):
         host, _, count = entry.rpartition(":")

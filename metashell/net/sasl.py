@@ -316,7 +316,7 @@ def make_credential(mechanism: str, password: str, *, salt: bytes = b"", iterati
 
 
 def make_nonce() -> str:
-    """Printable chance without commas."""
+    """Return random printable text without commas."""
     return b64encode(urandom(NONCE_SIZE), b"-_").decode()
 
 

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metashell.common.forms import compact_json, pretty_json, spaced_json
 from metashell.common.values import uuid_text
+from metashell.metadata.checks import all_checks
+from metashell.metadata.checks.partitions import BITS
 from metashell.metadata.checks.survey import PartitionSurvey
 from metashell.metadata.nodes.names import spellings
 from metashell.metadata.nodes.node import Leaf
@@ -177,7 +179,6 @@ def roles_of(ctx: Context, node: Node) -> Roles:
     """The fields of a node that show trouble, each with the role of its colour; none where nothing is coloured."""
     if not ctx.display.color:
         return {}
-    from metashell.metadata.checks import all_checks
 
     severities = {one.id: one.severity for one in all_checks()}
     if isinstance(node, PartitionNode):
@@ -193,7 +194,6 @@ def roles_of(ctx: Context, node: Node) -> Roles:
 
 
 def _of_partition(ctx: Context, node: PartitionNode, severities: dict[str, str]) -> Roles:
-    from metashell.metadata.checks.partitions import BITS
 
     topic, number = node.place
     bits = ctx.health.judge_of(topic)(topic.partitions[number])

@@ -39,6 +39,8 @@ from metashell.codec.record_text import DELETE_STATES, SEGMENT_STATES
 from metashell.codec.schema import snake_case
 from metashell.disk.names import KNOWN_LOGS, METADATA, LogKind
 
+# ---- names of tables
+
 COMMON_TABLES = ("records", "control", "batches", "faults")
 STATE_TABLES = ("topics", "partitions", "brokers", "controllers", "configs", "acls", "quotas", "features", "voters", "sources")
 """The tables of the current state; all others are of events."""
@@ -77,6 +79,8 @@ def key_table_name(message: str) -> str:
     """`OffsetCommitKey` is in the table `offset_commit`."""
     return snake_case(message.removesuffix("Key"))
 
+
+# ---- the listed tables and columns
 
 LISTED: Final = "listed.tsv"
 REPORTS: Final = "reports.tsv"
@@ -148,6 +152,8 @@ def _columns(table: str, lines: list[list[str]]) -> list[ListedColumn]:
     return found
 
 
+# ---- the meaning of a column
+
 COMPANIONS: Final = {
     "_text": "{} as text, as Kafka and all our output show it: base64url, 22 characters",
     "_name": "the word for {}",
@@ -193,6 +199,8 @@ def base_of(path: str, siblings: Collection[str]) -> str | None:
     ending = next(found, None)
     return None if ending is None else path.removesuffix(ending)
 
+
+# ---- the lines of fields.tsv
 
 NO_UNIT: Final = "-"
 SAME: Final = "="
@@ -271,6 +279,9 @@ def dictionary_rows(name: str) -> list[list[str]]:
     """The lines of one of the dictionary's files, without its heading."""
     text = (files("metashell.tables") / "meanings" / name).read_text(encoding="utf-8")
     return [line.split("\t") for line in text.splitlines()[1:]]
+
+
+# ---- words for codes
 
 
 class Words(NamedTuple):

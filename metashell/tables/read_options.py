@@ -39,7 +39,7 @@ class ReadOptions:
     `fields` names the raw columns of record tables whose values are wanted, None for all: others are null, but for those that the redaction
     of secrets needs. Their bytes are walked over and checked all the same, so that the rows and the faults are the same.
 
-    `columns` is "raw" for what bytes hold, numbers and 16 bytes for ids, or "typed" for what they say (`columns/typed`).
+    `columns` is "raw" for what bytes hold, numbers and 16 bytes for ids, or "typed" for what they say (`columns.typed_tables`).
 
     `joins_files` lets small files be decoded together, which is 3 times as quick: then a batch may have rows of several files and clusters.
 
@@ -64,6 +64,8 @@ class ReadOptions:
     def wants(self, table: str) -> bool:
         return table != "records" if self.tables is None else table in self.tables
 
+
+# ---- bounds of the wanted rows
 
 _LEAST: Final = -(1 << 63)
 
@@ -147,8 +149,12 @@ class Bounds:
         return self.offset.is_open and self.epoch.is_open and self.timestamp.is_open
 
 
+BOUNDED: Final = ("offset", "epoch", "timestamp")
+"""The columns that bounds are about."""
 ANY: Final = Bounds()
 
+
+# ---- notes of what is newer
 
 NewerNotes = dict[str, list[Any]]
 """By what is newer: how many records have it, the first offset and its file, and what an answer may lack."""

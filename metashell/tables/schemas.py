@@ -181,6 +181,8 @@ def common_schema(name: str) -> pa.Schema:
     return pa.schema([pa.field(*field) for field in fields[name]])
 
 
+# ---- meanings as comments
+
 SPARK_ROW_METADATA: Final = "org.apache.spark.sql.parquet.row.metadata"
 """The key in the footer of a Parquet file; its value is `spark_row_metadata`."""
 _COMMENT: Final = b"comment"

@@ -40,16 +40,16 @@ SPARK_REPORTS = CommandSpec(
             metavar="NAME",
             multiple=True,
             kind="table",
-            help="for export and stream: only this table; all that occur by default",
+            help="for export and stream: only this table; by default all that occur",
         ),
         choice(
             "--mode",
             metavar="MODE",
             choices=EXPORT_MODES,
-            help="for export: what becomes of a lake that is there. It is refused (the default), gets what it does not have yet, or its "
-            "rows go once the new ones are there",
+            help="for export into an existing lake: refuse it (the default), add what it does not have yet, or replace its "
+            "rows once the new ones are written",
         ),
-        flag("--dry-run", help="for export: say what the lake has of the logs, and what would be added"),
+        flag("--dry-run", help="for export: show what the lake has of the logs, and what would be added"),
         flag("--replace", help="for export --mode append: remove what differs from the logs since one was cut and written anew"),
         Option(
             names=("--target-file-size",),
@@ -63,7 +63,7 @@ SPARK_REPORTS = CommandSpec(
             names=("--catalog",),
             metavar="NAME",
             help="for export --format iceberg: the catalog of Spark's, and the namespace in it, that gets the tables, as in prod.kafka; "
-            "by default they lie below DIR",
+            "by default they are written below DIR",
         ),
         Option(
             names=("--jars",),

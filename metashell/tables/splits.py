@@ -30,7 +30,7 @@ from metashell.tables.read_options import Bounds
 TARGET_BYTES = 32 << 20
 """The usual size of a split: 250 000 partition records, and a few tens of milliseconds of start-up are a small part of it."""
 _MANY = 8
-_FILE_COST_BYTES = 64 << 10
+FILE_COST_BYTES = 64 << 10
 """The cost of opening a file, in bytes: thousands of small files are shared out by it."""
 
 
@@ -132,7 +132,7 @@ def splits_of(
                 yield Split((piece,))
         elif first is not None:
             gathered.append(first)
-            weight += max(first.end - first.start, 0) + _FILE_COST_BYTES
+            weight += max(first.end - first.start, 0) + FILE_COST_BYTES
         if weight >= target_bytes:
             yield Split(tuple(gathered))
             gathered, weight = [], 0
@@ -172,7 +172,7 @@ def file_pieces(file: InputFile, target_bytes: int, only: Bounds | None = None, 
     planned: what has been added since is left out, so that all tables end at one place.
     """
     if is_read_once(file.path):
-        # Looking into it would consume it.
+        # A look into a stream would consume it.
         yield _piece(file, 0, -1, -1)
         return
     if only is not None and _ends_before(file, only):

@@ -84,9 +84,10 @@ def test_values_of_config_providers_are_left_alone_where_formatting_does_not_nee
 
 
 def test_a_password_that_does_not_fit_is_not_repeated() -> None:
-    from metashell.disk.config_values import config_keys, invalid_setting
+    from metashell.codec.validation import invalid_value
+    from metashell.disk.config_values import config_keys
 
-    assert "hunter2" not in str(invalid_setting(config_keys()["ssl.key.password"], "hunter2", "no good"))
+    assert "hunter2" not in str(invalid_value(config_keys()["ssl.key.password"], "hunter2", "no good"))
 
 
 def test_a_file_that_is_no_properties_file_is_named(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.disk.names import KNOWN_LOGS
-from metashell.tables.columns import record_tables as records_module
+from metashell.tables.columns import record_tables
 from metashell.tables.columns.typed_tables import plain_batch, typed_batch, typed_schema
 from metashell.tables.dictionary import table_names
 from metashell.tables.schemas import spark_row_metadata
@@ -28,7 +28,7 @@ def test_no_row_of_any_log_has_a_null_where_none_is_said_to_be(log: str, tmp_pat
     path = tmp_path_factory.mktemp("log") / NAME
     path.write_bytes(any_log(random.Random(seed), log, batch_count=8))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records_module, "VECTOR_ROWS_MIN", random.Random(seed).choice((1, 24)))
+        patch.setattr(record_tables, "VECTOR_ROWS_MIN", random.Random(seed).choice((1, 24)))
         for name, raw in raw_batches(path, log):
             found = plain_batch(typed_batch(name, raw))
             for field in with_required(name, found.schema):

@@ -67,7 +67,7 @@ def test_options_that_do_not_go_together() -> None:
         (["--jars", "x.jar"], "--jars goes with --format delta or iceberg"),
         (["--format", "delta", "--catalog", "prod"], "--catalog goes with --format iceberg"),
         (["--format", "iceberg", "--catalog", "a`b"], "--catalog a`b: not CATALOG or CATALOG.NAMESPACE"),
-        (["--format", "delta", "--target-file-size", "1M"], "--target-file-size: tables of delta have a way of their own"),
+        (["--format", "delta", "--target-file-size", "1M"], "--target-file-size: tables of delta merge small files"),
         (["--format", "delta", "--out", "/x/20:00 [1]"], "/x/20:00 [1]: Java's file systems read no folder with both : and [ in its name"),
         (["--format", "iceberg", "--out", "hdfs://host:1/a:b/{c}"], "hdfs://host:1/a:b/{c}: Java's file systems read no folder with"),
         (["--format", "iceberg", "--out", "s3://bucket/lake"], "--format iceberg: in an object store Iceberg needs a catalog"),

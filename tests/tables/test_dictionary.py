@@ -166,7 +166,7 @@ def test_sparks_schema_in_a_footer_has_uuids_as_binary_and_the_comments() -> Non
 
 
 def test_since_follows_the_versions_that_a_metadata_version_writes() -> None:
-    """`codec/metadata_version` says it to the controller; the dictionary says the same to readers."""
+    """`codec/releases.py` says it to the controller; the dictionary says the same to readers."""
     releases = {name: since.split(" ") for name, since, _ in dictionary_rows("tables.tsv")}
     levels = range(1, NEWEST_RELEASE.newest_level + 1)
     for table, version_of in (("register_broker", lambda level: record_versions(level).register_broker), ("partition", partition_version)):

@@ -15,8 +15,7 @@ from metashell.codec.batches import CRC_START, DELETE_HORIZON, Record, read_batc
 from metashell.codec.primitives import crc32c
 from metashell.disk.files import OpenFile
 from metashell.disk.names import METADATA, Closing
-from metashell.tables import ReadOptions, plan_splits, read_split
-from metashell.tables import splits as planning
+from metashell.tables import ReadOptions, plan_splits, read_split, splits
 from metashell.tables.columns import reader
 from metashell.tables.input_files import open_input
 from metashell.tables.read_options import Bounds, Range
@@ -108,7 +107,7 @@ class Counting(Closing):
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Counting]]:
     Counting.read = 0
-    for module in (planning, reader):
+    for module in (splits, reader):
         monkeypatch.setattr(module, "open_input", lambda path, **more: Counting(open_input(path, **more)))
     yield Counting
 

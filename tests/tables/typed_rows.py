@@ -1,4 +1,4 @@
-"""What typed rows have to say, made from raw rows a value at a time: the rules of `columns/typed`, without Arrow."""
+"""What typed rows have to say, made from raw rows a value at a time: the rules of `tables.columns.typed_tables`, without Arrow."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ def test_a_stored_result_holds_until_what_it_hangs_on_changes(tmp_path: Path) ->
 
 
 LOOP = Key("quorum/raft/roles.py", "Tally.is_won", "return self.granted >= self.majority", "a loop without end")
-FILE = "tests/quorum/raft/test_votes.py"
+FILE = "tests/quorum/raft/test_elections.py"
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What runs in a fork of the warm process: the tests of one mutation, with the changed source in the place of the module.
+"""Runs in a fork of the warm process: the tests of one mutation, with the changed source in place of the module.
 
 It tells how far it is as lines of JSON: `["start", TEST]`, `["fail", TEST, REASON]`, `["entered", TEST, SECONDS, FUNCTIONS]` while
 recording, `["missing", TEST]` of one that is not there, and `["end"]`. A test is named by its id, or all tests of a file by the path.
@@ -52,7 +52,7 @@ def main(job: dict[str, Any], out: int) -> None:
 
 
 def silence(output: str | None) -> None:
-    """What the tests print goes to a file, or nowhere."""
+    """Send the output of the tests to a file, or nowhere."""
     target = os.open(output or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -1,4 +1,4 @@
-"""The order in which tests look at a mutation: who killed it last, the tests of its module, then all others that enter its function."""
+"""The order of the tests for a mutation: the one that killed it last, the tests of its module, then all others that enter its function."""
 
 from __future__ import annotations
 

@@ -10,9 +10,11 @@ from metashell.cli.cluster.noun_tool import Work, noun_tool
 from metashell.cli.connection import DRY_RUN, YES, command, noun
 from metashell.codec.codes import ACL_OPERATIONS
 from metashell.codec.releases import ACL_RANGES_LEVEL, METADATA_VERSION, metadata_version_name
+from metashell.codec.validation import ANY_HOST, is_range, parse_host_range, topic_name_fault
 from metashell.common.errors import UsageError
 from metashell.common.forms import counted
 from metashell.common.options import Option, choice, flag, one_of
+from metashell.net.addresses import host_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -200,9 +202,6 @@ def _add(work: Work) -> None:
 def _note_hosts(work: Work) -> None:
     """Name hosts that no connection has: Kafka compares the text of its address, and ranges of them from 4.4-IV1 on."""
 
-    from metashell.codec.validation import ANY_HOST, is_range
-    from metashell.net.addresses import host_text
-
     ranges = [host for host in work.values.host if is_range(host)]
     if ranges:
         _note_ranges(work, ranges)
@@ -220,7 +219,6 @@ def _note_hosts(work: Work) -> None:
 
 def _note_ranges(work: Work, ranges: Sequence[str]) -> None:
     from metashell.cli.admin.cluster import describe_features
-    from metashell.codec.validation import parse_host_range
 
     level = next((one.level for one in describe_features(work.admin).features if one.name == METADATA_VERSION), 0)
     for host in ranges:
@@ -332,7 +330,6 @@ def _entries(values: SimpleNamespace) -> list[AclEntry]:
 
 def _check_names(values: SimpleNamespace) -> None:
     """Errors: UsageError for half of what a client needs, and for names that fit nothing: there are no wildcards but `*` alone."""
-    from metashell.codec.validation import topic_name_fault
 
     if values.producer and not values.topic:
         raise UsageError("--producer needs --topic", "--producer")

@@ -7,9 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from metashell.cli.admin.protocol import AdminError, Kind
 from metashell.cli.cluster.noun_tool import Work, noun_tool
 from metashell.cli.connection import DRY_RUN, WATCH, YES, cluster_of, command, noun
 from metashell.codec.codes import SECURITY_PROTOCOLS, code_name
+from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED, INVALID_REQUEST
 from metashell.codec.releases import METADATA_VERSION, metadata_version_name
 from metashell.common import options
 from metashell.common.errors import MetashellError, PathError
@@ -137,9 +139,7 @@ def _broker_row(work: Work, id: int, broker: Broker | None, load: Load) -> dict[
 
 def _describe_brokers(work: Work) -> None:
     from metashell.cli.admin.cluster import describe_log_dirs, load_of
-    from metashell.cli.admin.protocol import AdminError
     from metashell.cli.cluster.cluster_view import all_topics, brokers
-    from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED
 
     load = load_of(all_topics(work))
     found = {broker.id: broker for broker in brokers(work)}
@@ -239,9 +239,7 @@ def _size(size: int | None) -> str:
 def _unregister_brokers(work: Work) -> None:
 
     from metashell.cli.admin.cluster import load_of, unregister_broker
-    from metashell.cli.admin.protocol import AdminError, Kind
     from metashell.cli.cluster.cluster_view import all_topics, brokers
-    from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED
 
     ids = list(dict.fromkeys(work.values.ids))
     found = {broker.id: broker for broker in brokers(work)}
@@ -299,7 +297,6 @@ def _unregister_brokers(work: Work) -> None:
 def _failed(work: Work, error: AdminError, id: int) -> None:
     """A broker that was not unregistered; a controller has a verb of its own."""
     from metashell.cli.admin.cluster import describe_quorum
-    from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED
 
     work.failed(error, type="broker", id=id)
     if error.code == BROKER_ID_NOT_REGISTERED:
@@ -336,9 +333,7 @@ def _rehearse(work: Work, ids: Sequence[int]) -> Mapping[int, AdminError]:
 
 def _refuse_risen(work: Work, id: int) -> None:
     """A broker that came up while the question was open is left alone. Errors: AdminError."""
-    from metashell.cli.admin.protocol import AdminError
     from metashell.cli.cluster.cluster_view import brokers
-    from metashell.codec.error_codes import INVALID_REQUEST
 
     if not work.values.force and any(broker.id == id and not broker.is_fenced for broker in brokers(work)):
         raise AdminError(INVALID_REQUEST, "it came up meanwhile", f"broker {id}")

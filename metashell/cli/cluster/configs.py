@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from metashell.cli.cluster.noun_tool import Work, noun_tool
 from metashell.cli.connection import DRY_RUN, YES, command, noun
 from metashell.codec.codes import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED, INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
 from metashell.codec.releases import NEWEST_RELEASE
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.options import Argument, Option, did_you_mean, file_option, flag
+from metashell.disk.properties import parse_properties, read_text_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -173,7 +175,6 @@ def _stored(work: Work, resource: Resource, keys: Sequence[str] | None) -> tuple
     """What the metadata log has for a resource; for a broker its own settings over those of all brokers."""
     from metashell.cli.admin.configs import Setting
     from metashell.cli.admin.protocol import AdminError
-    from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED, UNKNOWN_TOPIC_OR_PARTITION
     from metashell.codec.redaction import is_sensitive_config
 
     image = work.image()
@@ -246,7 +247,6 @@ def _change(number: int, word: str) -> Change:
 
 
 def _file(path: str) -> Mapping[str, str]:
-    from metashell.disk.properties import parse_properties, read_text_file
 
     try:
         return parse_properties(read_text_file(path))
@@ -298,7 +298,6 @@ def _hint_at_keys(work: Work, resource: Resource, keys: Iterable[str]) -> bool:
 def _hint_at_release(work: Work, resource: Resource, error: MetashellError) -> None:
     """Older clusters call a type of resource that they do not know a malformed request."""
     from metashell.cli.admin.protocol import AdminError
-    from metashell.codec.error_codes import INVALID_REQUEST
 
     since = {GROUP_RESOURCE: "4.0", CLIENT_METRICS_RESOURCE: "3.7"}.get(resource.kind)
     if since is not None and isinstance(error, AdminError) and error.code == INVALID_REQUEST:

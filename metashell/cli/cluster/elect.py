@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+from metashell.cli.admin.protocol import AdminError
 from metashell.cli.cluster.noun_tool import Work, noun_tool
 from metashell.cli.connection import DRY_RUN, YES, command, noun
 from metashell.common.errors import UsageError
@@ -212,7 +213,6 @@ def _who(id: int) -> str:
 
 def _rehearse(work: Work, kind: ElectionType, needed: dict[Place, Partition]) -> None:
     """Hold the elections on a copy."""
-    from metashell.cli.admin.protocol import AdminError
     from metashell.cli.admin.topics import ElectionType
     from metashell.cli.cluster.cluster_view import rehearse_steps
     from metashell.rehearse.steps import Elect

@@ -23,9 +23,11 @@ from metashell.cli.images import load_image, report_image
 from metashell.cli.sources import name_stored, with_source
 from metashell.cli.tool import STATUS_FAILED, STATUS_OK, Tool, can_ask, chosen_settings, complain, drop_output, parsed, run_sub_command
 from metashell.cli.tool import confirm as agreed
+from metashell.codec.primitives import MAX_DECOMPRESSED
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.forms import standard_output, write_objects
 from metashell.common.terminal import CLEAR_LINE, terminal_line
+from metashell.net.addresses import ConnectError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,7 +115,6 @@ class Work:
     def run(self, act: Callable[[Work], None]) -> int:
         """Do it, and print the rest of the answer; its status. Errors: MetashellError, for which nothing was to be told."""
         from metashell.cli.admin.protocol import AdminError
-        from metashell.net.addresses import ConnectError
 
         is_whole = False
         try:
@@ -189,8 +190,6 @@ class Work:
 
         if self.stored is not None:
             if self._loaded is None:
-                from metashell.codec.primitives import MAX_DECOMPRESSED
-
                 self._loaded = load_image(self.stored, certain_only=False, max_decompressed=MAX_DECOMPRESSED).image
             image = self._loaded
         else:

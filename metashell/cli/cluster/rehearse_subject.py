@@ -17,6 +17,7 @@ from metashell.common.options import one_of
 from metashell.common.terminal import may_show_progress, show_progress, terminal_line, update_progress
 from metashell.common.values import clock_text
 from metashell.demo import demo_directory
+from metashell.quorum.observer.attach import attach
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -103,7 +104,6 @@ def live_statics(values: SimpleNamespace) -> list[Statics]:
 
 def live_subject(values: SimpleNamespace) -> Subject:
     """The newest committed image of a live quorum. Errors: MetashellError if it cannot be reached."""
-    from metashell.quorum.observer.attach import attach
 
     with attach(target_of(values)) as source:
         image = source.view().image

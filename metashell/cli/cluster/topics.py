@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from metashell.cli.cluster.noun_tool import Work, noun_tool
 from metashell.cli.connection import DRY_RUN, WAIT, YES, command, noun
 from metashell.cli.tool import named_values
+from metashell.codec.error_codes import TOPIC_ALREADY_EXISTS, UNKNOWN_TOPIC_OR_PARTITION
 from metashell.common.errors import UsageError
 from metashell.common.forms import counted
 from metashell.common.options import Argument, Option, flag
@@ -255,7 +256,6 @@ def _partition_row(health: Health, topic: TopicImage, id: int, partition: Partit
 
 def _create(work: Work) -> None:
     from metashell.cli.admin.topics import NewTopic, create_topics
-    from metashell.codec.error_codes import TOPIC_ALREADY_EXISTS
 
     values = work.values
     assignment = _assignment(values.assignment)
@@ -391,7 +391,6 @@ def _alter(work: Work) -> None:
 def _delete(work: Work) -> None:
     from metashell.cli.admin.topics import delete_topics
     from metashell.cli.cluster.cluster_view import topics_named
-    from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 
     values = work.values
     topics, errors = topics_named(work, values.topics)

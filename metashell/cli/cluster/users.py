@@ -12,6 +12,7 @@ from metashell.codec.releases import NEWEST_RELEASE
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.forms import counted
 from metashell.common.options import Argument, Option, choice, did_you_mean, file_option, flag
+from metashell.net.sasl import ITERATIONS_MIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -370,7 +371,6 @@ def _credential_row(credential: ScramUser) -> dict[str, object]:
 def _set_scram(work: Work) -> None:
     from metashell.cli.admin.protocol import AdminError
     from metashell.cli.admin.users import ITERATIONS_MAX, ScramUser, set_scram
-    from metashell.net.sasl import ITERATIONS_MIN
 
     values = work.values
     if len(values.user) != 1:

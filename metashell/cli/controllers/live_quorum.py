@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metashell.cli.admin.protocol import AdminError
 from metashell.cli.cluster.noun_tool import Work, noun_tool
 from metashell.cli.connection import cluster_of
 from metashell.cli.controllers.quorum_options import QUORUM
 from metashell.cli.inspect.kafka_shell import read_election
+from metashell.codec.error_codes import CONTROLLER_ID_NOT_REGISTERED
 from metashell.codec.releases import KRAFT_VERSION, METADATA_VERSION, UNREGISTER_CONTROLLER_LEVEL, metadata_version_name
 from metashell.common.errors import DecodeError, MetashellError, UsageError
 from metashell.common.forms import counted
 from metashell.common.values import ReplicaKey, uuid_from_text, uuid_text
+from metashell.net.addresses import Address, parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +40,6 @@ def describe(work: Work) -> None:
 
 def _show_stored(work: Work, path: str) -> None:
     """Leader, voters and registered controllers as metadata on disk has them; how far each is, only a live quorum tells."""
-    from metashell.net.addresses import Address
     from metashell.shell.health_text import leader_of, voters_of
 
     image = work.image()
@@ -119,7 +121,6 @@ def _replicas(quorum: QuorumAnswers) -> Iterator[dict[str, object]]:
 
 def _row(quorum: QuorumAnswers, replica: ReplicaFacts, role: str) -> dict[str, object]:
     from metashell.metadata.checks.rules.live_quorum import ago_ms, is_caught_up, probes_of_voters
-    from metashell.net.addresses import Address
 
     leader = next((voter for voter in quorum.voters if voter.id == quorum.leader_id), None)
     probe = probes_of_voters(quorum).get(replica.id)
@@ -270,7 +271,6 @@ def _uuid(text: str) -> bytes:
 def _endpoint(text: str) -> Endpoint:
     """`CONTROLLER://host:9093`. Errors: UsageError."""
     from metashell.cli.admin.cluster import Endpoint
-    from metashell.net.addresses import parse_address
 
     name, slashes, address = text.partition("://")
     if not slashes or not name:
@@ -350,7 +350,6 @@ _REGISTERS_AGAIN = "it runs, so it registers again at once: stop it first"
 def _unregister(work: Work, id: int) -> None:
     """Remove the registration, and tell it; in a dry run, that it would be."""
     from metashell.cli.admin.cluster import unregister_controller
-    from metashell.cli.admin.protocol import AdminError
 
     try:
         if not work.is_dry:
@@ -378,8 +377,6 @@ def _refuse_old_level(work: Work) -> None:
 
 def _refuse_unregistered(work: Work, id: int) -> None:
     """Errors: MetashellError where controllers, which know, say that the id is not registered."""
-    from metashell.cli.admin.protocol import AdminError
-    from metashell.codec.error_codes import CONTROLLER_ID_NOT_REGISTERED
 
     if work.asks_controllers and id not in (known := [node.id for node in work.admin.nodes()]):
         raise AdminError(CONTROLLER_ID_NOT_REGISTERED, f"registered are {', '.join(map(str, known))}.", f"controller {id}")

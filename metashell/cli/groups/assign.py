@@ -6,6 +6,10 @@ from metashell.cli.tool import STATUS_FAILED, STATUS_OK, complain, parsed
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.forms import JsonWriter, aligned, counted, standard_output, write_objects
 from metashell.common.terminal import terminal_line
+from metashell.disk.files import open_file
+from metashell.groups.assignors.rows import answer_row, input_warnings
+from metashell.groups.view import parts_text, ranges_text
+from metashell.rehearse.placement.plan_file import parse_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +68,6 @@ class _Work:
         self._cells: list[Row] = []
 
     def take(self, place: str, row: Row, assignor: str | None) -> None:
-        from metashell.groups.assignors.rows import answer_row, input_warnings
 
         given = row.get("output")
         answered = answer_row(assignor, row, place)
@@ -101,7 +104,6 @@ class _Work:
 
 def _rows(paths: Sequence[str]) -> Iterator[tuple[str, Row]]:
     """The objects of files, with where they lie. Errors: UsageError."""
-    from metashell.rehearse.placement.plan_file import parse_json
 
     for path in paths:
         source, text = "standard input" if path == STDIN else path, _text(path)
@@ -119,7 +121,6 @@ def _rows(paths: Sequence[str]) -> Iterator[tuple[str, Row]]:
 
 
 def _text(path: str) -> str:
-    from metashell.disk.files import open_file
 
     with open_file(path) as file:
         pieces = []
@@ -153,7 +154,6 @@ def _parts(assigned: Any) -> list[tuple[str, list[int]]]:
 
 def _write_text(display: Display, row: Row) -> None:
     """One line for each member: how much it got, and what."""
-    from metashell.groups.view import parts_text
 
     output = row["output"]
     if "assignment" not in output:
@@ -171,7 +171,6 @@ def _write_text(display: Display, row: Row) -> None:
 
 
 def _cells(row: Row) -> list[Row]:
-    from metashell.groups.view import ranges_text
 
     return [
         {"id": row.get("id"), "assignor": row["assignor"], "member": member, "topic": topic, "partitions": ranges_text(partitions)}

@@ -14,11 +14,17 @@ from metashell.cli.connection import CLUSTER_OPTIONS
 from metashell.cli.groups import description as groups_live
 from metashell.cli.groups.description import MEMBER_COLUMNS, description_lines, member_rows
 from metashell.cli.images import load_image
+from metashell.codec.coordinator import coordinator_partition
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.forms import counted
 from metashell.common.options import did_you_mean
 from metashell.common.runtime import PausedCollector
 from metashell.common.values import duration_text, time_text
+from metashell.groups.log import ids_meant, shown_id
+from metashell.groups.log.log_dir import end_offsets, metadata_directories, topic_ids, topic_names
+from metashell.groups.log.queries import FAULTS_MAX, find_group, group_summaries, load_logs, offset_rows
+from metashell.groups.log.queries import describe_found_group as described
+from metashell.groups.log.queries import expiring_offsets as found_expiring
 from metashell.groups.topics import KnownTopics, Topic
 
 if TYPE_CHECKING:
@@ -114,9 +120,6 @@ def read_logs(
     Errors: UsageError.
     """
 
-    from metashell.groups.log import shown_id
-    from metashell.groups.log.queries import FAULTS_MAX, load_logs
-
     if getattr(work.values, "group", None) is not None:
         work.values.group = shown_id(work.values.group)
     loaded = load_logs(
@@ -161,7 +164,6 @@ def _read_lines(loaded: LoadedLogs) -> Iterator[str]:
 
 def _tell_findings(work: Work, loaded: LoadedLogs, group_id: str | None) -> None:
     """One line for each kind of finding in each log, with --verbose for each; where one group was asked about, of that one alone."""
-    from metashell.groups.log import ids_meant
 
     for log in loaded.logs:
         by_kind: dict[str, list[Finding]] = {}
@@ -181,8 +183,6 @@ def _tell_findings(work: Work, loaded: LoadedLogs, group_id: str | None) -> None
 
 def found_groups(work: Work, loaded: LoadedLogs, group_id: str) -> list[FoundGroup]:
     """The group in the logs. Errors: MetashellError where no log has it; it names those with near ids."""
-    from metashell.groups.log import ids_meant
-    from metashell.groups.log.queries import find_group
 
     found = next((found for id in ids_meant(group_id) if (found := find_group(loaded, id))), [])
     if not found:
@@ -195,7 +195,6 @@ def found_groups(work: Work, loaded: LoadedLogs, group_id: str) -> list[FoundGro
 
 def no_such_group(loaded: LoadedLogs, group_id: str) -> str:
     """What to say of a group that no log has: with ids that are near."""
-    from metashell.groups.log.queries import group_summaries
 
     known = [summary.group_id for summary in group_summaries(loaded)]
     partitions = [log.log.partition for log in loaded.logs]
@@ -203,8 +202,6 @@ def no_such_group(loaded: LoadedLogs, group_id: str) -> str:
     # All from 0 on are those of a whole topic.
     is_whole = len(partitions) > 1 and partitions == list(range(len(partitions)))
     if None not in partitions and not is_whole and len(partitions) < 50:
-        from metashell.codec.coordinator import coordinator_partition
-
         number = coordinator_partition(group_id, 50)
         expected = "" if number in partitions else f"; if the topic has 50 partitions, it is in __consumer_offsets-{number}"
     near = did_you_mean(group_id, known) if len(known) < 100_000 else ""
@@ -217,7 +214,6 @@ def no_such_group(loaded: LoadedLogs, group_id: str) -> str:
 def _list_groups(work: Work) -> None:
     if groups_live.asks_cluster(work):
         return groups_live.list_live_groups(work)
-    from metashell.groups.log.queries import group_summaries
 
     wanted = work.values
     loaded = read_logs(work)
@@ -236,7 +232,6 @@ def _list_groups(work: Work) -> None:
 def _describe_group(work: Work) -> None:
     if groups_live.asks_cluster(work):
         return show_description(work, groups_live.describe_live_group(work))
-    from metashell.groups.log.queries import describe_found_group as described
 
     topics = NamedTopics(work)
     for found in found_groups(work, read_logs(work), work.values.group):
@@ -287,8 +282,6 @@ def _list_offsets(work: Work) -> None:
 
 
 def _rows_of_logs(work: Work) -> list[OffsetRow]:
-    from metashell.groups.log.log_dir import end_offsets, topic_ids
-    from metashell.groups.log.queries import offset_rows
 
     found = found_groups(work, read_logs(work), work.values.group)
     if all(one.group.type == "share" for one in found):
@@ -314,8 +307,6 @@ def _of_this_topic(work: Work, row: OffsetRow, ids: Mapping[str, set[bytes]]) ->
 
 
 def _list_expiring(work: Work) -> None:
-
-    from metashell.groups.log.queries import expiring_offsets as found_expiring
 
     values = work.values
     now_ms = round(time.time() * 1000) if values.at is None else values.at
@@ -379,13 +370,11 @@ class NamedTopics:
         yield self._metadata
 
     def _read_beside(self) -> Topics:
-        from metashell.groups.log.log_dir import topic_names
 
         return KnownTopics(Topic(id, name, ()) for id, name in topic_names(self._work.values.paths).items())
 
     def _read_metadata(self) -> Topics:
         """The first metadata that can be read. Errors: MetashellError for metadata that was named and cannot be."""
-        from metashell.groups.log.log_dir import metadata_directories
 
         values = self._work.values
         if values.metadata is not None:

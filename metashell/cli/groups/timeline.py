@@ -13,6 +13,10 @@ from metashell.common.errors import MetashellError, UsageError
 from metashell.common.forms import aligned, counted
 from metashell.common.terminal import terminal_line
 from metashell.common.values import duration_text, time_text
+from metashell.groups.log import Decoder, KeysOf, ids_meant, shown_id
+from metashell.groups.log.downgrade_checks import Census, downgrade_checks, release_of, streams_checks
+from metashell.groups.log.timeline import build_timeline
+from metashell.groups.log.timeline_events import delay_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,8 +47,6 @@ def streams_upgrade(command: CommandSpec, words: Sequence[str]) -> int:
 
 def _read_timelines(work: Work) -> list[Timeline]:
     """The story of the group in each log that has records of it. Errors: MetashellError where none has."""
-    from metashell.groups.log import Decoder, KeysOf, ids_meant, shown_id
-    from metashell.groups.log.timeline import build_timeline
 
     group_id = shown_id(work.values.group)
     ids = ids_meant(group_id)
@@ -111,7 +113,6 @@ def _rebalance_line(rebalance: Rebalance) -> str:
 
 
 def _rebalance_texts(rebalance: Rebalance, story: Timeline) -> Iterator[str]:
-    from metashell.groups.log.timeline_events import delay_text
 
     for cause in rebalance.causes:
         yield f"because {cause.text}"
@@ -202,7 +203,6 @@ def _all_groups_of_a_path(work: Work) -> None:
 
 
 def _downgrade_check(work: Work) -> None:
-    from metashell.groups.log.downgrade_checks import Census, downgrade_checks, release_of
 
     _all_groups_of_a_path(work)
     values = work.values
@@ -216,7 +216,6 @@ def _downgrade_check(work: Work) -> None:
 
 
 def _streams_upgrade(work: Work) -> None:
-    from metashell.groups.log.downgrade_checks import streams_checks
 
     _all_groups_of_a_path(work)
     like = "" if work.values.group == "*" else f" like {work.values.group}"

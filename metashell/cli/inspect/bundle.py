@@ -18,6 +18,7 @@ from metashell.cli.inspect.checks import verify_main as verify
 from metashell.cli.inspect.kafka_shell import main as kafka_shell
 from metashell.cli.tool import STATUS_FAILED, STATUS_OK, complain, declared_tool
 from metashell.codec.codes import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from metashell.codec.redaction import broker_config_keys
 from metashell.codec.releases import metadata_version_name
 from metashell.common import options
 from metashell.common.errors import PathError, UsageError
@@ -25,6 +26,7 @@ from metashell.common.forms import compact_json, counted, spaced_json, standard_
 from metashell.common.options import Argument, CommandSpec, file_option, flag
 from metashell.common.terminal import show_progress, update_progress
 from metashell.common.values import uuid_text
+from metashell.inspect.bundle_names import KEPT, Aliases, Names, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -175,16 +177,12 @@ def _now(form: str) -> str:
 
 def _names(plan: Plan, max_decompressed: int) -> Names:
 
-    from metashell.inspect.bundle_names import KEPT, Aliases, Names
-
     aliases = Aliases(SystemRandom().randrange, patterns=plan.prefixed_patterns(max_decompressed), kept=KEPT)
     return Names(aliases, _settings())
 
 
 def _settings() -> Settings:
     """What Kafka knows of settings, and the words of its own lists."""
-    from metashell.codec.redaction import broker_config_keys
-    from metashell.inspect.bundle_names import Settings
     from metashell.quorum.controller.settings import config_keys
 
     kinds = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker", CLIENT_METRICS_RESOURCE: "client_metrics", GROUP_RESOURCE: "group"}

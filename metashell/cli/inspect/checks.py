@@ -17,6 +17,8 @@ from metashell.common.errors import PathError, UsageError
 from metashell.common.forms import standard_output, write_rows
 from metashell.common.options import CommandSpec, Option, choice, flag, source_argument
 from metashell.common.terminal import show_progress
+from metashell.common.uris import shown_uri
+from metashell.inspect.verify import VerifyOptions
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -315,8 +317,6 @@ VERIFY_NAME = "metashell verify"
 
 def _verify(values: SimpleNamespace) -> int:
     """Check what the command line names."""
-    from metashell.common.uris import shown_uri
-    from metashell.inspect.verify import VerifyOptions
     from metashell.inspect.verify.run import run_verify
 
     if values.start_safe and (values.deep or values.digest is not None):

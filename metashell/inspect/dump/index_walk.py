@@ -124,7 +124,7 @@ class LogBatches:
         self.trouble: str | None = None
         self.is_ascending = True
 
-    def go_over(self, position: int) -> None:
+    def scan_from(self, position: int) -> None:
         """Note all batches from `position` on, and the reason why the walk ends."""
         for column in (self.positions, self.last_offsets, self.sizes):
             del column[:]
@@ -159,7 +159,7 @@ class LogBatches:
             return slot
         if self.positions and slot == len(self.positions) and position >= self.positions[-1] + self.sizes[-1]:
             return slot
-        self.go_over(position)
+        self.scan_from(position)
         return 0
 
     def find(self, slot: int, offset: int) -> int:

@@ -24,9 +24,8 @@ from metashell.disk.indexes import (
 from metashell.inspect.dump.index_walk import LogHeads, TimeEntry, walk_offset_index, walk_time_index
 from metashell.inspect.dump.kafka_records import java_absolute, java_long, java_sequence_before
 from metashell.inspect.dump.options import DumpOptions, Output, TextSink
-from metashell.inspect.dump.writer import Halt
+from metashell.inspect.dump.writer import FLUSH_LINES, Halt
 
-_LINES_AT_A_TIME = 1 << 14
 _NO_TIMESTAMP = -1
 
 
@@ -64,7 +63,7 @@ class _TimeCheck:
         self.diagnostics = diagnostics
         self.before = _NO_TIMESTAMP
 
-    def hold(self, entry: TimeEntry) -> None:
+    def check_entry(self, entry: TimeEntry) -> None:
         before, self.before = self.before, entry.timestamp
         if entry.offset != entry.found_offset:
             self.diagnostics.not_found.setdefault(self.where, []).append((entry.offset, entry.found_offset))
@@ -117,7 +116,7 @@ class IndexDump:
     def _offset_entries(self, path: str, data: bytes, base_offset: int, log: RegularFile) -> None:
         entries = walk_offset_index(data, base_offset, LogHeads(log, self.options.max_message_size))
         shows = not self.options.verify_index_only
-        while batch := list(islice(entries, _LINES_AT_A_TIME)):
+        while batch := list(islice(entries, FLUSH_LINES)):
             lines: list[str] = []
             for offset, position, last_offset, trouble in batch:
                 if trouble is not None:
@@ -143,13 +142,13 @@ class IndexDump:
 
     def _time_entries(self, path: str, entries: Iterator[TimeEntry]) -> None:
         check = _TimeCheck(path, self.diagnostics)
-        while batch := list(islice(entries, _LINES_AT_A_TIME)):
+        while batch := list(islice(entries, FLUSH_LINES)):
             lines: list[str] = []
             for entry in batch:
                 if entry.trouble is not None:
                     self._write(lines)
                     raise Halt(f"{path}: entry of offset {entry.offset}: {entry.trouble}")
-                check.hold(entry)
+                check.check_entry(entry)
                 if not self.options.verify_index_only:
                     lines.append(f"timestamp: {entry.timestamp} offset: {entry.offset}\n")
             self._write(lines)
@@ -209,7 +208,7 @@ class IndexDump:
                     f"{begin} lastTimestamp: {time} firstSequence: {first_sequence} lastSequence: {sequence} "
                     f"lastOffset: {last} offsetDelta: {delta} timestamp: {time}\n"
                 )
-            if len(lines) >= _LINES_AT_A_TIME:
+            if len(lines) >= FLUSH_LINES:
                 self._write(lines)
                 lines.clear()
         self._write(lines)

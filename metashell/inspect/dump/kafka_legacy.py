@@ -90,7 +90,7 @@ def legacy_batch(writer: KafkaLines, data: bytes, position: int) -> None:
 
 
 def _line(writer: KafkaLines, timestamp_type: str, message: KafkaMessage, timestamp: int) -> None:
-    writer.saw(message.offset)
+    writer.note_records(message.offset)
     if not writer.options.skip_record_metadata:
         is_valid = message_crc(message.data) == message.crc
         writer.lines.append(

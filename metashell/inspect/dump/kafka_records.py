@@ -255,7 +255,7 @@ class KafkaLines(Writer):
 
 
 _JAVA_NUMBER = re.compile(r"[+-]?\d+")
-_INT64_LIMIT = 1 << 63
+INT64_LIMIT = 1 << 63
 
 
 def java_path(path: str) -> str:
@@ -277,7 +277,7 @@ def java_long(path: str, text: str, bits: int = 64) -> int:
 
 def int64(value: int) -> int:
     """Wrap a number as Java's long does."""
-    return (value + _INT64_LIMIT) % (2 * _INT64_LIMIT) - _INT64_LIMIT
+    return (value + INT64_LIMIT) % (2 * INT64_LIMIT) - INT64_LIMIT
 
 
 def int32(value: int) -> int:

@@ -34,8 +34,9 @@ from metashell.codec.framing import FRAME_SIZE_MAX, Stop
 from metashell.codec.primitives import crc32c
 from metashell.common.errors import DecodeError, UsageError
 from metashell.disk.files import OpenFile, WindowReader, open_file, open_regular
-from metashell.disk.names import COMPRESSED_SUFFIXES, other_file
+from metashell.disk.names import BOOTSTRAP_CHECKPOINT, COMPRESSED_SUFFIXES, other_file
 from metashell.inspect.dump.kafka_records import (
+    INT64_LIMIT,
     KafkaLines,
     control_text,
     int64,
@@ -58,8 +59,6 @@ if TYPE_CHECKING:
 
 _OFFSET_WIDTH = 20
 _EPOCH_WIDTH = 10
-
-BOOTSTRAP_NAME = "bootstrap.checkpoint"
 
 
 class KafkaRun:
@@ -173,7 +172,7 @@ def run_kafka(options: DumpOptions, output: Output, err: TextSink) -> int:
 
 def _heading(path: str, name: str) -> str:
     """The line before the first batch. Raises Halt for a name that does not fit its suffix."""
-    if name == BOOTSTRAP_NAME:
+    if name == BOOTSTRAP_CHECKPOINT:
         return "KRaft bootstrap snapshot"
     if name.endswith(".checkpoint"):
         end = _OFFSET_WIDTH + 1 + _EPOCH_WIDTH
@@ -241,7 +240,6 @@ def _refuse(options: DumpOptions) -> None:
             raise UsageError(f"{name} does not go with -o kafka: Kafka's text is that of whole files", name)
 
 
-_INT64_LIMIT = 1 << 63
 _PLAIN_LIMIT = 1 << 62
 _LINE = "f'| offset: {offset}{middle}{value_size >> 1}{before}{body(buf, start + 3, end)}}}\\n'"
 _LINE_WITHOUT_METADATA = "f'| payload: {before}{body(buf, start + 3, end)}}}\\n'"
@@ -313,7 +311,7 @@ class KafkaWriter(KafkaLines):
         at, middle, loop, mark = start + HEADER_SIZE, f" CreateTime: {base_time} keySize: {self.middle_end}", self.loop, len(lines)
         if loop is not None and count == 1 and loop(buf, at, 0, 1, base, middle, self.texts, lines.append) == start + size:
             # Coordinators write many batches of one record, so this path is as short as it can be.
-            self.saw(base)
+            self.note_records(base)
             if mark >= FLUSH_LINES:
                 self.flush()
             return
@@ -358,7 +356,7 @@ class KafkaWriter(KafkaLines):
                 self._compressed(header, buf[start : start + size])
                 return
             middle = None
-            if not self.is_control and header.base_sequence == -1 and header.base_offset < _INT64_LIMIT - header.count:
+            if not self.is_control and header.base_sequence == -1 and header.base_offset < INT64_LIMIT - header.count:
                 timestamp = header.max_timestamp if is_append_time else header.base_timestamp
                 middle = f" {self.timestamp_type}: {timestamp} keySize: {self.middle_end}"
             self.records(header, buf, start + HEADER_SIZE, start + size, middle)
@@ -377,7 +375,7 @@ class KafkaWriter(KafkaLines):
     def record(self, header: BatchHeader, buf: bytes, fields: RecordFields) -> None:
         offset_delta, timestamp_delta, key_start, key_size, value_start, value_size, headers_start, following = fields
         offset = int64(header.base_offset + offset_delta)
-        self.saw(offset)
+        self.note_records(offset)
         options = self.options
         key = buf[key_start : key_start + key_size] if key_size >= 0 else None
         value = buf[value_start : value_start + value_size] if value_size >= 0 else None

@@ -35,13 +35,12 @@ from metashell.inspect.dump.index_walk import LogHeads, OffsetEntry, TimeEntry, 
 from metashell.inspect.dump.inputs import shown_path
 from metashell.inspect.dump.options import MAX_MESSAGE_SIZE_DEFAULT
 from metashell.inspect.dump.own_session import Session
-from metashell.inspect.dump.writer import Findings
+from metashell.inspect.dump.writer import FLUSH_LINES, Findings
 
 SIZE_MAX = 1 << 30
 """No index is so large; Kafka's default is 10 MiB."""
 _META_KEYS = frozenset(("version", "cluster.id", "node.id", "broker.id", "directory.id"))
 """Keys that Kafka writes to meta.properties. Others may be a server's configuration, which can hold secrets."""
-_LINES_AT_A_TIME = 1 << 14
 _NUMBER_MAX = 1 << 64
 Faults = Iterator[tuple[str, str]]
 """The fault of an entry: further members of the fault's line, each with a comma after it, and the reason."""
@@ -106,7 +105,7 @@ class OwnIndex:
                 lines.append(f"{head}{place}}}\n")
             for more, reason in faults(entry, before):
                 self.fault("mismatch", f"{place},{more}", reason)
-            if not count % _LINES_AT_A_TIME:
+            if not count % FLUSH_LINES:
                 self.flush()
             before = entry
         return count
@@ -118,7 +117,7 @@ class OwnIndex:
         before: OffsetEntry | None = None
         before_offset = before_position = -_NUMBER_MAX
         count = 0
-        while batch := list(islice(entries, _LINES_AT_A_TIME)):
+        while batch := list(islice(entries, FLUSH_LINES)):
             count += len(batch)
             for entry in batch:
                 offset, position, last_offset, trouble = entry

@@ -165,7 +165,7 @@ class JsonWriter(Writer):
         elif last is not None:
             self._compare(self.first_position, last, self.first)
 
-    def saw(self, offset: int, count: int = 1) -> None:
+    def note_records(self, offset: int, count: int = 1) -> None:
         """Do nothing: the order is checked batch by batch, in `_follow`."""
 
     def _batch_line(self, header: BatchHeader, position: int) -> None:
@@ -222,7 +222,7 @@ class JsonWriter(Writer):
                 buf, at, end = batch.records_area(self.options.max_decompressed)
         except DecodeError as error:
             kind = "skipped" if "decompresses to more than" in str(error) else "corrupt"
-            self._told(kind, self.position, header.base_offset, size, str(error))
+            self._write_fault(kind, self.position, header.base_offset, size, str(error))
             return
         middle = None
         if self._may_hurry(header):
@@ -287,9 +287,9 @@ class JsonWriter(Writer):
     # ---- faults --------------------------------------------------------------------------------------------------
 
     def _corrupt(self, position: int, offset: int | None, size: int, reason: str) -> None:
-        self._told("corrupt", position, offset, size, reason)
+        self._write_fault("corrupt", position, offset, size, reason)
 
-    def _told(self, kind: str, position: int, offset: int | None, size: int, reason: str) -> None:
+    def _write_fault(self, kind: str, position: int, offset: int | None, size: int, reason: str) -> None:
         """Write a line about a fault, and keep it for stderr and the status."""
         self.lines.append(
             f'{self._head(kind)}"offset":{"null" if offset is None else offset},"position":{position},'
@@ -311,19 +311,19 @@ class JsonWriter(Writer):
         if self.may_end_early and tail.may_be_tail:
             self.findings.notes.append(f"position {stop.position}: {tail.reason}")
         else:
-            self._told("truncated" if tail.looks_cut_off else "corrupt", stop.position, tail.offset, tail.size, tail.reason)
+            self._write_fault("truncated" if tail.looks_cut_off else "corrupt", stop.position, tail.offset, tail.size, tail.reason)
 
     def shrank(self, position: int, size: int) -> None:
         """Write that a followed file was cut from `position` bytes to `size`."""
         self.last = None
-        self._told("truncated", size, None, position - size, f"the file shrank from {position} to {size} bytes")
+        self._write_fault("truncated", size, None, position - size, f"the file shrank from {position} to {size} bytes")
 
     def _check_end(self, stop: Stop) -> None:
         """Check a file that ends after a whole batch: a checkpoint must end with a footer, and a segment may not be empty."""
         if stop.position == 0 and not self.may_be_empty:
             self.findings.fault(0, empty_tail(self.file.name).reason)
         elif self.is_checkpoint and not self._ends_with_footer():
-            self._told("truncated", stop.position, self.last[0] + 1 if self.last else None, 0, "the checkpoint has no footer")
+            self._write_fault("truncated", stop.position, self.last[0] + 1 if self.last else None, 0, "the checkpoint has no footer")
 
     def _ends_with_footer(self) -> bool:
         if self.last_batch is None or not self.last_batch[2]:

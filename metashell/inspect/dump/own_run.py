@@ -108,7 +108,7 @@ def follow_input(
             session.report(following.label, writer.take_findings())
             if file.size() is None:
                 return  # a stream has no end to wait at
-            following = _Follower(session, following, writer, reader).go_on(stop, wait)
+            following = _Follower(session, following, writer, reader).follow(stop, wait)
             last = writer.last
 
 
@@ -126,7 +126,7 @@ class _Follower:
         self.writer = writer
         self.reader = reader
 
-    def go_on(self, stop: Stop, wait: Callable[[], bool]) -> Input | None:
+    def follow(self, stop: Stop, wait: Callable[[], bool]) -> Input | None:
         """Write what is added; return the next segment, None if there is nothing to wait for."""
         position = stop.position
         while not self._is_hopeless(stop):
@@ -152,7 +152,7 @@ class _Follower:
         return None
 
     def _flush(self) -> None:
-        self.session.output.write_all(self.writer.take())
+        self.session.output.write_all(self.writer.take_text())
         self.session.report(self.entry.label, self.writer.take_findings())
 
     def _shrank(self, position: int, size: int) -> int:

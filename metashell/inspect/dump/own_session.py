@@ -192,7 +192,7 @@ class _PieceSession(Session):
             window.stop = None
         format_window(writer, window)
         self._position += len(piece.data)
-        self.output.write_all(writer.take())
+        self.output.write_all(writer.take_text())
         self.report(piece.label, writer.take_findings())
 
 

@@ -39,7 +39,7 @@ def dump_file(writer: Writer, reader: WindowReader, output: Output, jobs: int) -
     Raises Halt where the run ends, after everything before it is written.
     """
     writer.begin_file()
-    output.write_all(writer.take())
+    output.write_all(writer.take_text())
     size = 0 if reader.is_stream or output.fd is None else reader.end or 0
     if size >= PARALLEL_SIZE_MIN:
         jobs = jobs or min(processors(), 1 + size // SIZE_OF_JOB_MIN)
@@ -168,7 +168,7 @@ def _work(ring: _Ring, writer: Writer, reader: WindowReader, output: Output) -> 
         window = reader.read(start)
         ring.pass_start(_NO_MORE if window.stop is not None else window.next)
         halt = _format_apart(writer, window)
-        text, inside = writer.take(), writer.take_findings()
+        text, inside = writer.take_text(), writer.take_findings()
         window.buf = b""  # Free a large batch before waiting.
         turn = ring.turn()
         if turn is None:

@@ -115,7 +115,7 @@ class Writer:
         """Write one record of a version-2 batch. Raises Halt."""
         raise NotImplementedError
 
-    def take(self) -> list[bytes]:
+    def take_text(self) -> list[bytes]:
         """Return all waiting text, encoded, in pieces of whole lines; nothing waits afterwards."""
         self.flush()
         parts, self.parts = self.parts, []
@@ -132,7 +132,7 @@ class Writer:
             self.parts.append("".join(self.lines).encode("utf-8", "surrogateescape"))
             self.lines.clear()
 
-    def saw(self, offset: int, count: int = 1) -> None:
+    def note_records(self, offset: int, count: int = 1) -> None:
         """Note `count` consecutive records, and whether they follow the one before."""
         if self.last is None:
             self.first = (offset, 0)
@@ -161,7 +161,7 @@ class Writer:
         if middle is not None and self.loop is not None and 0 < count <= SEGMENT_RECORDS:
             # Nearly every batch is read by one call of the loop.
             if self.loop(buf, at, 0, count, header.base_offset, middle, self.texts, lines.append) == end:
-                self.saw(header.base_offset, count)
+                self.note_records(header.base_offset, count)
                 if len(lines) >= FLUSH_LINES:
                     self.flush()
                 return
@@ -182,7 +182,7 @@ class Writer:
             if following < 0:
                 following = self._checked(header, buf, at, end, number, drop_last and first + number == count)
             else:
-                self.saw(header.base_offset + first, number)
+                self.note_records(header.base_offset + first, number)
             at = following
             first += number
             if len(self.lines) >= FLUSH_LINES:
@@ -207,7 +207,7 @@ def dump_in_turn(writer: Writer, reader: WindowReader, output: Output, position:
         try:
             format_window(writer, window)
         finally:
-            output.write_all(writer.take())
+            output.write_all(writer.take_text())
         if window.stop is not None:
             return window.stop
         position = window.next
@@ -221,8 +221,6 @@ def format_window(writer: Writer, window: Window) -> None:
     if window.stop is not None:
         writer.stop(window.stop)
 
-
-__all__ = ["GAVE_UP", "SEGMENT_RECORDS", "FastLoop", "Made", "ValueText", "ValueTexts", "make_loop"]
 
 SEGMENT_RECORDS = 1 << 14
 """Records that are formatted between two checks of how much text is waiting."""

@@ -67,7 +67,8 @@ class _Entries:
                     zeros_from = position + index if zeros_from < 0 else zeros_from
                     continue
                 if zeros_from >= 0:
-                    self._report_hole(zeros_from, position + index - zeros_from)
+                    size_of_hole = position + index - zeros_from
+                    self.report.error(self.file.name, f"{size_of_hole} bytes are zero in the middle of the index", position=zeros_from)
                     zeros_from = -1
                 self.report.counts["index_entries"] += 1
                 yield position + index, self._form.unpack(entry)
@@ -78,9 +79,6 @@ class _Entries:
             )
         if zeros_from >= 0 and not self._may_be_preallocated:
             self.report.error(self.file.name, f"{position - zeros_from} bytes at the end are zero", position=zeros_from)
-
-    def _report_hole(self, position: int, size: int) -> None:
-        self.report.error(self.file.name, f"{size} bytes are zero in the middle of the index", position=position)
 
 
 class IndexCheck:
@@ -98,14 +96,14 @@ class IndexCheck:
     def _advance(self) -> None:
         """Go on to the next entry that is not wrong in itself."""
         for at, fields in self._entries:
-            place = self._take(at, *fields)
+            place = self._checked_place(at, *fields)
             if place is not None:
                 self._at = at
                 self.next_place = place
                 return
         self.next_place = NEVER
 
-    def _take(self, at: int, *fields: int) -> int | None:
+    def _checked_place(self, at: int, *fields: int) -> int | None:
         """Return the place that the entry at byte `at` names; None if the entry was reported as wrong."""
         raise NotImplementedError
 
@@ -145,7 +143,7 @@ class OffsetIndexCheck(IndexCheck):
         self._awaited_at = -1
         super().__init__(report, _Entries(report, file, OFFSET_ENTRY, may_be_preallocated=is_active))
 
-    def _take(self, at: int, *fields: int) -> int | None:
+    def _checked_place(self, at: int, *fields: int) -> int | None:
         relative, position = fields
         offset = self._base_offset + relative
         if not offset_entry_ascends(self._before, (relative, position)):
@@ -155,7 +153,7 @@ class OffsetIndexCheck(IndexCheck):
         self._offset = offset
         return position
 
-    def meet(self, position: int, first_offset: int, last_offset: int | None) -> int:
+    def compare_batch(self, position: int, first_offset: int, last_offset: int | None) -> int:
         """Compare the batch at `position` with the entries up to there; return the position of the next batch to compare.
 
         `last_offset` is None for a batch that is not to be trusted.
@@ -204,7 +202,7 @@ class TimeIndexCheck(IndexCheck):
         self.forgives = False
         super().__init__(report, _Entries(report, file, TIME_ENTRY, may_be_preallocated=is_active))
 
-    def _take(self, at: int, *fields: int) -> int | None:
+    def _checked_place(self, at: int, *fields: int) -> int | None:
         timestamp, relative = fields
         offset = self._base_offset + relative
         if relative < 0 or not time_entry_ascends(self._before, (timestamp, relative)):
@@ -215,7 +213,7 @@ class TimeIndexCheck(IndexCheck):
         self._offset = offset
         return offset
 
-    def meet(self, first_offset: int, last_offset: int, max_timestamp: int, max_before: int) -> None:
+    def compare_batch(self, first_offset: int, last_offset: int, max_timestamp: int, max_before: int) -> None:
         """Compare a batch with the entries up to its last offset; `max_before` is the largest timestamp before it."""
         while self.next_place <= last_offset:
             if self.next_place < first_offset:
@@ -240,7 +238,7 @@ class TransactionIndexCheck(IndexCheck):
         self.forgives = False
         super().__init__(report, _Entries(report, file, ABORTED_TRANSACTION, may_be_preallocated=False))
 
-    def _take(self, at: int, *fields: int) -> int | None:
+    def _checked_place(self, at: int, *fields: int) -> int | None:
         entry = AbortedTransaction._make(fields)
         last = entry.last_offset
         if entry.version != TRANSACTION_INDEX_VERSION:
@@ -254,7 +252,7 @@ class TransactionIndexCheck(IndexCheck):
         self._producer_id = entry.producer_id
         return last
 
-    def meet(self, batch: RecordBatch) -> None:
+    def compare_batch(self, batch: RecordBatch) -> None:
         """Compare a batch with the entries up to its last offset."""
         header = batch.header
         while self.next_place <= header.last_offset:

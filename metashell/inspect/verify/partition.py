@@ -29,11 +29,17 @@ from metashell.disk.segment import missing_offsets, read_batches
 from metashell.inspect.verify import Report, VerifyOptions
 from metashell.inspect.verify.batches import RecordCheck
 from metashell.inspect.verify.indexes import OffsetIndexCheck, TimeIndexCheck, TransactionIndexCheck
-from metashell.inspect.verify.small_files import check_epoch_cache, check_producer_snapshot, check_promises, check_topic_id, read_promises
+from metashell.inspect.verify.small_files import (
+    PRODUCER_SUFFIX,
+    check_epoch_cache,
+    check_producer_snapshot,
+    check_promises,
+    check_topic_id,
+    read_promises,
+)
 from metashell.inspect.verify.walk import CheckpointFacts, LogState, LogWalk, SegmentIndexes, check_checkpoint, kind_of_items
 
 INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
-PRODUCER_SUFFIX = ".snapshot"
 _STEM = re.compile(r"[0-9]{20}", re.ASCII)
 _NEEDED = (
     (LEADER_EPOCH_CHECKPOINT, "a server makes it anew of the log when it starts"),
@@ -79,7 +85,7 @@ def check_partition(path: str, report: Report, options: VerifyOptions, *, is_of_
 
     Errors: OSError where it cannot be listed.
     """
-    return _PartitionCheck(path, report, options, is_of_log_directory).run()
+    return _PartitionCheck(path, report, options, is_of_log_directory).check()
 
 
 class _PartitionCheck:
@@ -94,7 +100,7 @@ class _PartitionCheck:
         self.state = LogState()
         self.checkpoints: list[CheckpointFacts] = []
 
-    def run(self) -> PartitionFacts:
+    def check(self) -> PartitionFacts:
         self.report.counts["directories"] += 1
         with self.directory:
             listing = self.directory.list()

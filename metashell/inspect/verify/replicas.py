@@ -229,11 +229,11 @@ def common_offset_of(paths: Sequence[str]) -> CommonOffset | None:
     reaches = []
     for path in paths:
         with suppress(MetashellError, OSError):  # who makes its digest says why
-            reaches.append(_reach(path))
+            reaches.append(_offsets_with_image(path))
     return common_offset(reaches) if len(reaches) > 1 else None
 
 
-def _reach(path: str) -> OffsetsWithImage:
+def _offsets_with_image(path: str) -> OffsetsWithImage:
     if path in STREAM_NAMES:
         raise MetashellError(f"{path}: standard input is read once")
     _refuse_coordinator(path)

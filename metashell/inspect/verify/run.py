@@ -40,7 +40,6 @@ from metashell.inspect.verify.indexes import OffsetIndexCheck, TimeIndexCheck, T
 from metashell.inspect.verify.output import ReportWriter, make_writer, report_starts, report_verdict, usable_paths
 from metashell.inspect.verify.partition import (
     INDEX_SUFFIXES,
-    PRODUCER_SUFFIX,
     PartitionFacts,
     check_partition,
     is_partition,
@@ -62,6 +61,7 @@ from metashell.inspect.verify.small_files import (
     HIGH_WATERMARKS,
     LOG_STARTS,
     OFFSET_CHECKPOINTS,
+    PRODUCER_SUFFIX,
     check_epoch_cache,
     check_meta_properties,
     check_partition_offsets,
@@ -87,10 +87,10 @@ def run_verify(options: VerifyOptions, display: Display) -> int:
     report = Report(writer.finding)
     if options.start_safe:
         return _run_starts(options, writer, report)
-    census = Census()
+    checked = CheckedDirectories()
     for path in options.paths:
-        _check(path, report, options, census)
-    census.finish(report)
+        _check(path, report, options, checked)
+    checked.finish(report)
     judged = _judge(options, report)
     if options.digest:
         others = without_metadata(options.paths)
@@ -149,12 +149,12 @@ def _release(options: VerifyOptions) -> Release:
     return next((release for release in RELEASES if release.name == options.release), NEWEST_RELEASE)
 
 
-def _check(path: str, report: Report, options: VerifyOptions, census: Census) -> None:
+def _check(path: str, report: Report, options: VerifyOptions, checked: CheckedDirectories) -> None:
     if path in STREAM_NAMES and options.digest:
         return  # A stream is read once, for its image.
     try:
         if path not in STREAM_NAMES and os.path.isdir(path):
-            check_directory(path, report, options, census)
+            check_directory(path, report, options, checked)
         else:
             check_file(path, report, options)
     except (MetashellError, OSError) as error:
@@ -170,23 +170,23 @@ _DEPTH_MAX = 8
 _MEANS = {HIGH_WATERMARKS: "high watermark", LOG_STARTS: "log start", CLEANER_OFFSETS: "cleaned up to"}
 
 
-def check_directory(path: str, report: Report, options: VerifyOptions, census: Census | None = None) -> None:
+def check_directory(path: str, report: Report, options: VerifyOptions, checked: CheckedDirectories | None = None) -> None:
     """Check a partition's directory, a log directory, or all that lie below a folder.
 
-    Differences between directories are reported when the `census` is finished: here, if none is given.
+    Differences between directories are reported by `checked.finish`, which is called here if none is given.
     Errors: UsageError where there is none of these; OSError.
     """
-    taken = Census() if census is None else census
-    _Tree(report, options, taken).check(path)
-    if census is None:
-        taken.finish(report)
+    checked_here = CheckedDirectories() if checked is None else checked
+    _Tree(report, options, checked_here).check(path)
+    if checked is None:
+        checked_here.finish(report)
 
 
 class _Tree:
-    def __init__(self, report: Report, options: VerifyOptions, census: Census) -> None:
+    def __init__(self, report: Report, options: VerifyOptions, checked: CheckedDirectories) -> None:
         self.report = report
         self.options = options
-        self.census = census
+        self.checked = checked
         self.topic_ids: dict[str, tuple[bytes, str]] = {}
 
     def check(self, path: str) -> None:
@@ -233,7 +233,7 @@ class _Tree:
     # ---- one log directory
 
     def _check_log_directory(self, path: str) -> None:
-        if not self.census.is_new(path):
+        if not self.checked.is_new(path):
             return
         self.report.counts["directories"] += 1
         partitions: dict[tuple[str, int], PartitionFacts] = {}
@@ -258,7 +258,7 @@ class _Tree:
         return [place for place in self._folders_in(path) if partition_name(place) is not None]
 
     def _check_partition(self, path: str, meta: MetaProperties | None, *, is_of_log_directory: bool) -> PartitionFacts | None:
-        if not self.census.is_new(path):
+        if not self.checked.is_new(path):
             return None
         try:
             facts = check_partition(path, self.report, self.options, is_of_log_directory=is_of_log_directory)
@@ -268,10 +268,10 @@ class _Tree:
         except OSError as error:
             self.report.error(path, error.strerror or str(error))
             return None
-        self._take(facts, path)
+        self._compare_topic_id(facts, path)
         if facts.is_metadata:
             cluster_id = None if meta is None else meta.cluster_id
-            self.census.metadata.append(MetadataPlace(path, cluster_id, facts.certain_to, facts.checkpoints))
+            self.checked.metadata.append(MetadataPlace(path, cluster_id, facts.certain_to, facts.checkpoints))
         return facts
 
     def _check_bootstrap(self, path: str) -> None:
@@ -285,7 +285,7 @@ class _Tree:
         except OSError as error:
             self.report.error(os.path.join(path, BOOTSTRAP_CHECKPOINT), error.strerror or str(error))
 
-    def _take(self, facts: PartitionFacts, path: str) -> None:
+    def _compare_topic_id(self, facts: PartitionFacts, path: str) -> None:
         """Compare a partition's topic id with that of the topic's other partitions."""
         if facts.topic_id is None or not facts.topic:
             return
@@ -315,7 +315,7 @@ def _meta_in(path: str) -> MetaProperties | None:
 
 
 @dataclass(slots=True)
-class Census:
+class CheckedDirectories:
     """Collects the log directories of a run, each once, to compare those of one cluster at the end."""
 
     metadata: list[MetadataPlace] = field(default_factory=list)

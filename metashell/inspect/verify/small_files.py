@@ -199,7 +199,7 @@ def _check_run(path: str, entries: tuple[EpochEntry, ...], run: _Run, report: Re
         report.error(path, what, offset=run.first_offset)
 
 
-_PRODUCER_SUFFIX = ".snapshot"
+PRODUCER_SUFFIX = ".snapshot"
 
 
 class Promises(NamedTuple):
@@ -224,7 +224,7 @@ def read_promises(path: str, names: set[str], *, is_metadata: bool) -> Promises:
     with suppress(OSError, LogCorruptError):
         if is_metadata and os.path.isfile(quorum):
             election = read_quorum_state(quorum)
-    stems = [name.removesuffix(_PRODUCER_SUFFIX) for name in names if name.endswith(_PRODUCER_SUFFIX)]
+    stems = [name.removesuffix(PRODUCER_SUFFIX) for name in names if name.endswith(PRODUCER_SUFFIX)]
     producers = sorted(int(stem) for stem in stems if len(stem) == 20 and stem.isascii() and stem.isdigit())
     return Promises(path, entries, election, tuple(producers), is_metadata, read_recovery_point(path) if is_metadata else None)
 
@@ -250,7 +250,7 @@ def check_promises(promises: Promises, state: LogState, end_offset: int, report:
             report.warn(cache, what, offset=entry.start_offset)
     for offset in promises.producers:
         if offset > end and state.first_offset is not None:
-            place = os.path.join(promises.path, f"{offset:020d}{_PRODUCER_SUFFIX}")
+            place = os.path.join(promises.path, f"{offset:020d}{PRODUCER_SUFFIX}")
             report.error(place, f"was written when the log had reached offset {offset}, but it ends at {end}", offset=offset)
     if promises.election is not None and newest is not None:
         _check_election(promises, promises.election, newest, report)

@@ -43,7 +43,7 @@ class SegmentIndexes:
     def forgive(self, position: int, offset: int) -> None:
         """Accept entries that name a bad batch at `position`, or offsets up to the next good batch."""
         if self.offset is not None:
-            self.offset.meet(position, offset, None)
+            self.offset.compare_batch(position, offset, None)
         if self.time is not None:
             self.time.forgives = True
         if self.transaction is not None:
@@ -135,7 +135,7 @@ class LogWalk:
             record_count += check(item)
             if item.position >= next_position:
                 assert indexes.offset is not None
-                next_position = indexes.offset.meet(item.position, first, last)
+                next_position = indexes.offset.compare_batch(item.position, first, last)
             if last >= next_offset:
                 self._meet_offset(item, indexes, max_timestamp)
                 next_offset = indexes.next_offset
@@ -152,9 +152,9 @@ class LogWalk:
     def _meet_offset(self, batch: RecordBatch, indexes: SegmentIndexes, max_timestamp: int) -> None:
         header = batch.header
         if indexes.time is not None and header.last_offset >= indexes.time.next_place:
-            indexes.time.meet(header.base_offset, header.last_offset, header.max_timestamp, max_timestamp)
+            indexes.time.compare_batch(header.base_offset, header.last_offset, header.max_timestamp, max_timestamp)
         if indexes.transaction is not None and header.last_offset >= indexes.transaction.next_place:
-            indexes.transaction.meet(batch)
+            indexes.transaction.compare_batch(batch)
 
     def _note_watched(self, batch: RecordBatch) -> int:
         """Note epoch and timestamp for the watched offsets in a batch; return the next watched offset."""

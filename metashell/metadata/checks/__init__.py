@@ -77,7 +77,10 @@ def judge(facts: Facts, ids: Collection[str] | None = None) -> Verdict:
     return Verdict(tuple(findings), ran, tuple(not_run))
 
 
-_SUBJECTS: Final = frozenset({"identity", "configuration", "checkpoints", "quorum_state", "strays", "migration"})
+# ---- checks of disks
+
+
+_DISK_SUBJECTS: Final = frozenset({"identity", "configuration", "checkpoints", "quorum_state", "strays", "migration"})
 REFUSALS: Final = frozenset(
     {
         "lost_metadata",
@@ -100,7 +103,7 @@ STRAYS: Final = frozenset({"stray_topic_id", "no_topic_id", "unknown_topic"})
 @cache
 def disk_checks() -> frozenset[str]:
     """The ids of all checks of disks."""
-    return frozenset(one.id for one in all_checks() if one.subject in _SUBJECTS)
+    return frozenset(one.id for one in all_checks() if one.subject in _DISK_SUBJECTS)
 
 
 def judge_disks(facts: Facts) -> Verdict:

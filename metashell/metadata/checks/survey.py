@@ -97,7 +97,7 @@ class Shape(NamedTuple, Generic[Answer]):
     layout: Layout | None
 
 
-class Told(NamedTuple, Generic[Answer]):
+class PartitionColumns(NamedTuple, Generic[Answer]):
     """The partitions of a topic in columns, each partition once, in any order."""
 
     ids: tuple[int, ...]
@@ -152,7 +152,7 @@ class PartitionSurvey(Generic[Answer]):
                 found[partition_id] = self._question(topic.read(partition_id, index))
         return found
 
-    def with_epochs(self, topic: TopicImage) -> Told[Answer]:
+    def with_epochs(self, topic: TopicImage) -> PartitionColumns[Answer]:
         """The answers beside the epochs, which the question cannot see."""
         heads: list[tuple[int, ...]] = []
         answers: list[Answer] = []
@@ -165,12 +165,12 @@ class PartitionSurvey(Generic[Answer]):
                 heads.append((partition_id, partition.leader_epoch, partition.partition_epoch))
                 answers.append(self._question(partition))
         if not heads:
-            return Told((), (), (), ())
+            return PartitionColumns((), (), (), ())
         ids, leader_epochs, partition_epochs = zip(*heads, strict=True)
         if len(set(ids)) == len(ids):
-            return Told(ids, leader_epochs, partition_epochs, answers)
+            return PartitionColumns(ids, leader_epochs, partition_epochs, answers)
         last = {id: (*epochs, answer) for (id, *epochs), answer in zip(heads, answers, strict=True)}
-        return Told(tuple(last), *zip(*last.values(), strict=True))
+        return PartitionColumns(tuple(last), *zip(*last.values(), strict=True))
 
     def runs(self, topic: TopicImage) -> list[tuple[Shape[Answer], memoryview]] | None:
         """The records of a topic as runs of known shapes; None if some record is in no such run."""

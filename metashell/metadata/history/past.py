@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from metashell.codec.primitives import MAX_DECOMPRESSED
@@ -103,7 +104,7 @@ class Past:
         ends = [end for end in self._opener.lone_checkpoints() if end < start]
         if not ends:
             return None
-        with _closing(self._opener.open(ends[-1])) as source:
+        with closing(self._opener.open(ends[-1])) as source:
             if source.snapshot_id is None or source.snapshot_id.offset >= start:
                 return None
             loader = ImageLoader(snapshot_id=source.snapshot_id, max_decompressed=self.max_decompressed)
@@ -157,7 +158,7 @@ class Past:
         return OffsetsWithImage(starts[0], end, certain_to if certain_to is not None or not starts[-1] else self._certain_by(starts[-1]))
 
     def _end(self, start: int) -> tuple[int, int | None]:
-        with _closing(self._opener.open_log(start)) as source:
+        with closing(self._opener.open_log(start)) as source:
             end = start
             for batch in source.log_batches(start):
                 end = batch.header.last_offset + 1
@@ -185,7 +186,7 @@ class Past:
 
     def _offset_after(self, start: int, time_ms: int) -> int | None:
         """The offset of the first batch after `start` that was written after a time; None if the state at `start` was too."""
-        with _closing(self._opener.open_log(start)) as source:
+        with closing(self._opener.open_log(start)) as source:
             end = start
             for batch in source.log_batches(start):
                 header = batch.header
@@ -202,13 +203,13 @@ class Past:
     def first_time_ms(self) -> int | None:
         """The time of the first record after the oldest known state; None without any."""
         start = self.starts()[0]
-        with _closing(self._opener.open_log(start)) as source:
+        with closing(self._opener.open_log(start)) as source:
             return next((batch.header.base_timestamp for batch in source.log_batches(start)), None)
 
     def oldest_time_ms(self) -> int | None:
         """The time of the oldest known state: from its checkpoint's header, else that of the first record after it."""
         start = self.starts()[0]
-        with _closing(self._opener.open(start)) as source:
+        with closing(self._opener.open(start)) as source:
             first = next(iter(source.snapshot_batches()), None) if start else None
             if first is not None:
                 loader = ImageLoader(snapshot_id=source.snapshot_id, max_decompressed=self.max_decompressed)
@@ -221,7 +222,7 @@ class Past:
         """The newest `limit` of `starts` that a record follows, each with the time of that record."""
         found = []
         for start in self.starts()[-limit:]:
-            with _closing(self._opener.open_log(start)) as source:
+            with closing(self._opener.open_log(start)) as source:
                 first = next(iter(source.log_batches(start)), None)
             if first is not None:
                 found.append((start, first.header.base_timestamp))
@@ -256,7 +257,7 @@ class Past:
     def _certain_by(self, start: int) -> int | None:
         """The offset before which the newest checkpoint shows that all is committed; it is read to see whether it is complete."""
         if self._certain[0] != start:
-            with _closing(self._opener.open(start)) as source:
+            with closing(self._opener.open(start)) as source:
                 self._certain = (start, source.certain_to)
         return self._certain[1]
 
@@ -269,7 +270,7 @@ class Past:
                 # The log was truncated before that image's end, so later images are wrong too.
                 self._anchors = [other for other in self._anchors if other.offset < anchor.offset]
             else:
-                with _closing(self._opener.open(start)) as source:
+                with closing(self._opener.open(start)) as source:
                     loader = ImageLoader(snapshot_id=source.snapshot_id, max_decompressed=self.max_decompressed)
                     for batch in source.snapshot_batches():
                         loader.load_snapshot_batch(batch)
@@ -286,7 +287,7 @@ class Past:
         last = anchor.last
         if last is None and anchor.offset == end:
             return anchor.image
-        with _closing(self._opener.open_log(anchor.offset if last is None else anchor.offset - 1)) as source:
+        with closing(self._opener.open_log(anchor.offset if last is None else anchor.offset - 1)) as source:
             batches: Iterator[Batch] = iter(source.log_batches(anchor.offset if last is None else anchor.offset - 1))
             if last is not None:
                 found = next(batches, None)
@@ -320,7 +321,7 @@ class Past:
 
     def _anchor_before(self, end: int | None, start: int) -> _Anchor | None:
         """The nearest kept image before `end`, unless the snapshot at `start` is nearer."""
-        index = len(self._anchors) if end is None else bisect_right(self._anchors, end, key=_offset)
+        index = len(self._anchors) if end is None else bisect_right(self._anchors, end, key=attrgetter("offset"))
         anchor = self._anchors[index - 1] if index else None
         return anchor if anchor is not None and anchor.offset >= start else None
 
@@ -332,14 +333,10 @@ class Past:
         anchors = self._anchors
         if len(anchors) >= _ANCHORS_MAX:
             anchors = [anchors[0], *anchors[2::2]]
-        index = bisect_right(anchors, position.end_offset, key=_offset)
+        index = bisect_right(anchors, position.end_offset, key=attrgetter("offset"))
         if index and anchors[index - 1].offset == position.end_offset:
             return
         self._anchors = [*anchors[:index], _Anchor(position.end_offset, image, last), *anchors[index:]]
-
-
-def _offset(anchor: _Anchor) -> int:
-    return anchor.offset
 
 
 def _identity(header: BatchHeader) -> tuple[int, int, int]:
@@ -349,14 +346,6 @@ def _identity(header: BatchHeader) -> tuple[int, int, int]:
 
 def _later(one: int | None, other: int | None) -> int | None:
     return max((offset for offset in (one, other) if offset is not None), default=None)
-
-
-@contextmanager
-def _closing(source: OpenedSource) -> Iterator[OpenedSource]:
-    try:
-        yield source
-    finally:
-        source.close()
 
 
 # ---- moments

@@ -78,7 +78,7 @@ class ClusterImage(NamedTuple):
         """The records of all registrations, ordered by id, brokers first."""
         version = record_versions(level).register_broker
         for _, broker in sorted(self.brokers.items()):
-            _tell_broker_loss(broker, level, loss)
+            _report_broker_loss(broker, level, loss)
             yield _broker_record(broker, version), version
         if self.controllers and level < REGISTER_CONTROLLER_LEVEL:
             loss("the registrations of controllers")
@@ -184,7 +184,7 @@ def _feature_ranges(features: Iterable[Any]) -> Map[str, tuple[int, int]]:
     return Map({item.name: (item.min_supported_version, item.max_supported_version) for item in features})
 
 
-def _tell_broker_loss(broker: BrokerRegistration, level: int, loss: LossHandler) -> None:
+def _report_broker_loss(broker: BrokerRegistration, level: int, loss: LossHandler) -> None:
     if broker.in_controlled_shutdown and level < IN_CONTROLLED_SHUTDOWN_LEVEL:
         loss("the inControlledShutdown state of one or more brokers")
     if broker.is_migrating_zk_broker and level < ZK_MIGRATION_LEVEL:

@@ -93,8 +93,7 @@ class MetadataImage(NamedTuple):
 
     def has_same_metadata(self, other: MetadataImage) -> bool:
         """Whether both would write the same metadata records: all but quorum, provenance and faults, and kraft.version."""
-        mine, others = self._metadata(), other._metadata()
-        return mine == others
+        return self._metadata() == other._metadata()
 
     def _metadata(self) -> tuple[object, ...]:
         return (

@@ -106,7 +106,7 @@ class BatchScanner:
             if value:
                 tails = tails_of(buf[value : value + 3])
                 if tails is None:
-                    after, taken = self._take_topics(buf, at, value, stop, count - index, index, sink)
+                    after, taken = self._replay_unchanged(buf, at, value, stop, count - index, index, sink)
                     if taken:
                         at = after
                         index += taken
@@ -121,7 +121,7 @@ class BatchScanner:
                         at = stop + 1
                         index += 1
                         continue
-                    if self._take_change(buf, value, stop, change, topics):
+                    if self._replay_change(buf, value, stop, change, topics):
                         at = stop + 1
                         index += 1
                         continue
@@ -140,21 +140,21 @@ class BatchScanner:
         if at != end:
             raise BrokenBatchError(count, f"{end - at} bytes are left after the {count} records of the batch")
 
-    def _take_topics(self, buf: bytes, at: int, value: int, stop: int, left: int, index: int, sink: RecordSink) -> tuple[int, int]:
+    def _replay_unchanged(self, buf: bytes, at: int, value: int, stop: int, left: int, index: int, sink: RecordSink) -> tuple[int, int]:
         """Replay a topic with the partitions after it, more partitions of a topic, or a no-op.
 
         Returns where the record after them starts and how many they were; 0 for a record that is none of these.
         """
         kind = buf[value : value + 3]
         if kind == _TOPIC:
-            return self._take_topic(buf, value, stop, left, index, sink)
+            return self._replay_topic(buf, value, stop, left, index, sink)
         if kind in _PARTITIONS:
-            return self._take_partitions(buf, at, value, left, sink.topics)
+            return self._replay_partitions(buf, at, value, left, sink.topics)
         if stop == value + 4 and buf.startswith(_NO_OP, value):
             return stop + 1, 1
         return at, 0
 
-    def _take_topic(self, buf: bytes, value: int, stop: int, left: int, index: int, sink: RecordSink) -> tuple[int, int]:
+    def _replay_topic(self, buf: bytes, value: int, stop: int, left: int, index: int, sink: RecordSink) -> tuple[int, int]:
         name_start = value + 4
         name_end = stop - 17
         if buf[value + 3] != name_end - name_start + 1 or buf[value + 3] > 127 or buf[stop - 1]:
@@ -173,7 +173,7 @@ class BatchScanner:
             sink.note_topic_fault(index, error)
         return after, taken + 1
 
-    def _take_partitions(self, buf: bytes, at: int, value: int, left: int, topics: TopicsDelta) -> tuple[int, int]:
+    def _replay_partitions(self, buf: bytes, at: int, value: int, left: int, topics: TopicsDelta) -> tuple[int, int]:
         topic_id = buf[value + 7 : value + _KEY_END]
         if topics.topic(topic_id) is None:
             return at, 0
@@ -182,7 +182,7 @@ class BatchScanner:
             topics.add_span(topic_id, Span(buf, at, after, taken))
         return after, taken
 
-    def _take_change(self, buf: bytes, value: int, stop: int, change: RawChange | None, topics: TopicsDelta) -> bool:
+    def _replay_change(self, buf: bytes, value: int, stop: int, change: RawChange | None, topics: TopicsDelta) -> bool:
         """Replay a partition change with a new tail, or of a partition that did not change before; returns whether it fits."""
         try:
             if change is None:

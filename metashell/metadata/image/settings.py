@@ -8,7 +8,7 @@ either."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from immutables import Map
@@ -98,11 +98,7 @@ class ClientQuotasDelta(NestedDelta[QuotaEntity, str, float]):
 
 def quota_entity(parts: Any) -> QuotaEntity:
     """The entity of a record; if a type is named twice, the later name counts."""
-    return tuple(sorted({part.entity_type: part.entity_name for part in parts}.items(), key=_by_type))
-
-
-def _by_type(part: tuple[str, str | None]) -> str:
-    return part[0]
+    return tuple(sorted({part.entity_type: part.entity_name for part in parts}.items(), key=itemgetter(0)))
 
 
 def write_client_quotas(image: ClientQuotasImage) -> Iterator[VersionedRecord]:

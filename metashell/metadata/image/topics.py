@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, ItemsView, Iterator, Mapping, Sequence, ValuesView
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from immutables import Map
@@ -263,7 +264,7 @@ class TopicsImage:
         """The records of each topic and, after it, of its partitions, ordered by name and partition."""
         make = message_type("metadata", "TopicRecord").cls
         version = record_versions(level).partition
-        for topic in sorted(self, key=_name_and_id):
+        for topic in sorted(self, key=attrgetter("name", "id")):
             yield make(name=topic.name, topic_id=topic.id), 0
             index = topic.scan()
             # One at a time, so that a snapshot written in slices does not wait for a topic of many partitions.
@@ -292,10 +293,6 @@ def _map_in_pieces(topics: Map[Key, TopicImage] | dict[Key, TopicImage]) -> Gene
         made.update(piece)
         yield
     return made.finish()
-
-
-def _name_and_id(topic: TopicImage) -> tuple[str, bytes]:
-    return topic.name, topic.id
 
 
 # ---- entries of the overlay

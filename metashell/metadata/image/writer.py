@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from metashell.codec.batch_writer import KRAFT_VERSION_RECORD, KRAFT_VOTERS, write_control_record
@@ -68,14 +69,14 @@ def _refuse(level: int) -> LossHandler:
 
 
 def _once(on_loss: LossHandler) -> LossHandler:
-    told: set[str] = set()
+    reported: set[str] = set()
 
-    def tell(loss: str) -> None:
-        if loss not in told:
-            told.add(loss)
+    def report(loss: str) -> None:
+        if loss not in reported:
+            reported.add(loss)
             on_loss(loss)
 
-    return tell
+    return report
 
 
 # ---- digest
@@ -180,17 +181,13 @@ def _no_loss(loss: str) -> None:
 def _topics(image: MetadataImage) -> Iterator[bytes]:
     held: list[bytes] = []
     make = message_type("metadata", "TopicRecord").cls
-    for topic in sorted(image.topics, key=_topic_id):
+    for topic in sorted(image.topics, key=attrgetter("id")):
         held.append(_newest(make(name=topic.name, topic_id=topic.id)))
         _add_partitions(topic, held)
         if len(held) > _HELD_MAX:
             yield b"".join(held)
             held.clear()
     yield b"".join(held)
-
-
-def _topic_id(topic: TopicImage) -> bytes:
-    return topic.id
 
 
 def _add_partitions(topic: TopicImage, held: list[bytes]) -> None:

@@ -185,7 +185,7 @@ def _check_group(settings: Settings, name: str, values: Mapping[str, str]) -> No
 
 
 def _check_tags(text: str | None) -> None:
-    """Parsing drops repetitions, so Kafka looks for them in the text."""
+    """Find repeated tags in the text, as Kafka does: parsing drops repetitions."""
     tags = re.split(r"\s*,\s*", (text or "").strip(JAVA_BLANKS), flags=re.ASCII)
     if len(set(tags)) != len(tags):
         raise ApiError(INVALID_CONFIG, f"{_TAGS} must not contain duplicate tag keys.")

@@ -222,7 +222,7 @@ def _running_layers(state: State) -> list[tuple[Mapping[str, str], int]]:
 
 
 def _is_taken(name: str, value: str) -> bool:
-    """Whether a running node takes a setting; one that nobody knows is kept for whoever does."""
+    """Whether a running node takes a setting; unknown ones are kept."""
     key = config_keys("broker").get(name)
     if key is None:
         return True

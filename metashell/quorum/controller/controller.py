@@ -70,7 +70,7 @@ class QuorumController:
         return self.state.load(image, offset)
 
     def background_steps(self) -> Steps[None] | None:
-        """Work that makes later decisions quicker, None if there is none; nobody waits for it.
+        """Return background work that makes later decisions quicker, None if there is none.
 
         It may be left after any step, anything may be called between the steps, and asked again it goes on where it was. After a snapshot
         was loaded, it finds out which broker has which partitions; a `claim` does what is left of that.
@@ -112,7 +112,7 @@ class QuorumController:
         return decide_activation(state, self._bootstrap)
 
     def renounce(self) -> None:
-        """Another controller leads, or none: what is not committed is forgotten."""
+        """Forget everything that is not committed: another controller leads, or none."""
         self._schedule.stop()
         self.state.renounce()
 
@@ -126,7 +126,7 @@ class QuorumController:
         return "No controller appears to be active." if leader_id < 0 else f"The active controller appears to be node {leader_id}."
 
     def contact(self, request: Request, now_ms: int) -> None:
-        """Note a heartbeat when it arrives, before it waits its turn: a lease does not depend on how much others ask.
+        """Note a heartbeat when it arrives, before it queues: a session must not depend on the load of other requests.
 
         One from somebody who may not send it counts for nothing; to note one twice makes no difference.
         """
@@ -140,7 +140,7 @@ class QuorumController:
             self.state.heartbeats.contact(broker.id, broker.epoch, now_ms)
 
     def held_up(self, held_ms: int, now_ms: int) -> None:
-        """The whole process stood still until now: nobody read what came in meanwhile, heartbeats among it."""
+        """Prolong sessions after the whole process stood still: heartbeats came in meanwhile and were not read."""
         if self.state.is_active:
             self.state.heartbeats.prolong(held_ms, now_ms)
 
@@ -174,7 +174,7 @@ class QuorumController:
         return decision if isinstance(decision, Decision) else _answered(route, request, decision)
 
     def _decide_enveloped(self, envelope: Request, now_ms: int, wall_ms: int | None) -> Decision | Steps[Decision]:
-        """Decide about a request that a broker hands on; its answer goes back in an envelope of its own."""
+        """Decide about a request that a broker forwards; the answer goes back in an envelope."""
         try:
             if not self.current_authorizer().allows_cluster(envelope, Operation.CLUSTER_ACTION):
                 raise ApiError(CLUSTER_AUTHORIZATION_FAILED)
@@ -185,7 +185,7 @@ class QuorumController:
         return _enveloped(inner, decision) if isinstance(decision, Decision) else _enveloped_steps(inner, decision)
 
     def refuse(self, request: Request, code: int, message: str | None = None) -> Any:
-        """The answer that refuses a whole request, for reasons that lie outside of deciding: leadership that ended, a mistake of ours."""
+        """Return the answer that refuses a whole request because leadership ended or our own code failed."""
         if request.api_key == ENVELOPE_KEY:
             try:
                 inner = open_envelope(request)

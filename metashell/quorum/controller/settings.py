@@ -25,7 +25,7 @@ from metashell.quorum.controller.decision import ApiError
 
 
 class PolicyError(MetashellError):
-    """A policy forbids it; the client reads why."""
+    """A policy forbids a change; the client gets the message."""
 
 
 class PolicyRefusal(ApiError):

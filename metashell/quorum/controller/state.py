@@ -155,6 +155,7 @@ class State:
             piece = records[start : start + _REPLAY_PIECE] if len(records) > _REPLAY_PIECE else records
             view = yield from self._fold(view, piece, base_offset + start)
         last_offset = base_offset + len(records) - 1
+        # Each batch's view waits for its commit, so that a lost leadership can go back to exactly what is committed.
         self.tip = view
         self._written.append((last_offset, view))
         if self.is_active:
@@ -193,7 +194,7 @@ class State:
             delta.topics.clear_elr(topic_id, partition_id)
 
     def make_hints(self) -> Steps[None]:
-        """Go on with what names the partitions of the snapshot that was loaded, to the end; records may be replayed meanwhile."""
+        """Finish the hints of a loaded snapshot's partitions; records may be replayed meanwhile."""
         while self._scan is not None:
             try:
                 next(self._scan)
@@ -203,7 +204,7 @@ class State:
                 yield
 
     def background(self) -> Steps[None] | None:
-        """Work that nobody waits for, None if there is none; it may be left at any step, and asked for again later."""
+        """Return background work, None if there is none; it may be left at any step, and asked for again later."""
         if self._scan is not None:
             return self.make_hints()
         if self._hints.has_waste:
@@ -280,6 +281,7 @@ class State:
         written = self._written
         while written and written[0][0] <= offset:
             self.committed = written.popleft()[1]
+        # An open transaction may still be aborted. Readers see nothing behind its beginning until it has ended.
         if self.committed.before_transaction is None:
             self.stable_offset = offset
         if not written:
@@ -311,8 +313,10 @@ class State:
         self._removed.clear()
 
     def renounce(self) -> None:
-        """Give leadership up: what is not committed never was."""
+        """Give leadership up: drop everything that is not committed."""
         self.claim_epoch = self.next_write_offset = STANDBY
+        # Whether the rest is committed after all, the next leader decides: it comes back as replayed records, or never.
+        # Hints are not undone: they may name too much.
         self.tip = self.committed
         self._written.clear()
         self.heartbeats = Heartbeats(self.settings.session_timeout_ms)

@@ -82,7 +82,7 @@ class TopicDeletion:
         return Decision(messages.DeleteTopicsResponse(responses=tuple(self._results), throttle_time_ms=throttle_time_ms), records)
 
     def _asked(self) -> Steps[tuple[list[str], list[bytes]]]:
-        """The names and ids of a request that make sense; what does not is answered at once."""
+        """Return the valid names and ids of a request; the others are answered at once."""
         body = self._request.body
         if self._request.version < _IDS_FROM:
             entries: list[tuple[str | None, bytes]] = [(name, ZERO_UUID) for name in body.topic_names]

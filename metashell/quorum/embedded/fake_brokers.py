@@ -33,7 +33,9 @@ ActiveController = Callable[[], "Address | None"]
 
 
 class FakeBroker:
-    """One of them. `is_unfenced` says that it takes partitions; `refusal` is the error code with which controllers refuse it, 0 for none.
+    """A broker that registers and sends heartbeats.
+
+    `is_unfenced`: it takes partitions. `refusal` is the error code with which controllers refuse it, 0 for none.
 
     `origin` is who runs it: another one of the same id is refused as long as the first lives, the same one may come back at once.
     """
@@ -113,7 +115,7 @@ class FakeBroker:
 
 
 def _uuids(origin: str) -> Sequence[bytes]:
-    """Two ids that are always the same for a broker of a cluster."""
+    """Return the incarnation and directory ids of a broker, the same each time for one cluster."""
     digest = hashlib.sha256(origin.encode()).digest()
     # Neither is one that Kafka reserves: these begin with 15 zero bytes.
     return digest[:16], digest[16:]

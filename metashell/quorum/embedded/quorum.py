@@ -83,7 +83,7 @@ class EmbeddedQuorum:
         groups: bool = False,
         on_event: Callable[[int, str], None] = lambda id, line: None,
     ) -> None:
-        """Nothing is started or written here. Errors: UsageError."""
+        """Check the options; nothing is started or written. Errors: UsageError."""
         settings = {name: _text(value) for name, value in (properties or {}).items()}
         if groups:
             settings[COORDINATOR] = EMBEDDED
@@ -133,7 +133,7 @@ class EmbeddedQuorum:
             self._close()
 
     def start(self) -> Self:
-        """Make or open the files, start all controllers, and return when one of them is the active controller, and brokers are unfenced.
+        """Make or open the files, start all controllers, and return when one is active and the brokers are unfenced.
 
         Errors: MetashellError and OSError for what keeps a controller from starting; nothing is left then.
         """
@@ -312,7 +312,7 @@ class EmbeddedQuorum:
     # ---- what is done with it
 
     def kill(self, id: int) -> None:
-        """End a controller as `kill -9` would: without a word to the others, and no file is closed properly."""
+        """End a controller as `kill -9` would: the others are not told, and no file is closed properly."""
         self._run(self._running_members().kill(id), f"the end of controller {id}")
 
     def restart(self, id: int) -> None:
@@ -364,7 +364,7 @@ class EmbeddedQuorum:
     # ---- between the threads
 
     def _on_event(self, id: int, line: str) -> None:
-        """Hand on an event; what the caller's function raises must not end a controller."""
+        """Pass an event on; an exception of the caller's function must not end a controller."""
         try:
             self._user_on_event(id, line)
         except Exception as error:

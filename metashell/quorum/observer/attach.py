@@ -61,7 +61,7 @@ class LiveView(NamedTuple):
 
 
 def names_no_voters(image: MetadataImage) -> bool:
-    """Whether neither a record nor an election that was read says who votes: static voters, and a log that begins at a snapshot."""
+    """Whether nothing that was read names the voters: static voters, and a log that begins at a snapshot."""
     return image.voters is None and (image.leader is None or not image.leader.voter_ids)
 
 
@@ -98,7 +98,7 @@ class _Session:
         self._thread.start()
 
     def attach(self) -> None:
-        """Wait until the image is as the quorum had it. Errors: AttachError; what is broken in ours passes."""
+        """Wait until the image has all that was committed at the start. Errors: AttachError; our own bugs pass."""
         try:
             while not self.is_attached:
                 self._attached.wait(_WAIT_S)
@@ -121,7 +121,7 @@ class _Session:
         return False
 
     def _is_loading(self) -> bool:
-        """Whether answers of a leader still come: a large snapshot takes its time."""
+        """Whether a leader still answers: a large snapshot takes time."""
         return self._follow.observer is not None and self._follow.observer.epoch > 0 and self.silent_s() < LOST_AFTER_S
 
     def silent_s(self) -> float:
@@ -159,7 +159,7 @@ class _Session:
         return self._follow.older_log(snapshot)
 
     def close(self) -> None:
-        """End the thread; it may be closed twice."""
+        """End the thread; a second call does nothing."""
         self._follow.stop()
         self._thread.join(_JOIN_S)
 
@@ -193,7 +193,7 @@ _JOIN_S = 2.0
 
 
 class LiveSource:
-    """A quorum that is followed: images, steps between them, and how things stand. Close it, or let it end with the process."""
+    """A source that follows a quorum: images, steps between them, and its state. Close it, or let it end with the process."""
 
     is_live = True
 
@@ -238,7 +238,7 @@ class LiveSource:
 
 
 class ChunkSource:
-    """The same quorum as the bytes of its snapshot and log, in order; what is committed only."""
+    """A source of a quorum's committed bytes: its snapshot, then its log, in order."""
 
     def __init__(self, target: Target, dial: Dial) -> None:
         self._consumer = ChunkConsumer()
@@ -284,7 +284,7 @@ class ChunkSource:
 
 
 def attach(target: Target, dial: Dial | None = None, seen: Callable[[list[RecordBatch]], None] | None = None) -> LiveSource:
-    """A source on the quorum that `target` names, at least as new as the quorum was when it was asked.
+    """Attach to the quorum that `target` names; the image is at least as new as the quorum was at the call.
 
     `seen` is called on the thread that follows, with the batches of the log that controllers still have; what a snapshot says has none.
     Errors: AttachError in one line.
@@ -293,7 +293,7 @@ def attach(target: Target, dial: Dial | None = None, seen: Callable[[list[Record
 
 
 def attach_chunks(target: Target, dial: Dial | None = None) -> ChunkSource:
-    """The quorum that `target` names, as bytes; nothing is asked before `chunks` is."""
+    """Return a source of the bytes of `target`'s quorum; nothing is sent before the first call of `chunks`."""
     return ChunkSource(target, dial or _dial(target))
 
 
@@ -357,7 +357,7 @@ def join_steps(first: Step, second: Step) -> Step:
 
 
 class StepHub:
-    """All subscriptions to one source. `refusal` says why nothing more is to be hoped for, empty while something is."""
+    """All subscriptions to one source. `refusal` returns why no step will come any more, empty while one may."""
 
     def __init__(self, image: MetadataImage, refusal: Callable[[], str] = str) -> None:
         self.refusal = refusal
@@ -374,7 +374,7 @@ class StepHub:
                 queue.put(step)
 
     def fail(self, reason: str) -> None:
-        """The source is over."""
+        """End all subscriptions: no step will come any more."""
         with self._lock:
             self._failure = reason
             for queue in self._queues:

@@ -185,7 +185,7 @@ class FollowLoop:
             await asyncio.sleep(REQUEST_TIMEOUT_MS / 10_000)
 
     async def _look_at_all(self) -> None:
-        """Connect to all controllers that were named, as far as they answer soon: are they controllers of one cluster?
+        """Connect to all named controllers that answer soon, to check that they belong to one cluster.
 
         Errors: AttachError where they are not.
         """
@@ -344,7 +344,7 @@ class FollowLoop:
                 self._heard = (now_s, now_s)
 
     def _hold(self, address: Address, failure: Refused) -> None:
-        """Leave a node alone for a while that has refused our credential; whoever asks meanwhile gets the same refusal."""
+        """Pause requests to a node that refused our credential; callers get the same refusal meanwhile."""
         before = self._holds.get(address)
         if failure.credential and (before is None or before.failure is not failure):
             pause_s = _HOLD_S if before is None else min(2 * before.pause_s, _HOLD_MAX_S)

@@ -111,7 +111,7 @@ class _Survey:
         self.error: BaseException | None = None
 
     def run(self) -> None:
-        """Ask all; on a thread of its own, so that a name server that keeps silent holds nobody back."""
+        """Ask all, on a separate thread, so that a silent name server delays nobody."""
         try:
             asyncio.run(self._run())
         except BaseException as error:  # raised again by who waits
@@ -261,7 +261,7 @@ class _Survey:
     # ---- who is at an address
 
     def _is_in_doubt(self) -> bool:
-        """Whether it matters who answers where: nobody leads, or somebody is not where others say."""
+        """Whether the ids at the addresses are in doubt: nobody leads, or a node is not where others say."""
         leads = any(told.quorum is not None for told in self._told.values())
         return not leads or any(told.outcome != _ANSWERS for told in self._told.values())
 
@@ -404,7 +404,7 @@ async def _resolved(host: str) -> list[str]:
 
 
 async def _talks_tls(place: Address) -> bool:
-    """Whether a TLS handshake gets anywhere, whatever certificates it wants."""
+    """Whether a peer answers a TLS handshake, whatever certificates it wants."""
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -420,7 +420,7 @@ async def _talks_tls(place: Address) -> bool:
 
 
 async def _talks_plain(place: Address) -> bool:
-    """Whether Kafka's protocol is talked there without TLS."""
+    """Whether a peer speaks Kafka's protocol without TLS."""
     try:
         link = await connect(place, core=ClientConnection(client_id=CLIENT_ID), timeout_s=LIMIT_S)
     except MetashellError:

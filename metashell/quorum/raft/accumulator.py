@@ -128,7 +128,7 @@ class BatchAccumulator:
         return self.next_offset - 1
 
     def schedule(self) -> None:
-        """All that was prepared may leave."""
+        """Release all that was prepared."""
         self._drain_before = _NEVER
 
     def append(self, epoch: int, values: Sequence[bytes], now_ms: int, timestamp: int) -> int:

@@ -63,7 +63,7 @@ def handle_vote_request(node: Replica, token: object, request: VoteRequest, list
 
 
 def check_vote_request(node: Replica, request: VoteRequest) -> int:
-    """Whether the fields of a request can be meant."""
+    """Return the error of a request whose fields cannot be right, or NONE."""
     last_epoch, epoch = request.last_epoch, request.epoch
     if request.last_offset < 0 or last_epoch < 0 or (last_epoch > epoch if request.pre_vote else last_epoch >= epoch):
         return INVALID_REQUEST
@@ -143,7 +143,7 @@ def add_vote(node: Replica, candidate: ReplicaKey) -> None:
 
 
 def request_votes(node: Replica, role: Prospective | Candidate) -> int:
-    """Ask every voter that did not answer yet and may be asked; when the next one may be.
+    """Ask each voter that has not answered and is ready; return when the next one will be.
 
     Nobody is asked before the whole log is durable. Were a vote won with a tail that a power cut then takes away, two of three voters could
     elect a shorter log next, although that tail was committed by this replica's fetches.
@@ -182,7 +182,7 @@ def request_votes(node: Replica, role: Prospective | Candidate) -> int:
 
 
 def handle_vote_response(node: Replica, source: int, response: VoteResponse) -> bool:
-    """Count an answer; whether its connection is fine."""
+    """Count an answer; return whether its connection is fine."""
     is_fine = transitions.handle_plain_response(node, response, "a vote")
     if is_fine is not None:
         return is_fine
@@ -213,7 +213,7 @@ def count_vote_answer(node: Replica, role: Prospective | Candidate, source: int,
 
 
 def lose_pre_vote(node: Replica, role: Prospective, deadline_ms: int) -> None:
-    """No majority would vote for it, or none answered in time: back to the leader where one is known."""
+    """Lose a pre-vote (no majority granted it, or none in time): follow the known leader again, else stay unattached."""
     if role.leader_id >= 0 and role.endpoints:
         transitions.become_follower(node, role.epoch, role.leader_id, role.endpoints)
     else:
@@ -221,7 +221,7 @@ def lose_pre_vote(node: Replica, role: Prospective, deadline_ms: int) -> None:
 
 
 def without_pre_vote(node: Replica) -> None:
-    """A voter does not know pre-votes: stand at once, as before KIP-996."""
+    """Stand at once, as before KIP-996: a voter does not know pre-votes."""
     if node.role.__class__ is Prospective:
         transitions.become_candidate(node)
 
@@ -238,7 +238,7 @@ def handle_begin_request(node: Replica, token: object, request: BeginQuorumEpoch
 
 
 def handle_end_request(node: Replica, token: object, request: EndQuorumEpochRequest, listener: str) -> None:
-    """A leader gives up: stand at once or after others, by the order in which it names the voters."""
+    """Take a leader's resignation: stand at once or after others, in the order in which it names the voters."""
     if error := transitions.check_addressed(node, request):
         node.reply(token, EndQuorumEpochResponse(error))
         return
@@ -250,7 +250,7 @@ def handle_end_request(node: Replica, token: object, request: EndQuorumEpochRequ
 
 
 def follow_sender(node: Replica, request: BeginQuorumEpochRequest | EndQuorumEpochRequest) -> int:
-    """Believe a leader's own word, or say why not."""
+    """Follow the leader that sent the request, or return the error."""
     leader_id, epoch, endpoints = request.leader_id, request.epoch, request.endpoints
     if epoch < node.role.epoch:
         return FENCED_LEADER_EPOCH
@@ -293,7 +293,7 @@ def successor_backoff(node: Replica, candidates: tuple[ReplicaKey, ...]) -> int:
 
 
 def send_begin_requests(node: Replica, leader: Leader) -> int:
-    """The time has come: announce this leader to the voters that do not fetch; when to do it again."""
+    """Announce this leader to the voters that do not fetch; return when to do it again."""
     now, config = node.now_ms, node.config
     period = config.fetch_timeout_ms // 2
     leader.begin_deadline_ms = now + period
@@ -310,13 +310,13 @@ def send_begin_requests(node: Replica, leader: Leader) -> int:
 
 
 def handle_begin_response(node: Replica, source: int, response: BeginQuorumEpochResponse) -> bool:
-    """A voter heard that this replica leads; whether the connection is fine."""
+    """Take a voter's answer to BeginQuorumEpoch; return whether the connection is fine."""
     is_fine = transitions.handle_plain_response(node, response, "BeginQuorumEpoch")
     return True if is_fine is None else is_fine
 
 
 def send_end_requests(node: Replica, role: Resigned) -> int:
-    """Tell the voters that did not hear it that leadership is given up; when to look again.
+    """Send EndQuorumEpoch to the voters that have not acknowledged it; return when to look again.
 
     Kafka sends no endpoints here. A Kafka voter whose log does not have the record yet by which this replica became one cannot find out
     where it is, and dies; with endpoints it goes on.
@@ -335,7 +335,7 @@ def send_end_requests(node: Replica, role: Resigned) -> int:
 
 
 def handle_end_response(node: Replica, source: int, response: EndQuorumEpochResponse) -> bool:
-    """A voter heard that this replica resigned; whether the connection is fine."""
+    """Take a voter's answer to EndQuorumEpoch; return whether the connection is fine."""
     is_fine = transitions.handle_plain_response(node, response, "EndQuorumEpoch")
     if is_fine is not None:
         return is_fine

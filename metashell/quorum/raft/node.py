@@ -69,7 +69,7 @@ class RaftNode(Replica):
         now_ms: int,
         wall_ms: int = 0,
     ) -> None:
-        """Start from what the disk says; `take_ready` gives what that wants done.
+        """Start from what is on disk; `take_ready` returns the first Ready.
 
         Errors: UsageError for a quorum-state that does not fit the configuration, LogCorruptError for a log that cannot be read.
         """
@@ -85,14 +85,14 @@ class RaftNode(Replica):
     # What the driver reports
 
     def handle_request(self, token: object, request: Request, listener: str, now_ms: int) -> Ready:
-        """A peer or client asks; the answer, now or in a later Ready, has `token`. `listener` is the one the request came in on."""
+        """Take a request; the answer, in this Ready or a later one, has `token`. `listener` is where the request came in."""
         ready = self.begin(now_ms)
         _REQUESTS[request.__class__](self, token, request, listener.upper())
         self._finish()
         return ready
 
     def handle_response(self, destination: int, correlation_id: CorrelationId, response: Response, now_ms: int) -> Ready:
-        """The answer to a Send. One that is not awaited any more changes nothing."""
+        """Take the answer to a Send. One that is not awaited any more changes nothing."""
         ready = self.begin(now_ms)
         connections = self.connections
         request = connections.take_awaited(destination, correlation_id)
@@ -114,7 +114,7 @@ class RaftNode(Replica):
         return ready
 
     def handle_failure(self, destination: int, correlation_id: CorrelationId, error_code: int, now_ms: int) -> Ready:
-        """A Send that got no answer: BROKER_NOT_AVAILABLE, NETWORK_EXCEPTION, or UNSUPPORTED_VERSION where it could not be encoded."""
+        """Note that a Send got no answer: BROKER_NOT_AVAILABLE, NETWORK_EXCEPTION, or UNSUPPORTED_VERSION where it could not be encoded."""
         ready = self.begin(now_ms)
         request = self.connections.take_awaited(destination, correlation_id)
         if request is None:
@@ -142,7 +142,7 @@ class RaftNode(Replica):
         return self.next_poll
 
     def flushed(self, offset: int, now_ms: int) -> Ready:
-        """The log is durable up to `offset`, as far as it was not truncated meanwhile."""
+        """Note that the log is durable up to `offset`, as far as it was not truncated meanwhile."""
         ready = self.begin(now_ms)
         offset = min(offset, self.log.flushed_offset, self.log_end)
         if offset > self.durable_end:
@@ -153,7 +153,7 @@ class RaftNode(Replica):
         return ready
 
     def snapshot_frozen(self, id: OffsetAndEpoch, now_ms: int) -> Ready:
-        """A downloaded or an own snapshot is complete and durable."""
+        """Note that a downloaded or an own snapshot is complete and durable."""
         ready = self.begin(now_ms)
         snapshots.complete_download(self, id)
         if id.offset <= self.committed:
@@ -166,7 +166,7 @@ class RaftNode(Replica):
         return self.freezing
 
     def forget(self, token: object) -> None:
-        """The connection of a token was closed: its answers are not needed any more."""
+        """Forget a token: its connection was closed."""
         self.parked.forget(token)
 
     # What the own application asks
@@ -181,7 +181,7 @@ class RaftNode(Replica):
         return id, ready
 
     def consumed(self, listener: ListenerId, end_offset: int, now_ms: int) -> Ready:
-        """A listener has taken in all before `end_offset`, of what it was handed."""
+        """Note that a listener has taken in all before `end_offset`, of what it was handed."""
         ready = self.begin(now_ms)
         found = self.listeners[listener]
         assert found.is_busy and end_offset >= found.next_offset, "a listener consumes what it was handed"
@@ -342,7 +342,7 @@ class RaftNode(Replica):
             self.connections.failed(destination, self.now_ms)
 
     def _handle_top_error(self, request: Request, error: int) -> bool:
-        """An error that stands for a whole answer; the connection is left alone for a while, unless there is a way on."""
+        """Handle an error in place of a whole answer; return False, for a pause of the connection, unless there is a way on."""
         if error == UNSUPPORTED_VERSION and isinstance(request, VoteRequest) and request.pre_vote:
             elections.without_pre_vote(self)
             return True

@@ -138,7 +138,7 @@ class PartitionState:
         return high_watermark is not None and self.voters_offset is not None and self.voters_offset < high_watermark
 
     def truncate_new(self, offset: int) -> bool:
-        """The log lost all from `offset` on. Returns whether voters or level may have changed."""
+        """Drop what the log lost from `offset` on; return whether voters or level may have changed."""
         sets, levels = self._sets.truncate_new(offset), self._levels.truncate_new(offset)
         if sets or levels:
             self._refresh()
@@ -209,7 +209,7 @@ class SnapshotCheck:
 
     @property
     def is_complete(self) -> bool:
-        """Whether it ends as a snapshot does."""
+        """Whether the footer was read."""
         return self.has_footer and not self._rest and self.fault is None
 
     def feed(self, data: bytes) -> list[CheckedBatch]:

@@ -178,7 +178,7 @@ ROUNDS_MAX = 8
 
 
 def poll_role(node: Replica) -> int:
-    """Let the state do what is due, and the one that follows from it; when something will be due."""
+    """Let the state, and each that follows from it, do its due work; return when work will be due again."""
     for _ in range(ROUNDS_MAX):
         role = node.role
         due = _POLLS[role.__class__](node, role)
@@ -228,7 +228,7 @@ def poll_candidate(node: Replica, role: Candidate) -> int:
 
 
 def poll_follower(node: Replica, role: Follower) -> int:
-    """Fetch; without a word of the leader for a fetch timeout, stand."""
+    """Fetch; stand when the leader was silent for a fetch timeout."""
     now = node.now_ms
     due = role.fetch_deadline_ms
     if now >= due and node.may_stand():
@@ -260,7 +260,7 @@ def poll_resigned(node: Replica, role: Resigned) -> int:
 
 
 def poll_leader(node: Replica, leader: Leader) -> int:
-    """Do what is due; when something will be."""
+    """Do a leader's due work; return when more will be due."""
     now = node.now_ms
     if leader.since_step == node.step:
         # The first batch waits for the next step, so that the election is durable before anything of its epoch is written.
@@ -307,7 +307,7 @@ def drain_accumulator(node: Replica, leader: Leader) -> None:
 
 
 def watermark_advanced(node: Replica, leader: Leader) -> None:
-    """More is committed: answer the followers that wait, and finish what waited for it."""
+    """Answer the followers that wait, and finish the changes that waited: the high watermark rose."""
     node.has_new_watermark = False
     high_watermark = node.high_watermark
     assert high_watermark is not None, "it advanced"

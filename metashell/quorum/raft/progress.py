@@ -31,7 +31,7 @@ OBSERVERS_MAX = 1_000
 
 
 def adopt_voters(node: Replica, leader: Leader) -> None:
-    """The voters are others now: who became one or is none any more keeps its progress."""
+    """Take over changed voters: replicas that became voters, or ceased to be, keep their progress."""
     old, observers = leader.voters, leader.observers
     if len(old) == 1:
         # A sole voter's check-quorum was over long ago, and nobody minded.
@@ -74,7 +74,7 @@ def find_progress(leader: Leader, id: int, directory_id: bytes) -> tuple[Progres
 
 
 def record_fetch(node: Replica, leader: Leader, id: int, directory_id: bytes, fetch_offset: int) -> None:
-    """A replica asked, validly, for what follows `fetch_offset`: it has all before that."""
+    """Note a valid fetch at `fetch_offset`: the replica has all before that."""
     if id < 0:
         return
     entry, is_voter = find_progress(leader, id, directory_id)

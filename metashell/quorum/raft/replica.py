@@ -1,7 +1,7 @@
 """The state of a replica: its role, log, voters, outbound connections, parked fetches, and the Ready of the step that runs.
 
 The other modules of the core are functions over one `Replica`; `node.RaftNode` is the one that drivers hold. A step begins with
-`begin` and ends with `finish`; in between all that is to be done is added to `ready`.
+`begin` and ends with `RaftNode._finish`; in between all work for the driver is added to `ready`.
 
 `ParkedFetches` holds the fetches that wait at the leader, by number, token and time: any number of them costs a step no more than the ones
 it answers. `Stats` are the replica's figures since it started."""

@@ -69,7 +69,7 @@ from metashell.quorum.raft.voters import ControlValue, KRaftVersion, LeaderChang
 def become_unattached(
     node: Replica, epoch: int, leader_id: int = NO_LEADER, voted: ReplicaKey | None = None, deadline_ms: int = -1
 ) -> None:
-    """Know the epoch, but no leader to follow; a deadline below 0 lets `unattached_deadline` choose it."""
+    """Become unattached: the epoch is known, but no leader to follow. A deadline below 0 lets `unattached_deadline` choose it."""
     role = node.role
     assert epoch > role.epoch or isinstance(role, Unattached | Prospective | Candidate), "the epoch must grow"
     if deadline_ms < 0:
@@ -310,7 +310,7 @@ def response_endpoints(node: Replica, leader_id: int, endpoint: Endpoint | None)
 
 
 def handle_response(node: Replica, response: Answer) -> bool | None:
-    """The common rule of all responses: whether the connection is fine, None where the answer's own rules apply."""
+    """Apply the common rules of all responses; return whether the connection is fine, None where the answer's own rules apply."""
     role, error, leader_id, epoch = node.role, response.error, response.leader_id, response.epoch
     if epoch < role.epoch or error == UNKNOWN_LEADER_EPOCH:
         # Who is behind will say the same until it has caught up: Kafka asks again at once, here it is after the pause.
@@ -364,7 +364,7 @@ def response_with_leader(node: Replica, make: type[R], error: int, listener: str
 
 
 def fetch_error_response(node: Replica, error: int, listener: str, replica_id: int = NO_LEADER) -> FetchResponse:
-    """Kafka gives the start of its log also where it is not the leader that was asked for, but no high watermark."""
+    """Return a Fetch error as Kafka does: with the log's start, even of a replica that does not lead, and no high watermark."""
     response = response_with_leader(node, FetchResponse, error, listener, replica_id)
     response.log_start_offset = node.log.start_offset
     return response

@@ -37,7 +37,7 @@ from metashell.quorum.raft.voters import KRaftVersion, Voter, VoterSet
 
 
 def handle_update_request(node: Replica, token: object, request: UpdateRaftVoterRequest, listener: str) -> bool:
-    """Take in what a voter says of itself; whether it counts as a sign of life of that voter."""
+    """Take a voter's update; return whether it counts as a sign of life of that voter."""
     error = check_update_request(node, request)
     if error == NONE:
         error = _apply_update(node, request)
@@ -131,7 +131,7 @@ def upgrade_kraft_version(node: Replica, epoch: int, version: int, validate_only
 
 
 def maybe_send_update(node: Replica, follower: Follower) -> bool:
-    """Whether a request to the leader left in place of a fetch. It is asked when `update_deadline_ms` has come."""
+    """Send an update in place of a fetch, if one is due; return whether one left. Call it when `update_deadline_ms` has come."""
     if node.now_ms < follower.update_deadline_ms or node.local_key is None:
         return False
     request = update_to_send(node, follower)

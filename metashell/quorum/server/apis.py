@@ -157,7 +157,7 @@ class Apis:
         self._inbound.respond(request, self._machine.controller.refuse(asked, code, message))
 
     def _answer(self, request: ServerRequest, asked: Request, answer: Any) -> Iterator[None] | None:
-        """The controller has decided; None is what raft has to answer, here always in an envelope."""
+        """Send the controller's answer; None leaves the answer to raft, here always in an envelope."""
         if request.cancelled:
             return None
         if answer is not None:
@@ -219,7 +219,7 @@ TOKENS_MAX: Final = 1000
 
 
 class ImageCredentials:
-    """Answers from whatever image `image` gives when it is asked, so that who was removed cannot log in any more.
+    """Credentials from the image at each login, so a user that was removed cannot log in any more.
 
     `secret` is delegation.token.secret.key: the HMACs of tokens are not in the log but made of it; without one no token is taken.
     Units: `wall_ms` gives Unix ms.
@@ -254,7 +254,7 @@ class ImageCredentials:
         return TokenCredential(token.owner, self._credential(mechanism, token_id, self._secret), left_ms)
 
     def _credential(self, mechanism: str, token_id: str, secret: str) -> ScramCredential:
-        """That of the token's HMAC, which is the password, in base64."""
+        """Return the credential of the token's password: its HMAC in base64."""
         key = mechanism, token_id
         found = self._of_tokens.get(key)
         if found is None:

@@ -77,7 +77,7 @@ class ControllerConfig:
 def load_config(
     path: str, overrides: Mapping[str, str] = {}, *, allow_plaintext: bool = False, accept_loss: bool = False
 ) -> ControllerConfig:
-    """The configuration in a properties file, with others in place of some. Errors: MetashellError with the file at fault."""
+    """Read the configuration in a properties file, with `overrides`. Errors: MetashellError with the file at fault."""
     try:
         properties = {**parse_properties(read_text_file(path)), **overrides}
         return controller_config(properties, path, allow_plaintext=allow_plaintext, accept_loss=accept_loss)

@@ -70,7 +70,7 @@ def records_of(batch: RecordBatch) -> Iterator[VersionedRecord]:
 
 
 def refuse_unknown(batch: RecordBatch) -> None:
-    """Errors: LogCorruptError for a batch in which a record is newer than this release, by its type, version or what it finalizes."""
+    """Raise LogCorruptError for a batch with a record newer than this release, by its type, version or finalized level."""
     if batch.header.is_control:
         for record in batch.records():
             _refuse_control(batch.file, record.offset, record.key, record.value)
@@ -85,13 +85,13 @@ def refuse_unknown(batch: RecordBatch) -> None:
 
 
 def may_finalize(batch: RecordBatch) -> bool:
-    """Whether a batch may hold a level of a feature, without a look at each record."""
+    """Whether a batch may hold a feature level, without decoding each record."""
     header = batch.header
     return bool(header.attributes & (CONTROL | CODEC_MASK)) or _LEVEL in batch.data
 
 
 def check_log(log: ReplicatedLog) -> None:
-    """Errors: LogCorruptError for a log or newest snapshot that holds what this release must not run on, committed or not.
+    """Raise LogCorruptError for a log or newest snapshot with records that this release must not run on, committed or not.
 
     A replica that asks this before it takes part neither votes nor leads where it would end over the log.
     """
@@ -248,7 +248,7 @@ SIZE_MAX: Final = 32 * 1024 * 1024
 
 
 class OwnBatch(CheckedBatch):
-    """A batch that this replica wrote; `values` are those of its data records, as they were given. These bytes never were on a disk."""
+    """A batch that this replica wrote; `values` are its data records as given. These bytes were never read from a disk."""
 
     __slots__ = ("values",)
 
@@ -268,7 +268,7 @@ class OwnBatches:
         self._size = 0
 
     def add(self, batches: Iterable[AppendedBatch]) -> None:
-        """The log goes on with these."""
+        """Add the batches that continue the log."""
         for batch in batches:
             if self._batches and self._batches[-1].last_offset + 1 != batch.base_offset:
                 self.clear()
@@ -283,12 +283,12 @@ class OwnBatches:
         self._size = 0
 
     def cut(self, offset: int) -> None:
-        """The log lost all from `offset` on, a batch boundary."""
+        """Drop all from `offset` on, a batch boundary: the log was truncated."""
         while self._batches and self._batches[-1].last_offset >= offset:
             self._size -= len(self._batches.pop().data)
 
     def drop_before(self, offset: int) -> None:
-        """The application has all before `offset`."""
+        """Drop all before `offset`: the application has it."""
         while self._batches and self._batches[0].last_offset < offset:
             self._size -= len(self._batches.popleft().data)
 

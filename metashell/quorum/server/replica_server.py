@@ -1,7 +1,4 @@
-"""One replica on the running loop: listeners, connections to peers, the core with its log and store, and an application.
-
-This module imports asyncio, so it is itself imported inside functions.
-"""
+"""One replica on the running loop: listeners, connections to peers, the core with its log and store, and an application."""
 
 from __future__ import annotations
 
@@ -61,7 +58,7 @@ class Parts:
 
 
 def bounded(limits: ConnectionLimits) -> ConnectionLimits:
-    """The limits of a connection, no wider than what peers and operators' tools need."""
+    """Return the limits of a connection, no wider than peers and operators' tools need."""
     return replace(
         limits,
         frame_limit=min(limits.frame_limit, REQUEST_SIZE_MAX),
@@ -77,7 +74,7 @@ def no_vote_line(found: Recovering) -> str:
 
 
 class ReplicaServer:
-    """See the module. First `open` the listeners, then `start`: the endpoints to advertise may depend on ports that the system chose."""
+    """One replica on the running loop. First `open` the listeners, then `start`: advertised endpoints may depend on chosen ports."""
 
     def __init__(self, parts: Parts) -> None:
         self.is_hung = False
@@ -103,7 +100,7 @@ class ReplicaServer:
         return self._inbound.listeners
 
     def start(self, config: RaftConfig) -> None:
-        """Begin to take part, as `config` says. Errors: OSError, LogCorruptError; what the core refuses to start with."""
+        """Take part, as `config` says. Errors: OSError, LogCorruptError; those of the core's start."""
         parts = self._parts
         loop = asyncio.get_running_loop()
         now_ms = int(loop.time() * 1000)
@@ -195,7 +192,7 @@ class ReplicaServer:
         await self._close(STOP_GRACE_S)
 
     async def kill(self) -> None:
-        """Stop without a word to anyone, as a crash would."""
+        """Stop as a crash would: nobody is told."""
         if self._driver is not None:
             self._driver.stop()
         await self._close(0.0)
@@ -226,7 +223,7 @@ class ReplicaServer:
     # ---- beside the core
 
     def _look(self) -> None:
-        """Report a change of state, and what a peer must not have sent, in one line each."""
+        """Report a change of state, and a peer's fault, in one line each."""
         if self.driver.is_stopped:
             return
         node = self.node

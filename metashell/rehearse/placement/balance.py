@@ -289,7 +289,7 @@ class MoveGraph:
             if chain or not stale:
                 return chain, seen
             for index in stale:
-                self._look(index)
+                self._find_targets(index)
 
     def _search(self, source: int, wanted: int, closed: int) -> tuple[list[Hop], int]:
         seen = closed | 1 << source
@@ -297,7 +297,7 @@ class MoveGraph:
         queue = deque([source])
         while queue:
             here = queue.popleft()
-            reached, _ = self._rows.get(here) or self._look(here)
+            reached, _ = self._rows.get(here) or self._find_targets(here)
             new = reached & ~seen
             seen |= new
             for index in bits(new):
@@ -315,7 +315,7 @@ class MoveGraph:
             index = source
         return hops
 
-    def _look(self, source: int) -> tuple[int, dict[int, int]]:
+    def _find_targets(self, source: int) -> tuple[int, dict[int, int]]:
         reached = 0
         by: dict[int, int] = {}
         things = self._things(source)

@@ -166,18 +166,18 @@ def _standing(wanted: Assignment, there: Mapping[tuple[str, int], PartitionState
     if now.is_moving:
         if now.goal == wanted.replicas:
             return MoveProgress(wanted, Stage.MOVING, now)
-        return MoveProgress(wanted, Stage.CHANGED, now, f"it is being moved to {_words(now.goal)}")
+        return MoveProgress(wanted, Stage.CHANGED, now, f"it is being moved to {_replica_list(now.goal)}")
     if now.replicas == wanted.replicas:
         return MoveProgress(wanted, Stage.DONE, now)
     # A cancelled move can leave the replicas in another order.
     if wanted.before is not None and set(now.replicas) != set(wanted.before):
         return MoveProgress(
-            wanted, Stage.CHANGED, now, f"it is on {_words(now.replicas)}, the plan took it to be on {_words(wanted.before)}"
+            wanted, Stage.CHANGED, now, f"it is on {_replica_list(now.replicas)}, the plan took it to be on {_replica_list(wanted.before)}"
         )
     return MoveProgress(wanted, Stage.WAITING, now)
 
 
-def _words(replicas: Iterable[int]) -> str:
+def _replica_list(replicas: Iterable[int]) -> str:
     return ",".join(map(str, replicas))
 
 
@@ -259,7 +259,7 @@ class JsonTextError(UsageError):
         self.excerpt = (shown.replace("\t", " "), " " * (column - shift) + "^")
 
 
-class _TwiceError(Exception):
+class _DuplicateKeyError(Exception):
     """An object has a key twice."""
 
 
@@ -274,7 +274,7 @@ def parse_json(text: str, source: str, first_line: int = 1) -> Any:
         return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         raise JsonTextError(source, text, error.pos, _lowered(error.msg), first_line) from None
-    except _TwiceError as error:
+    except _DuplicateKeyError as error:
         key = str(error)
         raise UsageError(f"{source}: an object has the key {json.dumps(key, ensure_ascii=False)} twice", source) from None
     except RecursionError:
@@ -290,7 +290,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen = set()
         for key, _ in pairs:
             if key in seen:
-                raise _TwiceError(key)
+                raise _DuplicateKeyError(key)
             seen.add(key)
     return found
 

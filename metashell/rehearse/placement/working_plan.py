@@ -33,7 +33,7 @@ class Working:
         self.partitions: list[Partition] = []
         self.replicas: list[list[int]] = []
         self.masks: list[int] = []
-        self._add(cluster.partitions)
+        self._count_partitions(cluster.partitions)
         self.origins = list(self.masks)
         self.topics = self._by_topic()
         self.topic_of = [0] * len(self.partitions)
@@ -41,7 +41,7 @@ class Working:
             for number in members:
                 self.topic_of[number] = topic
 
-    def _add(self, partitions: Sequence[Partition]) -> None:
+    def _count_partitions(self, partitions: Sequence[Partition]) -> None:
         index, counts, sizes = self.index, self.counts, self.sizes
         # Sorted, so that the plan does not depend on the order of the input.
         for partition in sorted(partitions):

@@ -68,6 +68,8 @@ def envelope_arrays(headers: Headers, rows: Rows, chosen: Ints, place: Place | N
     ]
 
 
+# ---- the text of records
+
 _NO_VERSION = 1 << 20
 Texts = FramedTexts | CoordinatorTexts
 
@@ -190,6 +192,8 @@ def _put_one(columns: _Columns, row: int, texts: Texts, key: bytes | None, value
         columns.put(row, framed, None if value is None else framed.data)
 
 
+# ---- type, version and body of each record
+
 OTHER = -(1 << 20)
 """The type of a row whose type is missing or not known."""
 _USUAL_MASK = 0x8080FF
@@ -197,7 +201,7 @@ _USUAL_MASK = 0x8080FF
 
 
 OddRow = tuple[int, str, bool]
-"""A row, what is odd about it, and whether that is serious: that a newer release wrote it is not."""
+"""A row, the finding about it, and whether it is serious: a row of a newer release is not."""
 
 
 @dataclass(slots=True)
@@ -301,6 +305,8 @@ def coordinator_rows(log: str, buffer: Buffer, rows: Rows) -> TypedRows:
                 types[row] = OTHER
     return typed
 
+
+# ---- columns that all rows of a file share
 
 _FILE = "file"
 SAME_IN_A_FILE = ("cluster_id", _FILE)

@@ -199,6 +199,8 @@ class _Reading:
                 self.odd[row] = True
 
 
+# ---- cells
+
 _BLOCK_MAX = 12
 
 
@@ -323,6 +325,8 @@ def fixed_array(kind: str, values: Array) -> pa.Array:
         values = values.astype("i4" if kind == "uint16" else "i8")
     return pa.Array.from_buffers(ARROW_TYPES[kind], count, [None, pa.py_buffer(np.ascontiguousarray(values))], 0)
 
+
+# ---- columns from Python objects
 
 Convert = Callable[[Any], Any]
 

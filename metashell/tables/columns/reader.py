@@ -223,6 +223,8 @@ def _may_be_empty(piece: Piece) -> bool:
     return piece.may_end_early or may_lack_batches(piece.log)
 
 
+# ---- many small files as one chunk
+
 JOINT_BYTES: Final = 4 << 20
 """The number of bytes decoded at once. Each group of files pays for every type of record that it has."""
 SMALL_MAX: Final = JOINT_BYTES // 8

@@ -99,7 +99,7 @@ class RecordTables:
         return found, faults
 
     def _read_group(self, group: _Group) -> tuple[pa.RecordBatch | None, list[OddRow]]:
-        """The rows of a group that decode, in order; and what is odd about these and the others."""
+        """The rows of a group that decode, in order, and the findings about these and the others."""
         odd, arrays = self._by_columns(group)
         usual = group.chosen if odd is None else group.chosen[~odd]
         parts = [group.batch(usual, arrays, self.options.fields)] if len(usual) else []
@@ -207,11 +207,13 @@ def _fault(records: ChunkRecords, row: int, reason: str, is_serious: bool) -> Fa
     )
 
 
+# ---- secrets
+
 _MARK = "metashell.show_secrets"
 
 
 def marked_schema(schema: pa.Schema, *, show_secrets: bool) -> pa.Schema:
-    """A file's schema that says whether secrets were asked for."""
+    """A file's schema that says whether secrets are shown."""
     return schema.with_metadata({_MARK: str(show_secrets).lower()})
 
 
@@ -242,6 +244,8 @@ def _replaced(batch: pa.RecordBatch, name: str, hidden: pa.Array) -> pa.RecordBa
     index = batch.schema.get_field_index(name)
     return batch.set_column(index, batch.schema.field(name), pc.if_else(hidden, word, batch.column(name)))
 
+
+# ---- the tables that every log has
 
 _CODECS = [CODEC_NAMES[codec] if codec < len(CODEC_NAMES) else f"unknown({codec})" for codec in range(CODEC_MASK + 1)]
 
@@ -325,7 +329,7 @@ def batches_table(headers: Headers, place: Place) -> pa.RecordBatch:
 
 
 def faults_table(faults: list[Fault], place: Place, *, show_secrets: bool) -> pa.RecordBatch:
-    """One row a fault. Only bytes that can hold no secret are shown, unless secrets are asked for."""
+    """One row for each fault. Only bytes that can hold no secret are shown, unless secrets are wanted."""
     return _batch(
         FAULTS,
         [

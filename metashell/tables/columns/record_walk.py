@@ -2,7 +2,7 @@
 
 A record's start follows from the length of the one before it, so a batch can only be walked front to back; but all batches of a chunk are
 walked side by side, one record of each at a time. The rest of the few longest batches is walked one by one. A batch with an unusual
-record goes through codec's careful walk instead, which reports where it is at fault."""
+record goes through codec's careful walk instead, which reports the fault and its place."""
 
 from __future__ import annotations
 

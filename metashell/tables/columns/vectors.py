@@ -151,6 +151,8 @@ def bitmap(present: Mask) -> Array:
     return np.packbits(present, bitorder="little")
 
 
+# ---- headers of batches
+
 _FIELDS = (
     ("base_offset", "int64", 0),
     ("length", "int32", 8),

@@ -316,6 +316,8 @@ def _sized(data: bytes) -> bytes:
     return len(data).to_bytes(4, "little") + data
 
 
+# ---- Thrift's compact protocol
+
 TRUE: Final = 1
 FALSE: Final = 2
 BYTE: Final = 3

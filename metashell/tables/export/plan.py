@@ -3,7 +3,7 @@
 A manifest lists the splits that an export has written, keyed by the identity and size of their files. While an export runs, its journal
 lies beside the parts in a work folder, one line for each finished split; the last step of an export writes `_manifest.json` beside the
 tables. Both have the same entries, so the next export of the same directory can take over what has not changed. No rows of an earlier
-export are dropped unless that was asked for."""
+export are dropped without a request."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 class ExportOptions:
     """The input, output and form of an export. `tables` is None for all but `records`; `jobs` 0 for one process a core.
 
-    `columns` is the form of the tables: "typed", or "raw" as it was before (`columns/typed`). With `replaces`, what an earlier export
-    wrote to the same place may go.
+    `columns` is the form of the tables: "typed", or "raw" as the bytes hold it (see `columns.typed_tables`). With `replaces`, what an
+    earlier export wrote to the same place may go.
     """
 
     paths: tuple[str, ...]
@@ -64,7 +64,7 @@ class ExportOptions:
 
     @property
     def named_tables(self) -> tuple[str, ...]:
-        """The tables that were asked for by name: they are there even without rows, unless all were."""
+        """The tables that were named: they are written even without rows, unless all were."""
         named = self.tables or ()
         return named if len(named) < len(table_names()) else ()
 
@@ -115,6 +115,8 @@ def export_splits(options: ExportOptions) -> Iterator[Split]:
             yield split
     require_logs(logs_of(seen), options.named_tables, options.paths)
 
+
+# ---- an earlier export in the same place
 
 LAKE = "_metashell/format.json"
 """The file that marks a lake (`tables.lake`)."""
@@ -178,6 +180,8 @@ def _listed(names: list[str]) -> str:
     more = f" and {len(names) - _LISTED_MAX} more" if len(names) > _LISTED_MAX else ""
     return ", ".join(names[:_LISTED_MAX]) + more
 
+
+# ---- the manifest
 
 MANIFEST = "_manifest.json"
 WORK_FOLDER = ".metashell-export"
@@ -264,8 +268,10 @@ def write_manifest(out: str, manifest: dict[str, Any]) -> None:
         os.replace(path + ".part", path)
 
 
+# ---- parts and their final places
+
 WriteEmpty = Callable[[str, str, ExportOptions], str]
-_FAULTS = "faults"
+FAULTS = "faults"
 
 
 def has_parts(folder: str, entry: Entry, form: str) -> bool:
@@ -304,7 +310,7 @@ def publish(
     `write_empty` writes a table without rows into the folder of work. It is passed in, since it needs pyarrow.
     """
     form, out = options.form, options.out
-    tables = {table for table, count in rows.items() if count} | {_FAULTS, *options.named_tables}
+    tables = {table for table, count in rows.items() if count} | {FAULTS, *options.named_tables}
     earlier_form = old.get("settings", {}).get("format", form)
     manifest = os.path.join(out, MANIFEST)
     if os.path.exists(manifest):

@@ -108,6 +108,8 @@ def write_empty(folder: str, table: str, options: ExportOptions) -> str:
     return path
 
 
+# ---- files of a table
+
 _GROUP_ROWS = 1 << 18
 _GROUP_BYTES = 48 << 20
 """When a row group is written: twice as large is 2 % smaller and costs a process 40 MiB; half as large costs 5 % of an export's time."""

@@ -115,7 +115,7 @@ class Workers:
 
 
 def _has_threads() -> bool:
-    """Whether this process has threads that a fork would lack; where the system does not tell, it is taken to have some."""
+    """Whether this process has threads that a fork would lack; assumed if the system does not tell."""
     try:
         for thread in os.listdir("/proc/self/task"):
             if int(thread) != os.getpid():

@@ -185,6 +185,8 @@ def _drop(store: Store, folder: str) -> None:
         store.remove_below(folder)
 
 
+# ---- commits of written files
+
 Rewriting = Callable[[Sequence[Rewrite], str, str], "Iterable[Written | None]"]
 """Runs tasks that rewrite files of a place, with their work below a folder; gives their results in order."""
 

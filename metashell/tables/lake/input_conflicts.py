@@ -276,6 +276,8 @@ class LakeGaps:
             self.runs.append((start, end, batch, batch, start))
 
 
+# ---- input that changes while it is read
+
 Batches = tuple[tuple[int, Anchor], ...]
 """Where batches start in a file, and what tells each from others."""
 

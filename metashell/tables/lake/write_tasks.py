@@ -21,7 +21,7 @@ from metashell.common import runtime
 from metashell.common.errors import LogCorruptError, MetashellError, PathError, UsageError
 from metashell.tables.columns.reader import joint_groups, read_split
 from metashell.tables.columns.record_tables import marked_schema
-from metashell.tables.columns.typed_arrays import file_schema, plain_type, shaped_schema
+from metashell.tables.columns.typed_arrays import DAY_MS, file_schema, plain_type, shaped_schema
 from metashell.tables.columns.vectors import Ints
 from metashell.tables.export.parquet import ParquetTable
 from metashell.tables.lake.input_conflicts import changed_input_error, shown_path
@@ -304,6 +304,8 @@ def sync_file(path: str) -> None:
         os.close(descriptor)
 
 
+# ---- tasks that rewrite files
+
 _ROWS = 1 << 17
 
 
@@ -415,7 +417,8 @@ def _without(batch: pa.RecordBatch, left_out: tuple[tuple[str, int], ...]) -> pa
     return batch.filter(pc.invert(goes))
 
 
-_DAY_MS = 86_400_000
+# ---- clusters and days
+
 _NONE = np.iinfo(np.int64).min
 _FIRST, _LAST = date.min.toordinal() - 719_163, date.max.toordinal() - 719_163
 """The days that a calendar has, counted from 1970."""
@@ -471,7 +474,7 @@ def _days(times: pa.Array) -> Ints:
     if pa.types.is_timestamp(times.type):
         times = times.cast(pa.timestamp("ms", times.type.tz), safe=False).cast(pa.int64())
     ms: Ints = times.fill_null(-1).to_numpy(zero_copy_only=False)
-    days: Ints = np.floor_divide(ms, _DAY_MS)
+    days: Ints = np.floor_divide(ms, DAY_MS)
     days[(ms == -1) | (days < _FIRST) | (days > _LAST)] = _NONE
     return days
 

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from metashell.common.options import REPORT_SUMMARIES
 from metashell.common.terminal import terminal_line
 from metashell.common.uris import file_name
-from metashell.common.values import duration_text, size_text
-from metashell.common.values import time_text as ms_text
+from metashell.common.values import duration_text, size_text, time_text
 from metashell.disk.names import METADATA, LogKind
 
 if TYPE_CHECKING:
@@ -169,7 +168,7 @@ def _report(name: str) -> Report:
 
 
 def _all_read(sql: str, *, folded: Collection[str] = ()) -> set[str]:
-    """The tables and views that a question needs, but for the tables of views that are `folded`, for which no SQL is asked."""
+    """The tables and views that a question needs, but not the tables of views that are `folded`, which need no SQL."""
     read = _names_read(sql)
     for view in reversed(VIEWS):
         if view in read:
@@ -227,6 +226,8 @@ def checkpoint_end(file: str) -> int:
     return end if end <= INT64_MAX else 0
 
 
+# ---- values as people read them
+
 CLUSTER: Final = "cluster_id"
 _DURATION: Final = "_ms"
 _SIZE: Final = "bytes"
@@ -250,7 +251,7 @@ def heading(column: str) -> str:
 
 
 def shown_columns(answer: pa.Table) -> list[str]:
-    """The columns that people see: the cluster's only where there are several."""
+    """The columns that people see: the cluster's only if there are several."""
     is_one = len(answer.column(CLUSTER).unique()) <= 1
     return [name for name in answer.column_names if not (is_one and name == CLUSTER)]
 
@@ -293,12 +294,12 @@ def number_text(column: str, value: float) -> str:
 
 def second_text(value: datetime) -> str:
     """A time in UTC to the second."""
-    return f"{time_text(value)[:19]}Z"
+    return f"{datetime_text(value)[:19]}Z"
 
 
-def time_text(value: datetime) -> str:
+def datetime_text(value: datetime) -> str:
     """A time in UTC to the millisecond."""
-    return ms_text(unix_ms(value))
+    return time_text(unix_ms(value))
 
 
 def unix_ms(value: datetime) -> int:

@@ -118,7 +118,7 @@ def _over_time(chart: Chart, table: pa.Table) -> Iterator[str]:
 
 
 def _days(first_ms: int, last_ms: int) -> str:
-    """The days that a chart is about, which its axis may not tell."""
+    """The days that a chart is about, which its axis may not show."""
     first, last = datetime_of(first_ms).strftime("%Y-%m-%d"), datetime_of(last_ms).strftime("%Y-%m-%d")
     return f"{first}, UTC" if first == last else f"{first} to {last}, UTC"
 
@@ -233,7 +233,7 @@ def _short_key(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    """A label: of long ones the middle is left out, since the end tells partitions apart."""
+    """A label; long ones lose the middle, since partitions differ at the end."""
     half = _LABEL_MAX // 2
     return text if len(text) <= _LABEL_MAX else f"{text[:half]}…{text[-half:]}"
 
@@ -250,6 +250,8 @@ _DRAWERS: Final[dict[str, Callable[[Chart, pa.Table], Iterator[str]]]] = {
     "lanes": _lanes,
 }
 
+
+# ---- the rows that a chart draws
 
 COUNT: Final = "rows counted"
 """The column of sums that says how many rows are summed."""
@@ -279,7 +281,7 @@ def longest_rows(chart: Chart, table: pa.Table, count: int) -> list[dict[str, An
 
 def times_of(chart: Chart, table: pa.Table) -> tuple[int, int]:
     """The first and the last time of a chart over time, as Unix milliseconds."""
-    found = compute.min_max(_ms(table.column(chart.x[0])))
+    found = compute.min_max(as_ms(table.column(chart.x[0])))
     return found["min"].as_py(), found["max"].as_py()
 
 
@@ -287,7 +289,7 @@ def summed_rows(chart: Chart, table: pa.Table, start_s: int = 0, step_s: int = 0
     """A row for each x and series, with the sums or the largest of `values`, and `COUNT`; a step that is given makes x its number."""
     x = table.column(chart.x[0])
     if step_s:
-        x = pa.array((_ms(x).to_numpy() // 1000 - start_s) // step_s, pa.int64())
+        x = pa.array((as_ms(x).to_numpy() // 1000 - start_s) // step_s, pa.int64())
     by = {chart.x[0]: x, **{name: table.column(name) for name in chart.series}}
     columns = {**by, **{name: table.column(name) for name in chart.values if name not in by}, COUNT: pa.array(np.ones(len(x), np.int64))}
     how = "max" if largest else "sum"
@@ -299,5 +301,6 @@ def summed_rows(chart: Chart, table: pa.Table, start_s: int = 0, step_s: int = 0
     return rows
 
 
-def _ms(times: pa.ChunkedArray) -> pa.ChunkedArray:
+def as_ms(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    # An answer's times are whole milliseconds: `local.as_declared` makes them from those.
     return times.cast(pa.timestamp("ms", "UTC")).cast(pa.int64())

@@ -25,7 +25,7 @@ from metashell.tables.input_files import input_files
 from metashell.tables.read_options import ReadOptions
 from metashell.tables.reports import uncommitted
 from metashell.tables.reports.catalog import BASES, DERIVED, EARLIEST_MS, LATEST_MS, Report, tables_in_sql, view_text
-from metashell.tables.reports.derived_tables import TABLES
+from metashell.tables.reports.derived_tables import DERIVED_TABLES
 from metashell.tables.reports.numpy_views import NUMPY_TABLES, NUMPY_VIEWS, NumpyViews
 from metashell.tables.splits import Piece, logs_of, plan_splits
 
@@ -140,7 +140,7 @@ class ReportDatabase:
         return pa.Table.from_batches(batches, schema)
 
 
-FAULTS = "faults"
+# ---- input
 
 
 class Answerable(NamedTuple):
@@ -177,14 +177,14 @@ def tables_by_log(reports: Sequence[Report]) -> dict[LogKind, set[str]]:
 
 
 def base_tables_of(reports: Iterable[Report]) -> list[str]:
-    """The base tables that the reports need: those of their questions and, of the metadata log, those that tell what has not happened."""
+    """The base tables that the reports need: those of their questions, and those that show uncommitted records."""
     of_logs = {table for report in reports for table in (*report.tables, *(uncommitted.TABLES if report.log == METADATA else ()))}
     return sorted(of_logs)
 
 
 def source_tables(base_tables: Sequence[str]) -> set[str]:
     """The tables of events that the base tables are made of."""
-    return {source for table in base_tables for source in (TABLES[table].sources if table in TABLES else (table,))}
+    return {source for table in base_tables for source in (DERIVED_TABLES[table].sources if table in DERIVED_TABLES else (table,))}
 
 
 def tables_of_files(reports: Sequence[Report], pieces: Iterable[Piece]) -> Callable[[pa.RecordBatch], list[str]]:
@@ -203,11 +203,13 @@ def tables_of_files(reports: Sequence[Report], pieces: Iterable[Piece]) -> Calla
 def base_batches(base_tables: Sequence[str], table: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
     """The base tables' batches that a batch of a table of columns/ stands for."""
     for name in base_tables:
-        if name in TABLES and table in TABLES[name].sources:
-            yield name, TABLES[name].rows_of(table, batch)
+        if name in DERIVED_TABLES and table in DERIVED_TABLES[name].sources:
+            yield name, DERIVED_TABLES[name].rows_of(table, batch)
     if table in base_tables:
         yield table, as_base(table, batch)
 
+
+# ---- declared types
 
 Rows = TypeVar("Rows", "pa.Table", "pa.RecordBatch")
 
@@ -241,7 +243,7 @@ def as_declared(report: Report, answer: Rows) -> Rows:
 def base_schema(table: str) -> pa.Schema:
     """The schema of a base table under the names that the SQL uses."""
     if table in DERIVED:
-        return TABLES[table].schema
+        return DERIVED_TABLES[table].schema
     schema = schemas.tables()[table]
     return pa.schema([pa.field(name, schema.field(source).type) for source, name in BASES[table].items()])
 

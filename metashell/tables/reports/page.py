@@ -28,10 +28,10 @@ from metashell.tables.reports.catalog import (
     Report,
     cell_text,
     datetime_of,
+    datetime_text,
     heading,
     second_text,
     shown_columns,
-    time_text,
 )
 from metashell.tables.reports.charts import draw_chart
 from metashell.tables.reports.timeline_chart import timeline_charts
@@ -90,7 +90,7 @@ def _count_words(count: int) -> str:
 
 
 def answer_table(report: Report, answer: pa.Table, rows_max: int = ROWS_MAX) -> Iterator[str]:
-    """The first rows of an answer as a table, or nothing where there are none."""
+    """The first rows of an answer as a table; nothing if there are none."""
     if not answer.num_rows:
         return
     names = shown_columns(answer)
@@ -105,14 +105,14 @@ def answer_table(report: Report, answer: pa.Table, rows_max: int = ROWS_MAX) -> 
 
 def _cell(report: Report, name: str, row: dict[str, Any], css: str) -> Cell:
     value = row[name]
-    hint = time_text(value) if isinstance(value, datetime) else ""
+    hint = datetime_text(value) if isinstance(value, datetime) else ""
     if report.open is None or name != report.open[0]:
         return Cell(cell_text(name, value), hint, css)
     return Cell(ending_column(report, row), hint, f"{css} open".lstrip() if is_open(report, row) else css)
 
 
 def _css(report: Report, name: str, rows: Sequence[dict[str, Any]]) -> str:
-    """The class of a column: short values stay whole, long ones are broken where there is no room."""
+    """The class of a column: short values stay whole, long ones are broken if there is no room."""
     kind = report.columns[name]
     if kind == "time":
         return "time whole" if list(report.columns.values()).count(kind) <= _WHOLE_TIMES_MAX else kind
@@ -168,7 +168,7 @@ def _verdict(cluster: CurrentState) -> Iterator[str]:
 
 
 def _entries(answers: Answers, left_out: Sequence[Report], fault_count: int) -> Iterator[str]:
-    """Every report with what became of it: how much it answers, or why it does not."""
+    """Every report with its result: how much it answers, or why it does not."""
     missing = {report.name for report in left_out}
     yield '<ul class="reports">\n'
     for name, report in REPORTS.items():
@@ -199,6 +199,8 @@ def _events(answer: pa.Table) -> Iterator[str]:
     if more > 0:
         yield f'<p class="faint">and {more} more: <a href="{TIMELINE}.html">{html_text(report.title)}</a></p>\n'
 
+
+# ---- the state at the end of the logs
 
 _NAMES_MAX: Final = 5
 
@@ -249,8 +251,11 @@ def _as_of(cluster: Cluster) -> str:
     return f"{words}; what follows offset {at.certain_to - 1} may not have been committed" if at.certain_to < at.end_offset else words
 
 
+# ---- rows that had not ended
+
+
 def is_open(report: Report, row: Mapping[str, Any]) -> bool:
-    """Whether what the row tells of lasts beyond the end of the log."""
+    """Whether what the row describes lasts beyond the end of the log."""
     return report.open is not None and row[report.open[0]] == report.open[1]
 
 

@@ -188,6 +188,8 @@ def require_position(offset: int, file: str) -> int:
     return offset
 
 
+# ---- from rows to states
+
 FIELDS: Final = ("leader", "leader_recovery_state", *LISTS)
 """The columns of a state."""
 MISSING: Final = -(1 << 40)

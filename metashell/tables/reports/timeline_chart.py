@@ -47,7 +47,7 @@ def timeline_charts(rows: list[Row]) -> Iterator[str]:
 
 
 def span_ms(rows: Iterable[Row]) -> tuple[int, int]:
-    """From when to when the rows tell of something."""
+    """The time that the rows span."""
     times = [unix_ms(row["started_at"]) for row in rows if row["started_at"] is not None]
     ends = [unix_ms(row["ended_at"]) for row in rows if row["ended_at"] is not None]
     open_ends = [unix_ms(row["started_at"]) + row["lasted_ms"] for row in rows if row["is_open"] and row["lasted_ms"] is not None]
@@ -87,7 +87,7 @@ def _lane_of(row: Row) -> tuple[int, int, str]:
 
 
 def _chosen(by_lane: dict[tuple[int, int, str], list[Bar]]) -> tuple[list[tuple[int, int, str]], int]:
-    """The lanes that are drawn, and how many brokers are not: those with the least to tell."""
+    """The lanes that are drawn, and how many brokers are not: those with the fewest events."""
     brokers = sorted((name for name in by_lane if name[0] == 1), key=lambda name: (-len(by_lane[name]), name))
     dropped = set(brokers[BROKERS_MAX:])
     return sorted(name for name in by_lane if name not in dropped), len(dropped)
@@ -147,6 +147,8 @@ def _time_axis(first_ms: int, last_ms: int) -> str:
 def _at(ms: int) -> str:
     return second_text(datetime_of(ms))
 
+
+# ---- the axis
 
 _LABELS: Final = 6
 """The most labels along an axis."""

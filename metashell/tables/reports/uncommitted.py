@@ -19,7 +19,7 @@ from metashell.tables.reports.catalog import GROUP_MEMBERS, GROUP_TOPICS, GROUP_
 
 BEGIN, END, ABORT, CONTROL, BATCHES = "begin_transaction", "end_transaction", "abort_transaction", "control", "batches"
 TABLES: Final = (ABORT, BEGIN, END, CONTROL, BATCHES)
-"""The base tables that tell what is undone."""
+"""The base tables that show which records were not committed."""
 _WHOLE: Final = frozenset((CONTROL, "records", "offset_commit", GROUP_MEMBERS, GROUP_TOPICS, GROUP_TRANSACTIONS))
 """Base tables of which nothing is left out: elections that took place, what fills disks, and what is of another log."""
 

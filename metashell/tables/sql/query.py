@@ -139,7 +139,7 @@ class Session:
             self._find()
 
     def columns(self) -> dict[str, list[str]]:
-        """The names of all tables that can be asked, the state's first, and of their columns."""
+        """The names of all tables, the state's first, and of their columns."""
         return {name: list(schema.names) for name, schema in self._schemas.items() if name not in self._absent}
 
     def functions(self) -> list[str]:
@@ -255,10 +255,10 @@ class Session:
 
 
 def _lake(paths: Sequence[str]) -> str | None:
-    """The path that is a lake. Errors: UsageError where there are others beside it."""
+    """Return the path that is a lake. Errors: UsageError if there are other paths beside it."""
     lakes = [path for path in paths if is_lake(path)]
     if lakes and len(paths) > 1:
-        raise UsageError(f"{shown_uri(lakes[0])}: a lake is asked alone, not together with others", lakes[0])
+        raise UsageError(f"{shown_uri(lakes[0])}: a lake is queried alone, without other paths", lakes[0])
     return lakes[0] if lakes else None
 
 
@@ -276,6 +276,8 @@ def _rows(schema: pa.Schema, batches: Iterator[pa.RecordBatch], columns: Form) -
     except RefusedError as error:
         raise QueryError(error) from error
 
+
+# ---- column names that are words of SQL
 
 _NAMES: Final = frozenset({"offset", "group", "at"})
 _WORDS: Final = (

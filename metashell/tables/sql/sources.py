@@ -40,7 +40,7 @@ from metashell.tables.lake.ledger import LakeFile, LakeState
 from metashell.tables.read_options import ANY, OF_BODIES, Bounds, Form, NewerNotes, ReadOptions, note_newer
 from metashell.tables.schemas import FAULTS, RECORDS, tables
 from metashell.tables.splits import TARGET_BYTES, Split, absent_log, has_log, kind_of, splits_of
-from metashell.tables.sql.database import FilterBounds, Scan
+from metashell.tables.sql.database import PARQUET_FORMAT, FilterBounds, Scan
 from metashell.tables.state.clusters import NoMetadataError, no_metadata
 from metashell.tables.stores import open_store
 from metashell.tables.stores.local import path_of_uri
@@ -69,7 +69,7 @@ class Wanted:
 
 
 class EventTables:
-    """Tables of events by name, as `served` asks for them. `go_on` raises where nobody waits for them any more."""
+    """Tables of events by name, as `served` asks for them. `go_on` raises when nothing waits for them any more."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class EventTables:
         self._reading = Lock()
 
     def find(self) -> Mapping[str, MetashellError]:
-        """Find the logs; gives the tables that they do not have, and why. Errors: UsageError where there is no log."""
+        """Find the logs; return the tables that they do not have, and why. Errors: UsageError if there is no log."""
         self._files = [file for path in self._paths for file in input_files(path, self._log)]
         logs = set(map(kind_of, self._files))
         absent: dict[str, MetashellError] = {name: absent_log(self._paths, name) for name in self.schemas if not has_log(logs, name)}
@@ -170,7 +170,8 @@ class EventTables:
             self._newer[each] = newer
 
 
-_PARQUET: Final = ds.ParquetFileFormat()
+# ---- tables of a lake
+
 _FILES_AHEAD: Final = 2
 _BATCHES_AHEAD: Final = 4
 _DAY: Final = timedelta(days=1)
@@ -187,15 +188,15 @@ def is_lake(place: str) -> bool:
         return bool(retry(lambda: system.get_file_info(f"{top.rstrip('/')}/{FORMAT}")).type == FileType.File)
 
 
-class Asked(TypedDict):
-    """The form of rows that was asked for, which a lake has to have."""
+class RowForm(TypedDict):
+    """The wanted form of rows, which a lake has to have."""
 
     show_secrets: bool
     columns: Form
 
 
 class LakeTables:
-    """Tables of events by name, as `served` asks for them. `go_on` raises where nobody waits for them any more."""
+    """Tables of events by name, as `served` asks for them. `go_on` raises when nothing waits for them any more."""
 
     fault_count = 0
     newer: Final[NewerNotes] = {}
@@ -212,8 +213,8 @@ class LakeTables:
         lake = read_format(self._store)
         if lake is None:
             raise PathError(f"{self._shown}: no lake here", self._shown)
-        self._asked: Asked = {"show_secrets": show_secrets, "columns": columns}
-        _require_readable(self._shown, lake, **self._asked)
+        self._form: RowForm = {"show_secrets": show_secrets, "columns": columns}
+        _require_readable(self._shown, lake, **self._form)
         self._lake = lake
         self._state = LakeState()
         self._is_new = False
@@ -240,12 +241,12 @@ class LakeTables:
         self._is_new = False
 
     def _read(self) -> None:
-        """Read what the lake holds now. Errors: UsageError where somebody has written it anew in another form; MetashellError."""
+        """Read what the lake holds now. Errors: UsageError if it was written anew in another form; MetashellError."""
         self._state = read_state(self._store)
         if self._state.format:
             # `format.json` follows the commit that wrote all anew, by the next export if that one was interrupted.
             self._lake = format_of(self._store, self._state.format)
-            _require_readable(self._shown, self._lake, **self._asked)
+            _require_readable(self._shown, self._lake, **self._form)
 
     def note(self, named: Collection[str]) -> str:
         """Notes of what a newer version wrote into these tables and this one does not know."""
@@ -262,9 +263,10 @@ class LakeTables:
         schema = self.schemas[name]
         files = [file for file in self._state.files.values() if file.table == name]
         fragments = [
-            _PARQUET.make_fragment(self._path(file), self._system, partition_expression=_known_of(file, schema)) for file in sorted(files)
+            PARQUET_FORMAT.make_fragment(self._path(file), self._system, partition_expression=_known_of(file, schema))
+            for file in sorted(files)
         ]
-        whole = ds.FileSystemDataset(fragments, file_schema(schema), _PARQUET, self._system)
+        whole = ds.FileSystemDataset(fragments, file_schema(schema), PARQUET_FORMAT, self._system)
         wanted = schema if scan.columns is None else pa.schema([schema.field(column) for column in scan.columns])
         return ds.Scanner.from_batches(self._rows(whole, scan, wanted, files), schema=wanted)
 
@@ -298,7 +300,7 @@ class LakeTables:
 
 
 def _require_readable(shown: str, lake: LakeFormat, *, show_secrets: bool, columns: Form) -> None:
-    """Errors: UsageError for a lake whose rows are others than those that were asked for."""
+    """Errors: UsageError for a lake whose rows have another form than the wanted one."""
     if lake.table_format != PARQUET:
         raise UsageError(
             f"{shown}: a lake of tables in the format {lake.table_format}, which metashell sql does not read: ask Spark", shown
@@ -335,6 +337,8 @@ def _with_ids(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         columns.append(column)
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
+
+# ---- temporary files
 
 Kept = Callable[[str, pa.RecordBatch], Iterable[tuple[str, pa.RecordBatch]]]
 

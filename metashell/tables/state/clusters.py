@@ -120,7 +120,7 @@ def copies_by_cluster(paths: Sequence[str]) -> list[list[str]]:
         logs += [log for log in _logs_of_store(uri) if log not in logs]
     if not logs:
         raise no_metadata(paths)
-    # Where no meta.properties tells a cluster's id, it is a path.
+    # Without a meta.properties that has the cluster's id, it is a path.
     if any("/" in cluster_id or cluster_id in ("", ".") for cluster_id, _ in logs):
         return [[path for _, path in logs]]
     groups: dict[str, list[str]] = {}
@@ -214,6 +214,8 @@ def _reach(cluster: Cluster) -> tuple[bool, int, int]:
     at = cluster.image.provenance
     return not cluster.fault_count, at.end_offset, -1 if at.certain_to is None else at.certain_to
 
+
+# ---- rows of the small tables
 
 Row = dict[str, Any]
 _DEFAULT_ENTITY: Final = "<default>"

@@ -26,7 +26,7 @@ from metashell.tables.columns.typed_tables import sql_batch
 from metashell.tables.columns.vectors import Buffer, Ints, offsets_of
 from metashell.tables.read_options import Form
 from metashell.tables.state.clusters import MAKERS, Cluster, Row, config_rows, source_row
-from metashell.tables.state.schemas import OLD_SCHEMAS, PARTITIONS, SCHEMAS, old_batch
+from metashell.tables.state.schemas import IDS, OLD_SCHEMAS, PARTITIONS, SCHEMAS, old_batch
 
 _SMALL_ROWS = 1 << 16
 _TEXT_OF = "_text"
@@ -111,10 +111,11 @@ def plain(name: str, batch: pa.RecordBatch, columns: Form = "typed") -> pa.Recor
     return shaped_batch(batch, state_schemas(columns)[name])
 
 
+# ---- partitions, from the bytes that hold them
+
 CHUNK_ROWS: Final = 1 << 15
 _FRAME_SIZE: Final = 3
 _ONE_BYTE_MAX: Final = 127
-_IDS: Final = pa.list_(pa.int32())
 _RAW: Final = pa.schema(
     [
         ("number", pa.int32()),
@@ -123,12 +124,12 @@ _RAW: Final = pa.schema(
         ("leader_epoch", pa.int32()),
         ("leader_recovery_state", pa.int8()),
         ("partition_epoch", pa.int32()),
-        ("replicas", _IDS),
-        ("isr", _IDS),
-        ("eligible_leader_replicas", _IDS),
-        ("last_known_elr", _IDS),
-        ("adding_replicas", _IDS),
-        ("removing_replicas", _IDS),
+        ("replicas", IDS),
+        ("isr", IDS),
+        ("eligible_leader_replicas", IDS),
+        ("last_known_elr", IDS),
+        ("adding_replicas", IDS),
+        ("removing_replicas", IDS),
         ("directories", pa.list_(pa.binary())),
     ]
 )

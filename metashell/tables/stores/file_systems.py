@@ -74,7 +74,7 @@ def file_system(uri: str) -> tuple[Any, str]:
         if isinstance(error, OSError):
             raise store_error(uri, error) from error
         if _UNREADABLE in str(error):
-            # pyarrow's words tell a position in a text that nobody is shown.
+            # pyarrow's message gives a position in a text that the user never sees.
             raise UsageError(f"{shown_uri(uri)}: {_QUOTED}", shown_uri(uri)) from error
         raise UsageError(str(store_error(uri, error)), shown_uri(uri)) from error
 
@@ -91,7 +91,7 @@ def _found(uri: str) -> tuple[Any, str]:
 
 
 def _require_parsed(uri: str) -> None:
-    """Errors: ValueError for an S3 URI that pyarrow does not understand; with a region it asks nobody for one."""
+    """Errors: ValueError for an S3 URI that pyarrow does not understand. With a region in it, pyarrow sends no request to find one."""
     if uri.startswith("s3://"):
         FileSystem.from_uri(
             _ANONYMOUS.sub(r"\g<rest>", uri) + ("" if "region=" in uri else f"{'&' if '?' in uri else '?'}region=us-east-1")
@@ -112,7 +112,7 @@ def _opened(uri: str) -> tuple[Any, str]:
 
 
 def _unsigned(uri: str) -> tuple[Any, str]:
-    """S3 without a signature, also where there are keys: pyarrow's URIs have no word for that, its file system has."""
+    """S3 without signatures, even if there are keys: pyarrow's URIs cannot say that, its file system can."""
     system, path = FileSystem.from_uri(uri)
     known = dict(parse_qsl(uri.partition("?")[2]))
     chosen = {name: known[name] for name in ("endpoint_override", "scheme") if name in known}
@@ -166,6 +166,8 @@ def has_bucket(system: Any, path: str) -> bool:
     except TROUBLE:
         return True  # who may not ask for it may still read in it
 
+
+# ---- errors of stores in plain words
 
 NOTHING: Final = "No such file or directory"
 _AWS = re.compile(r"AWS Error (\w+)(?: \(HTTP status (-?\d+)\))? during (\w+) operation: (.*)", re.DOTALL)
@@ -244,6 +246,8 @@ def _of_amazon(uri: str, code: str, status: str | None, operation: str, text: st
     text = _REQUEST_ID.sub("", text)
     return f"the store refused {about}" if text.startswith(_NO_BODY) and status in _REFUSED else f"{operation}: {code}: {text}".rstrip(": ")
 
+
+# ---- whether a store can be reached
 
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 20.0
@@ -416,7 +420,7 @@ def _knock(address: Address, plain: socket.socket) -> _Reason | None:
 
 
 def _wrapped(address: Address, plain: socket.socket) -> socket.socket:
-    """With TLS where the address wants it. Whether to trust the server is asked by the store's client, before it sends a key."""
+    """With TLS if the address wants it. The store's client verifies the server before it sends a key."""
     if address.scheme == "http":
         return plain
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

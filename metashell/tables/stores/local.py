@@ -57,7 +57,7 @@ class LocalStore:
         return os.path.join(self._folder, checked_name(name))
 
     def require_writable(self) -> None:
-        """A folder that is not there yet is not made: what lies above it is asked."""
+        """A missing folder is not created: the nearest folder above it is checked."""
         path = self._folder
         while not os.path.lexists(path):
             path = os.path.dirname(path.rstrip("/")) or "."
@@ -239,6 +239,8 @@ def _sync_file(path: str) -> None:
 def _sync_folder(folder: str) -> None:
     _sync_file(folder)
 
+
+# ---- refused places
 
 SCHEMES = ("file", "s3", "s3a", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 _SAME = {"s3a": "s3", "gcs": "gs", "abfss": "abfs"}

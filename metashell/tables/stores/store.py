@@ -79,11 +79,11 @@ class Store(Protocol):
         ...
 
     def read(self, name: str) -> bytes | None:
-        """A whole file; None where there is none."""
+        """Return a whole file; None if there is none."""
         ...
 
     def get_file(self, name: str, path: str) -> None:
-        """Copy a file to this machine, under a path that is nothing else's. Errors: also where there is none."""
+        """Copy a file to this machine, to an unused path. Errors: also if there is none."""
         ...
 
     def files(self, below: str = "") -> list[StoreFile]:
@@ -91,7 +91,7 @@ class Store(Protocol):
         ...
 
     def sizes(self, names: Iterable[str]) -> dict[str, int]:
-        """The bytes of those files that are there, each asked for by its name, several at a time where that pays."""
+        """Return the bytes of those files that exist; each is read by its name, several at a time if that is quicker."""
         ...
 
     def move(self, source: str, target: str, size: int | None = None) -> None:
@@ -135,6 +135,8 @@ def checked_name(name: str) -> str:
         raise ValueError(f"not a name of a file: {name!r}")
     return name
 
+
+# ---- repeated requests
 
 T = TypeVar("T")
 WAITS_S: Final = (0.1, 0.4, 1.6)

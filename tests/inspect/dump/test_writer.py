@@ -42,7 +42,7 @@ def texts_of(writer: Writer, data: bytes, is_fast: bool) -> tuple[bytes, str]:
         writer.batch(data + bytes(20), 0, len(data), 0)
     except Halt as halt:
         ending = str(halt)
-    return b"".join(writer.take()), ending
+    return b"".join(writer.take_text()), ending
 
 
 def with_crc(data: bytes) -> bytes:

@@ -13,7 +13,7 @@ from metashell.common.forms import Display
 from metashell.inspect.verify import Finding, Report, VerifyOptions
 from metashell.inspect.verify.output import report_verdict
 from metashell.inspect.verify.replicas import Digest, compare_digests, digest_of
-from metashell.inspect.verify.run import Census, check_directory, run_verify
+from metashell.inspect.verify.run import CheckedDirectories, check_directory, run_verify
 from metashell.metadata.checks import judge_disks
 from metashell.metadata.facts import gather_facts
 from tests.inspect.verify.making import NO_OP, T0, MetadataLog, checkpoint_bytes, data_batch, leader_change, only, topic_value
@@ -27,10 +27,10 @@ def findings(*logs: MetadataLog, verbose: bool = False) -> list[Finding]:
     """What one run over all of these finds."""
     found: list[Finding] = []
     report = Report(found.append)
-    census = Census()
+    checked = CheckedDirectories()
     for log in logs:
-        check_directory(str(log.log_directory), report, VerifyOptions(paths=()), census)
-    census.finish(report)
+        check_directory(str(log.log_directory), report, VerifyOptions(paths=()), checked)
+    checked.finish(report)
     report_verdict(judge_disks(gather_facts([str(log.log_directory) for log in logs])), report)
     return [finding for finding in found if verbose or finding.severity != "info"]
 

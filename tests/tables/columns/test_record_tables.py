@@ -19,7 +19,7 @@ from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.codec.dispatch import METADATA_TYPES
 from metashell.codec.registry import message_type
 from metashell.tables import ReadOptions, plan_splits, read_split, tables
-from metashell.tables.columns import record_tables as records_module
+from metashell.tables.columns import record_tables
 from metashell.tables.schemas import tables_of_log
 from tests.quick import quick
 from tests.tables.logs import Row, any_log, rows_by_objects
@@ -59,7 +59,7 @@ def repr_rows(rows: list[Row]) -> list[str]:
 
 @pytest.fixture(params=[1, 24], ids=["always-by-columns", "few-rows-by-objects"])
 def rows_min(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(records_module, "VECTOR_ROWS_MIN", request.param)
+    monkeypatch.setattr(record_tables, "VECTOR_ROWS_MIN", request.param)
     return int(request.param)
 
 
@@ -70,7 +70,7 @@ def test_columns_are_equal_to_objects_over_any_log(log: str, tmp_path_factory: p
     path.write_bytes(any_log(random.Random(seed), log))
     for few in (1, 24):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(records_module, "VECTOR_ROWS_MIN", few)
+            patch.setattr(record_tables, "VECTOR_ROWS_MIN", few)
             assert_columns_equal_objects(path, log)
 
 
@@ -83,7 +83,7 @@ def test_columns_are_equal_to_objects_over_corrupt_logs(tmp_path_factory: pytest
         data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
     path.write_bytes(data[: chance.choice((len(data), chance.randrange(len(data))))])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records_module, "VECTOR_ROWS_MIN", 1)
+        patch.setattr(record_tables, "VECTOR_ROWS_MIN", 1)
         assert_columns_equal_objects(path, "metadata")
 
 

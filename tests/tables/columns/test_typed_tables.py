@@ -20,8 +20,7 @@ from metashell.codec.consumer_protocol import Assignment, Subscription, assignme
 from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.common.values import time_text, uuid_text
 from metashell.tables import ReadOptions, plan_splits, read_split, tables
-from metashell.tables.columns import record_tables as records_module
-from metashell.tables.columns import typed_tables as typed_tables
+from metashell.tables.columns import record_tables, typed_tables
 from metashell.tables.columns.typed_arrays import file_schema, row_values
 from metashell.tables.columns.typed_tables import (
     plain_batch,
@@ -71,7 +70,7 @@ def test_typed_columns_say_what_raw_ones_hold_over_any_log(log: str, tmp_path_fa
     known = {table.name: table for table in tables_of_log(log).values()}
     database = duckdb.connect()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records_module, "VECTOR_ROWS_MIN", random.Random(seed).choice((1, 24)))
+        patch.setattr(record_tables, "VECTOR_ROWS_MIN", random.Random(seed).choice((1, 24)))
         for name, raw in raw_batches(path, log):
             found = typed_batch(name, raw)
             found.validate(full=True)

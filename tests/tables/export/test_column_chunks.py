@@ -14,7 +14,6 @@ import pytest
 
 from metashell.tables.columns.typed_tables import plain_batch
 from metashell.tables.export import column_chunks, parquet
-from metashell.tables.export import parquet as row_group
 from metashell.tables.export.column_chunks import Chunk
 from metashell.tables.export.parquet import ParquetTable
 from tests.quick import quick
@@ -81,8 +80,8 @@ def test_pyarrow_writes_only_what_it_writes_better(tmp_path: Path, monkeypatch: 
 def test_bounds_of_columns_are_those_that_pyarrow_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     batches = [any_batch(random.Random(seed), 2000) for seed in range(2)]
     written_table(tmp_path / "ours.parquet", [batches])
-    monkeypatch.setattr(row_group._RowGroup, "_put", lambda self, chunk: False)
-    monkeypatch.setattr(row_group._RowGroup, "_places", lambda self, table: table)
+    monkeypatch.setattr(parquet._RowGroup, "_put", lambda self, chunk: False)
+    monkeypatch.setattr(parquet._RowGroup, "_places", lambda self, table: table)
     written_table(tmp_path / "theirs.parquet", [batches])
     ours, theirs = (pq.read_metadata(tmp_path / name) for name in ("ours.parquet", "theirs.parquet"))
     assert ours.schema.equals(theirs.schema)
@@ -129,7 +128,7 @@ def test_a_row_group_lies_in_one_piece_which_its_first_column_begins(tmp_path: P
 
 
 def test_lists_of_more_values_than_a_page_takes_are_written_by_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_group, "_VALUES_MAX", 1999)
+    monkeypatch.setattr(parquet, "_VALUES_MAX", 1999)
     path = tmp_path / "any.parquet"
     want = written_table(path, [[any_batch(random.Random(1), 2000, ["offset", "replicas", "node", "word"])]])
     assert values(pq.read_table(path)) == values(want)

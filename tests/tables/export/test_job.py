@@ -24,7 +24,7 @@ from metashell.codec.metadata_records import write_metadata_record
 from metashell.codec.registry import message_type
 from metashell.common.errors import LogCorruptError, PathError, UsageError
 from metashell.tables.columns.typed_tables import typed_schema
-from metashell.tables.export import job as export_module
+from metashell.tables.export import job
 from metashell.tables.export.job import export
 from metashell.tables.export.plan import MANIFEST, WORK_FOLDER, ExportOptions, ExportReport
 from metashell.tables.export.workers import Workers
@@ -315,7 +315,7 @@ def test_a_file_that_has_grown_is_read_again(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_worker_that_dies_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / NAME).write_bytes(topics_log())
-    monkeypatch.setattr(export_module, "_export_split", _die)
+    monkeypatch.setattr(job, "_export_split", _die)
     with pytest.raises(Exception, match="ended unexpectedly"):
         run(tmp_path / "out", tmp_path / NAME, jobs=2)
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from metashell.tables import ReadOptions, plan_splits, read_split, tables
-from metashell.tables.export import parquet as row_group_module
+from metashell.tables.export import parquet
 from metashell.tables.export.parquet import ParquetTable
 from tests.quick import quick
 from tests.tables.logs import any_log
@@ -38,7 +38,7 @@ def batches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[pa.Recor
 def test_every_table_is_read_as_it_was(
     tmp_path: Path, batches: dict[str, list[pa.RecordBatch]], large_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_group_module, "LARGE_ROWS", large_rows)
+    monkeypatch.setattr(parquet, "LARGE_ROWS", large_rows)
     assert len(batches) > 20
     for name, parts in batches.items():
         path = tmp_path / f"{name}.parquet"

@@ -129,11 +129,11 @@ STOPPED = """
 import os, signal, sys
 from pathlib import Path
 from metashell.common.errors import MetashellError
-from metashell.tables.stores import store_lock
+from metashell.tables.stores import locks
 from tests.tables.lake.dying import Life, living
 from tests.tables.lake.lakes import run
 
-store_lock.LIVES_MS, store_lock._LOST_AFTER_S, store_lock.RENEWED_EVERY_S = 1500, 0.75, 0.2
+locks.LIVES_MS, locks._LOST_AFTER_S, locks.RENEWED_EVERY_S = 1500, 0.75, 0.2
 log, out, at = sys.argv[1:4]
 
 class Stopped(Life):

@@ -91,7 +91,7 @@ def test_keys_that_expire_at_any_request(s3: str, grow: Callable[[int], Path], t
                 )
                 assert re.match(rf"{out}\S*: the credentials have expired \(\w+: ExpiredToken\){added}$", str(error)), error
         # Its lock lives on, as it could not be removed; the process that had it is this one.
-        open_store(out).remove_below(locks.FOLDER)
+        open_store(out).remove_below(locks.LOCK_FOLDER)
         run(out, grow(has), **TOPIC)
     assert is_whole(out, has)
     assert len(said) > 2

@@ -16,8 +16,7 @@ from metashell.codec.batches import Record
 from metashell.common.errors import LogCorruptError, MetashellError, UsageError
 from metashell.tables.export.job import export
 from metashell.tables.export.plan import ExportOptions
-from metashell.tables.lake import commit as commit_module
-from metashell.tables.lake import write_tasks
+from metashell.tables.lake import commit, write_tasks
 from metashell.tables.lake.append import AppendOptions, plan_only
 from metashell.tables.lake.layout import CHECKPOINT_EVERY, WORK, folder_of, put_pending, quoted, read_state
 from metashell.tables.lake.ledger import Commit, LakeState
@@ -296,7 +295,7 @@ def test_many_commits_are_read_from_a_checkpoint_of_the_ledger(tmp_path: Path) -
     from_start = LakeState()
     commits = sorted(path for path in (out / "_metashell" / "commits").glob("????????.json"))
     for path in commits:
-        from_start.apply(commit_module.read_commit(store, int(path.stem)))  # type: ignore[arg-type]
+        from_start.apply(commit.read_commit(store, int(path.stem)))  # type: ignore[arg-type]
     assert from_start == state
     assert {file.name for file in store.files() if file.name.startswith("table=")} == set(state.files)
     commits[-2].unlink()
@@ -307,7 +306,7 @@ def test_many_commits_are_read_from_a_checkpoint_of_the_ledger(tmp_path: Path) -
 def test_what_fails_behind_a_commit_is_no_failure_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log, out = node(tmp_path / "node"), tmp_path / "lake"
     (log / SEGMENT).write_bytes(topics(0, 4))
-    monkeypatch.setattr(commit_module, "CHECKPOINT_EVERY", 1)
+    monkeypatch.setattr(commit, "CHECKPOINT_EVERY", 1)
     real = LocalStore.put
 
     def put(store: LocalStore, name: str, data: bytes, *, durable: bool = False) -> None:

@@ -90,7 +90,7 @@ def test_a_disk_that_cannot_be_read_while_planning_is_an_error(tmp_path: Path, m
 def test_what_a_worker_leaves_when_it_is_killed_goes_with_the_run(tmp_path: Path) -> None:
     script = """
 import os, sys, time
-from metashell.tables.lake.append import prepare, spool_of
+from metashell.tables.lake.append import prepare_append_worker, spool_of
 from metashell.tables.export.workers import Workers
 from metashell.tables.stores import open_store
 from functools import partial
@@ -108,12 +108,14 @@ def wait_for_both():
         time.sleep(0.01)
 
 if __name__ == "__main__":
-    with spool_of(open_store("s3://bucket/lake")) as spool, Workers(2, lambda: None, partial(prepare, spool=spool)) as workers:
-        workers.start(2)
-        workers.submit(task, 1)
-        wait_for_both()
-        workers.submit(task, 0)
-        list(workers.results(task, [(1,), (0,)]))
+    with spool_of(open_store("s3://bucket/lake")) as spool:
+        prepare = partial(prepare_append_worker, spool=spool)
+        with Workers(2, lambda: None, prepare) as workers:
+            workers.start(2)
+            workers.submit(task, 1)
+            wait_for_both()
+            workers.submit(task, 0)
+            list(workers.results(task, [(1,), (0,)]))
 """
     (tmp_path / "script.py").write_text(script)
     temporary = tmp_path / "tmp"

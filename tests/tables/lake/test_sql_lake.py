@@ -194,7 +194,7 @@ def test_a_lake_of_other_rows_than_those_that_are_asked_for_is_refused(tmp_path:
             answers(text, lake, **how)
         assert str(error.value) == f"{lake}: {said}"
     assert answers(text, secret, show_secrets=True) == answers(text, old, columns="raw") == [[4]]
-    with pytest.raises(UsageError, match="a lake is asked alone"):
+    with pytest.raises(UsageError, match="a lake is queried alone"):
         answers(text, tmp_path / "node", plain)
     (plain / "_metashell/format.json").write_text((plain / "_metashell/format.json").read_text().replace('"parquet"', '"delta"'))
     with pytest.raises(UsageError, match="format delta, which metashell sql does not read: ask Spark"):

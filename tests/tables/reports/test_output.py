@@ -15,7 +15,7 @@ from metashell.common.forms import Display, write_rows
 from metashell.common.terminal import ROLES, UNUSUAL
 from metashell.tables.columns.typed_arrays import list_codes
 from metashell.tables.reports import REPORTS, output
-from metashell.tables.reports.catalog import EARLIEST_MS, LATEST_MS, cell_text, plain_rows, time_text, unix_ms
+from metashell.tables.reports.catalog import EARLIEST_MS, LATEST_MS, cell_text, datetime_text, plain_rows, unix_ms
 from metashell.tables.reports.local import declared_schema
 from metashell.tables.reports.output import csv_parts, json_parts, print_answers
 from tests.tables.reports.test_page import hostile_answer
@@ -50,7 +50,7 @@ def table_of(rows: list[Any]) -> pa.Table:
 
 def row_by_row(form: str, table: pa.Table) -> str:
     out = StringIO()
-    write_rows(Display(out), form, table.column_names, plain_rows(table, unix_ms if form == "json" else time_text))
+    write_rows(Display(out), form, table.column_names, plain_rows(table, unix_ms if form == "json" else datetime_text))
     return out.getvalue()
 
 

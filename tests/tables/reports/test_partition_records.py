@@ -17,9 +17,7 @@ from metashell.tables import ReadOptions, plan_splits, read_split
 from metashell.tables.reports import REPORTS
 from metashell.tables.reports.catalog import view_text
 from metashell.tables.reports.local import DUCKDB_MACROS, as_base, base_schema
-from metashell.tables.reports.numpy_views import NUMPY_TABLES as FOLDED_TABLES
-from metashell.tables.reports.numpy_views import PARTITION_TABLES, STATES_SCHEMA, make_views
-from metashell.tables.reports.numpy_views import PARTITION_VIEWS as FOLDED
+from metashell.tables.reports.numpy_views import NUMPY_TABLES, PARTITION_TABLES, PARTITION_VIEWS, STATES_SCHEMA, make_views
 from metashell.tables.reports.partition_records import PartitionRecords
 from metashell.tables.sql.database import Database
 from tests.golden_cases import SUBSET_ROOT
@@ -33,7 +31,7 @@ def by_sql(batches: Batches) -> Database:
     """A database with the views as their SQL makes them."""
     tables = {name: pa.Table.from_batches([b for table, b in batches if table == name], base_schema(name)) for name in READ}
     database = Database(tables, DUCKDB_MACROS)
-    for view in ("topic_names", *FOLDED):
+    for view in ("topic_names", *PARTITION_VIEWS):
         database.define(view, view_text(view))
     return database
 
@@ -64,7 +62,7 @@ def same_views(batches: Batches, parts: int) -> int:
     database = by_sql(batches)
     views = folded(batches, database, parts)
     ours = Database(views, DUCKDB_MACROS)
-    for view in FOLDED:
+    for view in PARTITION_VIEWS:
         assert rows_of(ours, view) == rows_of(database, view)
     return int(views["partition_states"].num_rows)
 
@@ -154,4 +152,4 @@ def kinds(database: Database) -> Iterator[tuple[str, str]]:
 
 def test_no_question_reads_what_is_folded_but_by_its_views() -> None:
     for report in REPORTS.values():
-        assert not set(re.findall(r"\b(?:from|join)\s+(\w+)", report.sql)) & set(FOLDED_TABLES), report.name
+        assert not set(re.findall(r"\b(?:from|join)\s+(\w+)", report.sql)) & set(NUMPY_TABLES), report.name

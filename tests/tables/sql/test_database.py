@@ -130,9 +130,9 @@ def test_what_does_not_fit_in_memory_goes_to_the_folder_for_temporary_files_and_
     temporary.mkdir()
     script = """
 import os, sys, duckdb
-from metashell.tables.sql import confined
-confined._CONFINED["memory_limit"] = "60MB"
-database = confined.Database({})
+from metashell.tables.sql import database as module
+module._CONFINEMENT["memory_limit"] = "60MB"
+database = module.Database({})
 text = "select b from (select hash(range) || repeat('x', 40) as b from range(2000000) order by b) offset 1000000 limit 1"
 seen = set()
 for batch in database.ask(text)[1]:

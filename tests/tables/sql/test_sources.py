@@ -16,7 +16,7 @@ import pytest
 
 from metashell.common.errors import LogCorruptError
 from metashell.disk.names import METADATA
-from metashell.tables import splits as planning
+from metashell.tables import splits
 from metashell.tables.input_files import open_input
 from metashell.tables.sql import sources
 from metashell.tables.sql.query import Session, query
@@ -236,7 +236,7 @@ def test_a_file_that_is_gone_when_it_is_read_is_named(tmp_path: Path, monkeypatc
         path.unlink(missing_ok=True)
         return open_input(place)
 
-    monkeypatch.setattr(planning, "open_input", gone)
+    monkeypatch.setattr(splits, "open_input", gone)
     with pytest.raises(Exception, match=f"{path}: No such file") as error:
         query("select * from topic", [str(path)])
     assert "\n" not in str(error.value)

@@ -24,11 +24,11 @@ from metashell.metadata.history import parse_moment
 from metashell.metadata.history.sources import image_as_of
 from metashell.metadata.image import EMPTY_IMAGE, MetadataDelta, MetadataImage, load_image
 from metashell.tables.dictionary import STATE_TABLES
-from metashell.tables.sql import query as asking
+from metashell.tables.sql import query as query_module
 from metashell.tables.sql import sources
 from metashell.tables.sql.database import Database
 from metashell.tables.sql.query import Session, query
-from metashell.tables.state import tables as made_partitions
+from metashell.tables.state import tables
 from metashell.tables.state.clusters import NoMetadataError, copies_by_cluster, read_state
 from metashell.tables.state.schemas import SCHEMAS
 from metashell.tables.state.tables import plain, state_batches, state_table
@@ -73,7 +73,7 @@ def expected_partitions(image: MetadataImage) -> list[Row]:
 
 
 def partition_rows(image: MetadataImage) -> list[Row]:
-    rows = [row for batch in made_partitions.partition_batches(image, "c") for row in batch.to_pylist()]
+    rows = [row for batch in tables.partition_batches(image, "c") for row in batch.to_pylist()]
     assert all(row.pop("cluster_id") == "c" for row in rows)
     return rows
 
@@ -90,14 +90,14 @@ def every_log() -> list[Path]:
 
 @pytest.mark.parametrize("rows", [1, 1 << 15], ids=["a topic at a time", "all at once"])
 def test_partitions_of_real_logs_are_those_of_their_images(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(made_partitions, "CHUNK_ROWS", rows)
+    monkeypatch.setattr(tables, "CHUNK_ROWS", rows)
     logs = every_log()
     assert len(logs) > 4
     for path in logs:
         image = image_at(path)
         found = partition_rows(image)
         assert found == expected_partitions(image), path
-        topics = made_partitions.topic_batch(image, "c").to_pylist()
+        topics = tables.topic_batch(image, "c").to_pylist()
         assert [(row["topic"], row["partition_count"]) for row in topics] == [
             (topic.name, topic.partition_count) for topic in sorted(image.topics, key=lambda topic: topic.name)
         ]
@@ -271,8 +271,8 @@ def break_off(patch: pytest.MonkeyPatch, stop: int) -> None:
         patch.setattr(owner, name, wrapped)
 
     for owner, name in (
-        (asking, "read_state"),
-        (asking, "state_table"),
+        (query_module, "read_state"),
+        (query_module, "state_table"),
         (sources, "input_files"),
         (sources, "splits_of"),
         (sources, "read_tables"),

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from metashell.common.errors import MetashellError, UsageError
-from metashell.tables.stores import locks as module
-from metashell.tables.stores.locks import FOLDER, LIVES_MS, StoreLock, describe_owner, store_lock
+from metashell.tables.stores import locks
+from metashell.tables.stores.locks import LIVES_MS, LOCK_FOLDER, StoreLock, describe_owner, store_lock
 from metashell.tables.stores.store import StoreFile
 
 
@@ -38,7 +38,7 @@ class Files:
         return name in self.data
 
     def files(self, below: str = "") -> list[StoreFile]:
-        assert below == FOLDER
+        assert below == LOCK_FOLDER
         self.late -= 1
         return [] if self.late >= 0 else [StoreFile(name, len(data), self.times[name]) for name, data in sorted(self.data.items())]
 
@@ -49,7 +49,7 @@ class Files:
 
 
 def other(files: Files, **said: object) -> str:
-    name = f"{FOLDER}/other.json"
+    name = f"{LOCK_FOLDER}/other.json"
     files.put(name, json.dumps({**describe_owner("metashell export"), "machine": "another", "pid": 4711, "host": "far", **said}).encode())
     return name
 
@@ -60,7 +60,7 @@ def test_one_that_lives_keeps_others_out() -> None:
     said = r"^s3://bucket/out: is in use by metashell export \(process 4711 on far\) since 2025-01-31 12:00:00Z; wait for it"
     with pytest.raises(UsageError, match=said), store_lock(files, "x"):
         pass
-    assert list(files.data) == [f"{FOLDER}/other.json"]
+    assert list(files.data) == [f"{LOCK_FOLDER}/other.json"]
 
 
 def test_what_another_says_of_itself_does_not_move_the_terminal() -> None:
@@ -69,7 +69,7 @@ def test_what_another_says_of_itself_does_not_move_the_terminal() -> None:
     with pytest.raises(UsageError, match=r"on \\x1b\[2J\\n\)"), store_lock(files, "x"):
         pass
     for said in (b"no json", b"[]", b""):
-        files.data[f"{FOLDER}/other.json"] = said
+        files.data[f"{LOCK_FOLDER}/other.json"] = said
         with pytest.raises(UsageError, match="is in use by another process; wait"), store_lock(files, "x"):
             pass
 
@@ -79,7 +79,7 @@ def test_one_that_was_not_renewed_by_the_clock_of_the_store_is_removed() -> None
     other(files)
     files.now_ms += LIVES_MS + 1
     with store_lock(files, "x"):
-        assert f"{FOLDER}/other.json" not in files.data
+        assert f"{LOCK_FOLDER}/other.json" not in files.data
     assert files.data == {}
 
 
@@ -96,7 +96,7 @@ def test_one_of_a_process_here_that_has_ended_is_removed() -> None:
 
 
 def test_a_list_that_comes_late_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LIST_WAITS_S", (0.001,) * 3)
+    monkeypatch.setattr(locks, "_LIST_WAITS_S", (0.001,) * 3)
     files = Files(late=2)
     with store_lock(files, "x"):
         pass
@@ -111,9 +111,9 @@ def test_who_could_not_renew_it_has_lost_it(monkeypatch: pytest.MonkeyPatch) -> 
     lock = StoreLock(files, "x")
     lock.take()
     lock.require()
-    now_s = module.now_s()
+    now_s = locks.now_s()
     with monkeypatch.context() as patch:
-        patch.setattr(module, "now_s", lambda: now_s + LIVES_MS / 2000 + 1)
+        patch.setattr(locks, "now_s", lambda: now_s + LIVES_MS / 2000 + 1)
         with pytest.raises(MetashellError, match="was not renewed for 60 s, so another may have it now"):
             lock.require()
     # For good, also where no time seems to have passed.
@@ -124,7 +124,7 @@ def test_who_could_not_renew_it_has_lost_it(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("is_seen", [True, False])
 def test_what_another_removed_is_never_written_again(monkeypatch: pytest.MonkeyPatch, is_seen: bool) -> None:
-    monkeypatch.setattr(module, "RENEWED_EVERY_S", 0.005)
+    monkeypatch.setattr(locks, "RENEWED_EVERY_S", 0.005)
     files = Files()
     lock = StoreLock(files, "x")
     lock.take()
@@ -146,14 +146,14 @@ def test_what_another_removed_is_never_written_again(monkeypatch: pytest.MonkeyP
 def test_who_slept_for_minutes_does_not_renew_what_another_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
     files = Files()
     clock_s = [1000.0]
-    monkeypatch.setattr(module, "now_s", lambda: clock_s[0])
+    monkeypatch.setattr(locks, "now_s", lambda: clock_s[0])
     sleeper = StoreLock(files, "x")
     sleeper.take()
     # Both clocks go on while it sleeps; another comes, works, and goes.
     clock_s[0] += LIVES_MS / 1000 + 1
     files.now_ms += LIVES_MS + 1000
     with store_lock(files, "y"):
-        monkeypatch.setattr(module, "RENEWED_EVERY_S", 0.005)
+        monkeypatch.setattr(locks, "RENEWED_EVERY_S", 0.005)
         sleeper._ended.set()
         sleeper._thread.join()
         sleeper._ended.clear()
@@ -166,7 +166,7 @@ def test_who_slept_for_minutes_does_not_renew_what_another_may_have(monkeypatch:
 def test_it_is_renewed_and_a_failure_in_between_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     from time import monotonic, sleep
 
-    monkeypatch.setattr(module, "RENEWED_EVERY_S", 0.01)
+    monkeypatch.setattr(locks, "RENEWED_EVERY_S", 0.01)
     files = Files()
     with store_lock(files, "x"):
         files.fails = True

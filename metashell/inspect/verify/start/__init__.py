@@ -22,7 +22,7 @@ Action = Literal["cut", "delete", "split"]
 become a segment of their own, named by its offset."""
 
 
-class Ends(Exception):
+class ServerExit(Exception):
     """Kafka would exit here, for this reason. With `is_known` false we do not know what it would do."""
 
     def __init__(self, file: str, reason: str, *, position: int = -1, offset: int = -1, is_known: bool = True) -> None:

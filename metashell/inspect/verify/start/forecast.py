@@ -33,7 +33,7 @@ from metashell.disk.files import RegularFile, open_regular
 from metashell.disk.names import BOOTSTRAP_SNAPSHOT, LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, QUORUM_STATE, checkpoint_name
 from metashell.disk.segment import BadBatch, OrderCheck, Tail, read_batches
 from metashell.disk.state_files import read_leader_epochs
-from metashell.inspect.verify.start import Action, Change, Ends, StartVerdict
+from metashell.inspect.verify.start import Action, Change, ServerExit, StartVerdict
 from metashell.inspect.verify.start.load import Start, StartLog
 from metashell.inspect.verify.start.segments import BadLengthError, Placed, Segment, placed_batches, read_placed
 from metashell.metadata.image import MetadataImage
@@ -53,7 +53,7 @@ def forecast(
     release: Release = NEWEST_RELEASE,
 ) -> StartVerdict:
     """Forecast what Kafka does with the metadata log in `directory` when it starts on `log_directory`. Errors: OSError."""
-    return _Forecast(log_directory, directory, not_judged, release).run()
+    return _Forecast(log_directory, directory, not_judged, release).make_verdict()
 
 
 class _Forecast:
@@ -64,17 +64,17 @@ class _Forecast:
         self._start = Start(log_directory, directory)
         self._lost: list[tuple[int, int]] = []
 
-    def run(self) -> StartVerdict:
+    def make_verdict(self) -> StartVerdict:
         verdict = self._verdict
         log = self._start.log
         try:
-            self._start.run()
+            self._start.follow()
             self._add_changes(log)
             verdict.start_offset, verdict.end_offset, verdict.epoch = log.start_offset, log.end_offset, log.epoch
             self._add_missing(log)
             replay = Replay(log)
             try:
-                replay.run()
+                replay.build_image()
             finally:
                 verdict.unnoticed += replay.concerns
             verdict.releases = tuple(release.name for release in JUDGED_RELEASES if self._is_right(replay, release))
@@ -82,7 +82,7 @@ class _Forecast:
             if refusal is not None:
                 raise refusal
             verdict.unnoticed += self._ignored(replay, self._release)
-        except Ends as end:
+        except ServerExit as end:
             if not verdict.changes:
                 self._add_changes(log)
             verdict.starts = False if end.is_known else None
@@ -99,17 +99,19 @@ class _Forecast:
         """Whether a server of the release starts and reads everything."""
         return self._refusal(replay, release) is None and not self._ignored(replay, release)
 
-    def _refusal(self, replay: Replay, release: Release) -> Ends | None:
+    def _refusal(self, replay: Replay, release: Release) -> ServerExit | None:
         """Why a server of a release exits that does not support the log's records, or those that its first leader would write."""
         replays_first = release not in _IGNORING_CHECKPOINT
         levels = replay.bootstrap or {} if replays_first else {}
         if replay.is_empty and not (replays_first and levels):
             first = self._first_levels(replay, release)
             if first is not None and METADATA_VERSION not in first:
-                return Ends(self._directory, "the records that formatting left end it: they have no metadata.version")
+                return ServerExit(self._directory, "the records that formatting left end it: they have no metadata.version")
             levels = first or {}
         found = unsupported_features(levels, release)
-        return Ends(self._directory, f"the records that formatting left end it: {found[0].text}") if found else replay.refusal(release)
+        return (
+            ServerExit(self._directory, f"the records that formatting left end it: {found[0].text}") if found else replay.refusal(release)
+        )
 
     def _first_levels(self, replay: Replay, release: Release) -> dict[str, int] | None:
         """The feature levels that formatting left for the first leader; None if the release finds none, and takes its own newest level."""
@@ -133,7 +135,9 @@ class _Forecast:
         for segment in log.kept:
             if segment.split_at is not None:
                 what = segment.split_at
-                self._add(segment, "split", what.position, what.base_offset, (1, what.record_count), loses=True, reason=segment.reason)
+                self._add_change(
+                    segment, "split", what.position, what.base_offset, (1, what.record_count), loses=True, reason=segment.reason
+                )
                 self._verdict.unnoticed.append(f"{os.path.basename(segment.path)}: the log jumps to offset {what.base_offset}")
             elif segment.valid_size < segment.size:
                 self._cut(segment, is_last=segment.base_offset == last)
@@ -156,14 +160,14 @@ class _Forecast:
             self._verdict.lost.append(f"{segment.size - segment.valid_size} bytes of {os.path.basename(segment.path)} that are not a batch")
         else:
             loses = False
-        self._add(segment, "cut", segment.valid_size, offset, contents.counts, loses=loses, reason=segment.reason)
+        self._add_change(segment, "cut", segment.valid_size, offset, contents.counts, loses=loses, reason=segment.reason)
 
     def _drop(self, segment: Segment, reason: str) -> None:
         contents = _Contents(segment.path, 0, self._covered)
         self._lost += contents.lost
-        self._add(segment, "delete", 0, segment.base_offset, contents.counts, loses=bool(contents.lost), reason=reason)
+        self._add_change(segment, "delete", 0, segment.base_offset, contents.counts, loses=bool(contents.lost), reason=reason)
 
-    def _add(
+    def _add_change(
         self, segment: Segment, action: Action, position: int, offset: int, counts: tuple[int, int], *, loses: bool, reason: str
     ) -> None:
         self._verdict.changes.append(
@@ -264,7 +268,7 @@ def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def _reason(end: Ends) -> str:
+def _reason(end: ServerExit) -> str:
     place = f"byte {end.position}: " if end.position >= 0 else ""
     return f"{end.file}: {place}{end.reason}"
 
@@ -302,8 +306,8 @@ class Replay:
         self._is_past_snapshot = False
         self.concerns: list[str] = []
 
-    def run(self) -> MetadataImage:
-        """Build the image that the server would have. Errors: Ends; OSError."""
+    def build_image(self) -> MetadataImage:
+        """Build the image that the server would have. Errors: ServerExit; OSError."""
         if self._log.snapshot is not None:
             self._read_snapshot(os.path.join(self._log.directory, checkpoint_name(self._log.snapshot)))
         for path, batches in groupby(self._in_order(), key=lambda place: place[0]):
@@ -311,15 +315,15 @@ class Replay:
                 for _, placed in batches:
                     batch = self._checked(file, placed)
                     self._watch(batch)
-                    self._take(batch, from_snapshot=False)
+                    self._replay_batch(batch, from_snapshot=False)
         image = self._loader.image()
         for fault in image.unread:
             self.concerns.append(f"{os.path.basename(fault.file)}: offset {fault.offset}: {fault.record_type}: {fault.reason}")
         for fault in image.faults:
             what = f"{fault.record_type}: {fault.reason}" if fault.record_type else fault.reason
-            raise Ends(fault.file, f"replay fails at offset {fault.offset}: {what}", position=fault.position, offset=fault.offset)
+            raise ServerExit(fault.file, f"replay fails at offset {fault.offset}: {what}", position=fault.position, offset=fault.offset)
         if not self.is_empty and image.features.metadata_version is None:
-            raise Ends(self._log.directory, "no metadata.version record is left, so replay fails")
+            raise ServerExit(self._log.directory, "no metadata.version record is left, so replay fails")
         return image
 
     @property
@@ -327,7 +331,7 @@ class Replay:
         """Whether only NoOpRecords and control records were replayed, so that the first leader writes the first records."""
         return not self.types.keys() - {_NO_OP}
 
-    def refusal(self, release: Release) -> Ends | None:
+    def refusal(self, release: Release) -> ServerExit | None:
         """Why a server of a release exits that knows less than the log needs; None if it knows all."""
         found = [(seen, one.text) for (name, level), seen in self.levels.items() for one in unsupported_features({name: level}, release)]
         found += [
@@ -338,13 +342,13 @@ class Replay:
         if not found:
             return None
         seen, what = min(found, key=lambda one: one[0].offset)
-        return Ends(seen.file, f"replay fails at offset {seen.offset}: {what}", position=seen.position, offset=seen.offset)
+        return ServerExit(seen.file, f"replay fails at offset {seen.offset}: {what}", position=seen.position, offset=seen.offset)
 
     # ---- a snapshot
 
     def _read_snapshot(self, path: str) -> None:
         if not os.path.isfile(path):
-            raise Ends(path, "is not a regular file")
+            raise ServerExit(path, "is not a regular file")
         with open_regular(path) as file:
             first = last = None
             end = 0
@@ -354,34 +358,34 @@ class Replay:
                     last = batch.first_control_type()
                     first = last if placed.position == 0 else first
                     end = placed.end
-                    self._take(batch, from_snapshot=True)
+                    self._replay_batch(batch, from_snapshot=True)
             except BadLengthError as error:
-                raise Ends(path, str(error), position=error.position) from None
+                raise ServerExit(path, str(error), position=error.position) from None
         if end == 0:
-            raise Ends(path, "has no whole batch", position=0)
+            raise ServerExit(path, "has no whole batch", position=0)
         if first != SNAPSHOT_HEADER:
-            raise Ends(path, "does not begin with a snapshot header", position=0)
+            raise ServerExit(path, "does not begin with a snapshot header", position=0)
         if last != SNAPSHOT_FOOTER:
             self.concerns.append(f"{os.path.basename(path)} has no footer; Kafka would load the incomplete checkpoint without noticing")
 
     # ---- the log
 
     def _in_order(self) -> Iterator[tuple[str, Placed]]:
-        """The batches in the order in which the server reads them, each with its file. Errors: Ends where the server reads forever."""
+        """The batches in the order of reading, each with its file. Errors: ServerExit where the server reads forever."""
         log = self._log
         next_offset = log.start_offset if log.snapshot is None else log.snapshot.offset
         while next_offset < log.end_offset:
             place = self._place_of(next_offset)
             if place is None:
                 what = f"no batch has offset {next_offset} or more, and the log ends at {log.end_offset}: Kafka would search for it forever"
-                raise Ends(log.kept[-1].path, what, offset=next_offset)
+                raise ServerExit(log.kept[-1].path, what, offset=next_offset)
             segment, index = place
             for batch in segment.batches[index:]:
                 yield segment.path, batch
             reached = segment.next_offset
             if reached <= next_offset:
                 what = f"offsets go back to {reached - 1} at the segment's end, so Kafka would read it again forever"
-                raise Ends(segment.path, what, offset=next_offset)
+                raise ServerExit(segment.path, what, offset=next_offset)
             next_offset = reached
 
     def _place_of(self, offset: int) -> tuple[Segment, int] | None:
@@ -410,18 +414,18 @@ class Replay:
 
     def _checked(self, file: RegularFile, placed: Placed) -> RecordBatch:
         if placed.magic != MAGIC:
-            raise Ends(file.name, f"magic {placed.magic} is not known", position=placed.position, offset=placed.base_offset)
+            raise ServerExit(file.name, f"magic {placed.magic} is not known", position=placed.position, offset=placed.base_offset)
         if placed.flaw:
-            raise Ends(file.name, placed.flaw, position=placed.position, offset=placed.base_offset)
+            raise ServerExit(file.name, placed.flaw, position=placed.position, offset=placed.base_offset)
         return read_placed(file, placed)
 
-    def _take(self, batch: RecordBatch, *, from_snapshot: bool) -> None:
+    def _replay_batch(self, batch: RecordBatch, *, from_snapshot: bool) -> None:
         snapshot = self._log.snapshot
         is_bootstrap = from_snapshot and snapshot == BOOTSTRAP_SNAPSHOT_ID and not batch.header.is_control
         from_offset = 0 if from_snapshot or snapshot is None or self._is_past_snapshot else snapshot.offset
         try:
             if is_bootstrap:
-                self._take_bootstrap(batch)
+                self._note_bootstrap(batch)
                 return
             if from_snapshot:
                 self._loader.load_snapshot_batch(batch)
@@ -430,9 +434,9 @@ class Replay:
                 self._is_past_snapshot = True
             self._note(batch, from_offset)
         except DecodeError as error:
-            raise Ends(batch.file, str(error), position=batch.position, offset=batch.header.base_offset) from None
+            raise ServerExit(batch.file, str(error), position=batch.position, offset=batch.header.base_offset) from None
 
-    def _take_bootstrap(self, batch: RecordBatch) -> None:
+    def _note_bootstrap(self, batch: RecordBatch) -> None:
         """Errors: DecodeError for a record that no release can read."""
         self.bootstrap = self.bootstrap or {}
         for record in batch.records():

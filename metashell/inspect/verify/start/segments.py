@@ -21,7 +21,7 @@ from metashell.codec.batches import HEADER_SIZE, MAGIC_END, BatchHeader, RecordB
 from metashell.codec.framing import FRAME_SIZE_MAX, MAGIC_MAX, Stop, frame_fault
 from metashell.codec.legacy import LegacyBatch, message_crc, read_message_header
 from metashell.disk.files import RegularFile, WindowReader, open_regular
-from metashell.inspect.verify.start import Ends
+from metashell.inspect.verify.start import ServerExit
 
 INDEX_INTERVAL = 4096
 _OFFSET_SPAN = (1 << 31) - 1
@@ -51,17 +51,17 @@ class _IndexGoesBackError(Exception):
 def recover_segment(path: str, base_offset: int, epochs: EpochCache, *, is_early: bool = False) -> Segment:
     """Recover a segment. `is_early`: it has no offset index, so Kafka recovers it when it is loaded.
 
-    Errors: Ends; OSError.
+    Errors: ServerExit; OSError.
     """
     if not os.path.exists(path):
         return Segment(path, base_offset, 0)
     with open_regular(path) as file:
         segment = Segment(path, base_offset, file.size() or 0)
         try:
-            _Recovery(segment, file, epochs).run()
+            _Recovery(segment, file, epochs).recover()
         except _IndexGoesBackError as error:
             if is_early:
-                raise Ends(path, f"{error} while the index is made anew that it lacks") from None
+                raise ServerExit(path, f"{error} while the index is made anew that it lacks") from None
             segment.batches = []
             segment.valid_size = 0
             segment.reason = f"{error}, so all of the segment is given up"
@@ -78,7 +78,7 @@ class _Recovery:
         self._time: tuple[int, int] | None = None
         self._latest = (-1, segment.base_offset)
 
-    def run(self) -> None:
+    def recover(self) -> None:
         segment = self._segment
         try:
             for batch in placed_batches(self._file):
@@ -88,7 +88,7 @@ class _Recovery:
                 if not 0 <= batch.last_offset - segment.base_offset <= _OFFSET_SPAN:
                     self._overflow(batch)
                     break
-                self._take(batch)
+                self._keep_batch(batch)
         except BadLengthError as error:
             segment.reason = str(error)
         if not segment.reason and segment.split_at is None and segment.valid_size < segment.size:
@@ -96,7 +96,7 @@ class _Recovery:
         if segment.split_at is None:
             self._append_time(self._latest)
 
-    def _take(self, batch: Placed) -> None:
+    def _keep_batch(self, batch: Placed) -> None:
         segment = self._segment
         if batch.max_timestamp > self._latest[0]:
             self._latest = batch.max_timestamp, batch.last_offset
@@ -124,17 +124,17 @@ class _Recovery:
         try:
             *_, last = placed_batches(self._file)
         except BadLengthError as error:
-            raise Ends(segment.path, f"{error} behind a batch of offset {batch.last_offset}", position=error.position) from None
+            raise ServerExit(segment.path, f"{error} behind a batch of offset {batch.last_offset}", position=error.position) from None
         if last.last_offset - segment.base_offset <= _OFFSET_SPAN:
             what = f"the batch of offset {batch.base_offset} does not belong into a segment of {segment.base_offset}"
-            raise Ends(segment.path, what, position=batch.position, offset=batch.base_offset)
+            raise ServerExit(segment.path, what, position=batch.position, offset=batch.base_offset)
         if last.position != batch.position or not segment.batches:
             what = "several batches are too far from the segment's name"
-            raise Ends(segment.path, what, position=batch.position, offset=batch.base_offset, is_known=False)
+            raise ServerExit(segment.path, what, position=batch.position, offset=batch.base_offset, is_known=False)
         segment.split_at = batch
         segment.reason = f"offset {batch.base_offset} is too far from the segment's name"
         if batch.flaw:
-            raise Ends(segment.path, "a damaged batch is too far from the segment's name", position=batch.position, is_known=False)
+            raise ServerExit(segment.path, "a damaged batch is too far from the segment's name", position=batch.position, is_known=False)
 
 
 class Placed(NamedTuple):
@@ -164,7 +164,7 @@ class BadLengthError(Exception):
 
 
 def placed_batches(file: RegularFile) -> Iterator[Placed]:
-    """The batches of a segment up to where Kafka sees its end. Errors: BadLengthError; Ends for an error of the disk."""
+    """The batches of a segment up to where Kafka sees its end. Errors: BadLengthError; ServerExit for an error of the disk."""
     reader = WindowReader(file, None, FRAME_SIZE_MAX)
     position = 0
     while True:
@@ -175,7 +175,7 @@ def placed_batches(file: RegularFile) -> Iterator[Placed]:
         if window.stop is not None:
             break
     if file.trouble is not None:
-        raise Ends(file.name, file.trouble, position=window.stop.position)
+        raise ServerExit(file.name, file.trouble, position=window.stop.position)
     if window.stop.kind == "bad-size":
         raise BadLengthError(window.stop)
 
@@ -221,9 +221,9 @@ class EpochCache:
         return self.entries[-1][0] if self.entries else None
 
     def assign(self, epoch: int, start_offset: int, file: str) -> None:
-        """Add an entry and remove those that contradict it. Errors: Ends for numbers below 0."""
+        """Add an entry and remove those that contradict it. Errors: ServerExit for numbers below 0."""
         if epoch < 0 or start_offset < 0:
-            raise Ends(file, f"an entry of epoch {epoch} at offset {start_offset} is refused")
+            raise ServerExit(file, f"an entry of epoch {epoch} at offset {start_offset} is refused")
         if self.entries and self.entries[-1][0] == epoch and start_offset >= self.entries[-1][1]:
             return
         while self.entries and (self.entries[-1][0] >= epoch or self.entries[-1][1] >= start_offset):

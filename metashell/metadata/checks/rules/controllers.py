@@ -233,7 +233,7 @@ class Holder(NamedTuple):
     is_gone: bool
 
 
-def voters_of(facts: Facts) -> frozenset[int]:
+def voter_ids(facts: Facts) -> frozenset[int]:
     """The ids of the voters by the leader, else by records or quorum-state; empty if nobody knows them."""
     assert facts.health is not None
     quorum = facts.quorum
@@ -247,7 +247,7 @@ def spare_controllers(facts: Facts) -> list[Holder]:
 
     A controller without a vote runs if it fetches, which only the leader sees, or if it is a broker that is not fenced.
     """
-    voters, cluster = voters_of(facts), facts.image.cluster
+    voters, cluster = voter_ids(facts), facts.image.cluster
     if not voters:
         return []
     quorum = facts.quorum
@@ -275,7 +275,7 @@ def spare_controllers(facts: Facts) -> list[Holder]:
 
 def _words(facts: Facts, one: Holder) -> str:
     low, high = facts.image.cluster.controllers[one.id].supported_features.get(METADATA_VERSION, (0, 0))
-    voters = ", ".join(map(str, sorted(voters_of(facts))))
+    voters = ", ".join(map(str, sorted(voter_ids(facts))))
     seen = "it does not fetch either" if one.is_gone else "whether it fetches, only a live quorum says"
     return f"supports metadata.version {low} to {high} ({metadata_version_name(high)}), the voters are {voters}; {seen}"
 

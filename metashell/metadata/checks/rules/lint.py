@@ -22,7 +22,7 @@ from metashell.common.values import duration_text
 from metashell.metadata.checks.facts import IMAGE
 from metashell.metadata.checks.model import BAD, UNUSUAL, Evidence, Found, check, evidence_of, settings_since
 from metashell.metadata.checks.nodes import address_flaw, address_text, is_loopback
-from metashell.metadata.checks.rules.controllers import voters_of
+from metashell.metadata.checks.rules.controllers import voter_ids
 from metashell.metadata.checks.survey import first_factor
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def few_state_replicas(facts: Facts) -> Iterator[Found]:
     example="2 voters: 1, 2 (0 of them may fail, as with 1)",
 )
 def even_quorum(facts: Facts) -> Iterator[Found]:
-    voters = sorted(voters_of(facts))
+    voters = sorted(voter_ids(facts))
     if voters and len(voters) % 2 == 0:
         may_fail = (len(voters) - 1) // 2
         yield Found(f"{len(voters)} voters: {', '.join(map(str, voters))}", f"{may_fail} of them may fail, as with {len(voters) - 1}")
@@ -160,7 +160,7 @@ def no_rack(facts: Facts) -> Iterator[Found]:
     "brokers that advertise an address that only their own machine can reach, or nobody",
     IMAGE,
     endangers="clients elsewhere cannot reach what such a broker leads",
-    step="correct advertised.listeners of the broker and restart it",
+    step="put advertised.listeners of the broker right and restart it",
     source="advertised.listeners, org.apache.kafka.metadata.BrokerRegistration",
     example="broker 3, PLAINTEXT (localhost:9092, others have other hosts)",
 )
@@ -189,7 +189,7 @@ def local_listener(facts: Facts) -> Iterator[Found]:
     "brokers that advertise the same address as another broker",
     IMAGE,
     endangers="clients ask a broker for what another one leads",
-    step="correct advertised.listeners of the brokers and restart them",
+    step="put advertised.listeners of the brokers right and restart them",
     source="advertised.listeners",
     example="localhost:9092 (brokers 1, 2)",
 )

@@ -132,7 +132,7 @@ def looked_twice(before: QuorumAnswers, after: QuorumAnswers) -> QuorumAnswers:
     return replace(after, fetched=frozenset(id for id in last if last[id] != first.get(id, last[id])))
 
 
-def _told(probe: Probe) -> str:
+def _answer_text(probe: Probe) -> str:
     """The answer of an address, in words."""
     if probe.outcome != "answers":
         return probe.words
@@ -154,7 +154,7 @@ def _name(probe: Probe) -> str:
     "voters that cannot be reached at the address of the voter set",
     QUORUM,
     endangers="the other voters cannot elect or follow it: when the leader stops, fewer voters can become the leader",
-    step="start the controller, or correct its advertised.listeners and restart it while another controller leads",
+    step="start the controller, or put its advertised.listeners right and restart it while another controller leads",
     source="KIP-853; org.apache.kafka.raft.internals.UpdateVoterHandler",
     example="voter 2 (localhost:1: Connection refused; it fetches from the leader, so it runs: the address is wrong, or closed to us)",
 )
@@ -168,7 +168,7 @@ def unreachable_voter(facts: Facts) -> Iterator[Found]:
     for id, probe in unreached(quorum).items():
         place = "registered there; " if probe.source == "registered" and not quorum.voters else ""
         cause = f"{probe.address}: {place}{probe.words}"
-        mend = f"correct advertised.listeners of controller {id} and restart it"
+        mend = f"put advertised.listeners of controller {id} right and restart it"
         if id in replicas and fetches(quorum, replicas[id]):
             cause += "; it fetches from the leader, so it runs: the address is wrong, or closed to this machine"
             steps: tuple[str, ...] = (f"{mend} while controller {quorum.leader_id} leads",)
@@ -200,9 +200,9 @@ def silent_voter(facts: Facts) -> Iterator[Found]:
     """A voter whose address failed is left to `unreachable_voter`."""
     quorum = facts.quorum
     assert quorum is not None
-    told = unreached(quorum) if sees_as_they_do(quorum) else {}
+    known = unreached(quorum) if sees_as_they_do(quorum) else {}
     for voter in silent(quorum):
-        if voter.id not in told:
+        if voter.id not in known:
             since_ms = ago_ms(quorum, voter.last_fetch_ms)
             cause = "it never fetched" if since_ms is None else f"it has not fetched for {duration_text(since_ms)}"
             yield Found(f"voter {voter.id}", cause, key=("voter", voter.id))
@@ -242,7 +242,7 @@ def no_leader(facts: Facts) -> Iterator[Found]:
     voters = voters_of(quorum)
     reached = len(voters) - len(unreached(quorum))
     of_all = f"{reached} of {counted(len(voters), 'voter')} reached where the others look for them, {majority(len(voters))} have to agree; "
-    each = "; ".join(f"{_name(probe)} {_told(probe)}" for probe in answering)
+    each = "; ".join(f"{_name(probe)} {_answer_text(probe)}" for probe in answering)
     yield Found("quorum", f"{of_all if voters else ''}{each}")
 
 
@@ -296,7 +296,7 @@ def other_leader(facts: Facts) -> Iterator[Found]:
         is_sure = probe.outcome == "answers" and probe.epoch is not None
         if is_sure and probe.leader_id != quorum.leader_id:
             leads = f"controller {quorum.leader_id} leads in epoch {quorum.epoch}"
-            yield Found(_name(probe), f"{_told(probe)}; {leads}", key=() if probe.id is None else ("voter", probe.id))
+            yield Found(_name(probe), f"{_answer_text(probe)}; {leads}", key=() if probe.id is None else ("voter", probe.id))
 
 
 @check(
@@ -377,7 +377,7 @@ def not_loaded(facts: Facts) -> Iterator[Found]:
     "brokers that are not fenced and cannot be reached at their registered address",
     BROKERS,
     endangers="clients that are sent to them fail, with what these brokers lead",
-    step="check whether the broker runs; where it does, correct its advertised.listeners and restart it",
+    step="check whether the broker runs; where it does, put its advertised.listeners right and restart it",
     source="KIP-103",
     example="broker 2 (kafka-2:9092: the name is not known)",
 )

@@ -48,11 +48,11 @@ def _partitions(facts: Facts, *, kind: str) -> Many:
     return Many(sum(1 for _ in partitions()) if stopped else health.count_of(kind), names)
 
 
-Told = tuple[str, tuple[str, ...]]
+Cause = tuple[str, tuple[str, ...]]
 """The cause of one partition's state, and the steps to take."""
 
 
-def _told_of_racks(health: Health, topic: TopicImage, partition_id: int) -> Told:
+def _cause_of_racks(health: Health, topic: TopicImage, partition_id: int) -> Cause:
     racks, partition = health.racks_without(topic, partition_id), topic.partitions[partition_id]
     taken = {broker.rack for id in partition.replicas if (broker := health.image.cluster.brokers.get(id)) is not None}
     more = f" and {len(racks) - _SHOWN} more" if len(racks) > _SHOWN else ""
@@ -60,7 +60,7 @@ def _told_of_racks(health: Health, topic: TopicImage, partition_id: int) -> Told
     return f"{whole}none on {', '.join(islice(racks, _SHOWN))}{more}", ()
 
 
-def _told_of_leaderless(health: Health, topic: TopicImage, partition_id: int) -> Told:
+def _cause_of_leaderless(health: Health, topic: TopicImage, partition_id: int) -> Cause:
     """Who could lead: a replica in sync, else an eligible one (KIP-966), else, with loss, the last one that was eligible."""
     partition, active = topic.partitions[partition_id], health.judge_of(topic).active
     unclean = f"metashell elect unclean {topic.name}:{partition_id} takes what there is, and loses the rest"
@@ -84,12 +84,12 @@ def _told_of_leaderless(health: Health, topic: TopicImage, partition_id: int) ->
     return f"none in sync or eligible; last: {', '.join(map(str, last))}", (step,)
 
 
-def _told_of_stuck(health: Health, topic: TopicImage, partition_id: int) -> Told:
+def _cause_of_stuck(health: Health, topic: TopicImage, partition_id: int) -> Cause:
     waits = health.waits_for(topic, partition_id)
     return f"waits for {', '.join(waits)}" if waits else "takes too long", ()
 
 
-def _told_of_offline_directory(health: Health, topic: TopicImage, partition_id: int) -> Told:
+def _cause_of_offline_directory(health: Health, topic: TopicImage, partition_id: int) -> Cause:
     partition = topic.partitions[partition_id]
     brokers = health.image.cluster.brokers
     places = zip(partition.replicas, partition.directories, strict=True)
@@ -97,11 +97,11 @@ def _told_of_offline_directory(health: Health, topic: TopicImage, partition_id: 
     return "; ".join(lost), ()
 
 
-_CAUSES: Final[Mapping[str, Callable[[Health, TopicImage, int], Told]]] = {
-    "racks": _told_of_racks,
-    "leaderless": _told_of_leaderless,
-    "stuck_reassignment": _told_of_stuck,
-    "offline_directory": _told_of_offline_directory,
+_CAUSES: Final[Mapping[str, Callable[[Health, TopicImage, int], Cause]]] = {
+    "racks": _cause_of_racks,
+    "leaderless": _cause_of_leaderless,
+    "stuck_reassignment": _cause_of_stuck,
+    "offline_directory": _cause_of_offline_directory,
 }
 
 

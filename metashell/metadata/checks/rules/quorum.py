@@ -52,7 +52,7 @@ def lagging(facts: Facts) -> Iterator[Found]:
     leader = next((voter for voter in quorum.voters if voter.id == quorum.leader_id), None)
     if leader is None:
         return
-    fenced = _told_as_fenced(facts)
+    fenced = _fenced_brokers(facts)
     for role, replicas in (("voter", quorum.voters), ("observer", quorum.observers)):
         for replica in sorted(replicas):
             caught_up, now = replica.last_caught_up_ms, leader.last_fetch_ms
@@ -70,7 +70,7 @@ def lagging(facts: Facts) -> Iterator[Found]:
             yield Found(f"{role} {replica.id}: it is {lag} behind, {ago}", key=(role, replica.id))
 
 
-def _told_as_fenced(facts: Facts) -> frozenset[int]:
+def _fenced_brokers(facts: Facts) -> frozenset[int]:
     """The brokers that the check `fenced` names: that they do not fetch metadata adds nothing."""
     if facts.health is None or (facts.told is not None and "fenced" not in facts.told):
         return frozenset()
@@ -89,7 +89,7 @@ def _has_new_disk(former: Replica, observers: Iterable[Replica]) -> bool:
 
 _SETTLES_MS: Final = 10_000
 """The time that a controller with a new address may take to report it to the leader."""
-_LISTENERS: Final = "correct advertised.listeners of controller {id} and restart it while another controller leads"
+_LISTENERS: Final = "put advertised.listeners of controller {id} right and restart it while another controller leads"
 
 Address = tuple[str, int]
 Addresses = Mapping[str, Address]
@@ -142,7 +142,7 @@ def _name(voter: Voter) -> str:
     BAD,
     "voters with an address that others cannot connect to",
     IMAGE,
-    endangers="such a voter can neither be elected nor vote; when the leader stops, the rest may be no majority",
+    endangers="such a voter can neither be elected nor vote; when the leader goes, the rest may be no majority",
     source="KIP-853, org.apache.kafka.raft.VoterSet",
     example="voter 3 at kafka-old.invalid:9093 (no name ends in .invalid; offset 160, 2026-11-27T00:27:39Z)",
 )
@@ -168,8 +168,8 @@ def unusable_voter_address(facts: Facts) -> Iterator[Found]:
     "voters whose address was changed, and that no other voter is known to have reached there since",
     IMAGE,
     endangers="if the new address is wrong, the quorum loses the voter as soon as the leader stops",
-    step="metashell quorum describe -C connects to each voter where the voter set says; a wrong address: correct advertised.listeners"
-    " of that controller and restart it while another controller leads",
+    step="metashell quorum describe -C connects to each voter where the voter set says; a wrong address: put advertised.listeners"
+    " of that controller right and restart it while another controller leads",
     source="KIP-853, UpdateRaftVoter",
     example="voter 2 at localhost:1 (before at localhost:30085; offset 120, 2026-11-27T00:27:20Z)",
 )
@@ -260,8 +260,8 @@ def voter_registered_elsewhere(facts: Facts) -> Iterator[Found]:
         controller = image.cluster.controllers.get(one.id)
         if controller is None or (image.leader is not None and image.leader.id == one.id):
             continue
-        told = {place.name: (place.host, place.port) for place in controller.listeners}
-        other = {name: told[name] for name, place in addresses(one).items() if name in told and told[name] != place}
+        registered = {place.name: (place.host, place.port) for place in controller.listeners}
+        other = {name: registered[name] for name, place in addresses(one).items() if name in registered and registered[name] != place}
         event = last_of(facts.events, "REGISTER_CONTROLLER_RECORD", controller_id=one.id)
         if other and (event is None or facts.now_ms - event.timestamp_ms > _SETTLES_MS):
             evidence = () if event is None else (Evidence("", event.offset, event.timestamp_ms),)

@@ -18,7 +18,7 @@ from metashell.disk.files import RegularFile
 from metashell.disk.names import METADATA_DIRECTORY
 from metashell.inspect.verify import VerifyOptions
 from metashell.inspect.verify.run import run_verify
-from metashell.inspect.verify.start import Ends, StartVerdict
+from metashell.inspect.verify.start import ServerExit, StartVerdict
 from metashell.inspect.verify.start.forecast import JUDGED_RELEASES, forecast
 from metashell.inspect.verify.start.segments import placed_batches
 from tests.interop.start_bases import CHECKPOINT, LOG, make_base
@@ -293,5 +293,5 @@ def test_a_disk_that_gives_an_error_ends_the_walk_as_no_end_of_a_file_does(tmp_p
 
     path = tmp_path / "a.log"
     path.write_bytes(bytes(100))
-    with Broken(os.open(path, os.O_RDONLY), str(path)) as file, pytest.raises(Ends, match="Input/output error"):
+    with Broken(os.open(path, os.O_RDONLY), str(path)) as file, pytest.raises(ServerExit, match="Input/output error"):
         list(placed_batches(file))

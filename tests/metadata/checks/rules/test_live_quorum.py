@@ -77,7 +77,7 @@ def test_voters_with_wrong_addresses_let_no_controller_fail() -> None:
     ]
     assert told["no_spare_voter"][0][1].startswith("1 of 3 voters could elect a leader, 2 have to agree")
     (first, *_) = judge(Facts(quorum=wrong), IDS).findings
-    assert first.first(1)[0].steps == ("correct advertised.listeners of controller 2 and restart it while controller 1 leads",)
+    assert first.first(1)[0].steps == ("put advertised.listeners of controller 2 right and restart it while controller 1 leads",)
 
 
 def test_a_voter_that_is_gone_has_not_fetched() -> None:
