@@ -4,8 +4,8 @@ Promises:
 - `GroupCoordinator.decide(request, now_ms)` and `run_due(now_ms)` return a `Decision`: records for one atomic batch of
   `__consumer_offsets`, answers, and effects for others to perform. They do not change what the records describe: `replay` does, after the
   driver has appended them. A classic group is the exception, as in Kafka: its decision changes it (waiting members, timers, membership).
-  Its records are then not replayed (`Decision.replays`), because the group knows more than they hold; they serve whoever reads the log
-  later.
+  Its records are then not replayed (`Decision.replays`), because the group knows more than they hold; they serve later readers of the
+  log.
 - No clock, no chance, no sockets, no files: callers pass `now_ms` and a `Chance`, and read deadlines from `next_due_ms`.
 - A decision never raises for a request that decodes. The order of checks, error codes and messages are Kafka's.
 - `replay` never raises for what a log holds. Logs are compacted and cut, so a record that does not fit becomes a `Finding` in

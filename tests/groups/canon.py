@@ -1,4 +1,4 @@
-"""What makes two runs of a golden conversation comparable, when the second was fed the first one's own ids.
+"""Makes two runs of a golden conversation comparable, of which the second got the ids of the first.
 
 Only times, hosts and the order of what Kafka lists in hash order differ then. The rules are those of the golden set's README
 ("Normalisation"), without its stand-ins for ids.

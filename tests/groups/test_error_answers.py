@@ -1,4 +1,4 @@
-"""What refuses a request as a whole, for every API of the coordinator in every version."""
+"""The answer that refuses a whole request can be written, for every API of the coordinator in every version."""
 
 from __future__ import annotations
 

@@ -143,7 +143,11 @@ def _share(
 
 
 def _fair(members: int, partitions: int) -> tuple[int, list[int]]:
-    """Return the number of members for each partition, and the number of partitions that each member may have."""
+    """Return the number of members for each partition, and the number of partitions that each member may have.
+
+    Example: with 3 members and 2 partitions, each partition needs 2 members so that no member is idle. Of 4 places the members get 2, 1
+    and 1.
+    """
     if not partitions:
         return 0, [0] * members
     sharing = -(-members // partitions)
@@ -188,7 +192,7 @@ class _Ring:
         return not self._members
 
     def next_member(self) -> int | None:
-        """Return the next member; None from the end of the first round without a `take` on.
+        """Return the next member; None from the end of the first round in which no member used room.
 
         Errors: AssignorError if the last member has just left.
         """

@@ -1,6 +1,10 @@
 """The sticky assignors for members that are subscribed to different topics.
 
-Moves are recorded by topic, so that no partition goes one way while another of its topic goes the opposite way.
+With equal subscriptions the fair share of each member is known beforehand, and one pass suffices (`sticky`). Here it is not: a member of a
+topic of 2 partitions cannot have the 10 that another has. So partitions are first given to the least loaded subscriber, and then moved one
+by one, while a move brings two members closer together. A result that moved partitions without improving the balance is dropped.
+
+Moves are recorded by topic. If t-0 moved from a to b and t-1 shall move from b to a, t-0 goes back instead, and neither has moved.
 Source: org.apache.kafka.clients.consumer.internals.AbstractStickyAssignor: GeneralAssignmentBuilder and PartitionMovements."""
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from metashell.groups.assignors import AssignorError, Members, OwnershipClaim, P
 
 
 class UnequalSubscriptionsBuilder:
-    """Members are numbers, in the order of their ids."""
+    """Builds an assignment. Members are numbers, in the order of their ids."""
 
     def __init__(
         self,
@@ -157,7 +161,7 @@ _NO_LIST: Final = 'Cannot invoke "java.util.List.size()" because the return valu
 
 
 class Loads:
-    """Members are numbers, in the order of their ids; `ring` has those that take part, least loaded first.
+    """The partitions of members. Members are numbers, in the order of their ids; `ring` has the included ones, the least loaded first.
 
     Shape: `held` are the partitions of each member, in the order in which they came; `owner` is the member of each partition.
     """

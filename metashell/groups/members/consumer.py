@@ -197,6 +197,8 @@ class ConsumerMember(MemberMachine):
         self._step = _COMMITTING if wants else _READY
 
     def _reconciling_commit(self, code: int, now_ms: int) -> None:
+        # A commit before the revocation saves the next owner from reading records twice, so it is retried, also when the epoch was stale:
+        # the next heartbeat's answer brings the new one. It is not worth more than max.poll.interval.ms: the coordinator would fence us.
         is_worth_it = code in RETRIABLE or code == error_codes.STALE_MEMBER_EPOCH
         if is_worth_it and now_ms < self._commit_until_ms and not self._has_aborted():
             self._step, self._commit_again_ms = _AGAIN, now_ms + self.settings.retry_backoff_ms
@@ -305,6 +307,7 @@ class ConsumerMember(MemberMachine):
         """Leave the group until owned partitions are reported lost. A member without any joins at once, unless it must be polled first."""
         self.state = state
         self.generation = 0
+        # The callback for lost partitions runs in poll, on the application's thread, so the member cannot join before that.
         if state == FENCED and not self.owned and self._then is None:
             self._join(now_ms)
         else:

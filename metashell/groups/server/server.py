@@ -227,8 +227,8 @@ class GroupServer:
 
     def _fetch(self, request: ServerRequest) -> None:
         message, version = request.message, request.header.api_version
-        answer, is_said = self._logs.fetch(message, version)
-        if is_said or message.max_wait_ms <= 0:
+        answer, has_content = self._logs.fetch(message, version)
+        if has_content or message.max_wait_ms <= 0:
             return self._send(request, answer)
 
         def wake() -> None:

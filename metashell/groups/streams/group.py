@@ -132,6 +132,7 @@ class StreamsGroup(Group):
             raise GroupError(UNSUPPORTED_VERSION)
         if claim.epoch > member.epoch or claim.epoch < 0:
             raise GroupError(STALE_MEMBER_EPOCH)
+        # As in consumer groups, a late commit is valid for a task that the member has had since the epoch of the commit.
         if topic is not None and claim.epoch < member.epoch and not self._had_task(member, topic, partition, claim.epoch):
             raise GroupError(STALE_MEMBER_EPOCH)
 

@@ -1,4 +1,4 @@
-"""JSON that is no input of an assignor is refused by the place at fault."""
+"""JSON that is not an assignor's input is refused with the place of the fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regular expressions of members are RE2/J's: what is one, what it matches, and what is said of one that is none."""
+"""Regular expressions of members are RE2/J's: which patterns are valid, what they match, and the errors of invalid ones."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tests of the room."""
+"""Tests of metashell.groups.coordinator."""

@@ -1,4 +1,4 @@
-"""Which logs paths stand for, copies of several brokers as one log, and what lies beside."""
+"""The logs at paths, copies of several brokers as one log, and the topics and end offsets beside them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of each part of the draft of a coordinator for Kafka 0.9, shown by members and the coordinator of today."""
+"""Each part of the draft of a coordinator for Kafka 0.9, as members and the coordinator of today have it."""
 
 from __future__ import annotations
 

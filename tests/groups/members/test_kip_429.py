@@ -1,4 +1,4 @@
-"""Each rule of KIP-429, shown by members in a group that lives."""
+"""Each rule of KIP-429, shown by members of a running group."""
 
 from __future__ import annotations
 

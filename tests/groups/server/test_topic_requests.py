@@ -1,4 +1,4 @@
-"""What a group server answers without its coordinator: metadata, positions in logs, and what controllers answer for it."""
+"""Requests that a group server answers without its coordinator: metadata, positions in logs, and those that it forwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The assignor of tasks: what holds for whatever it is given."""
+"""Properties of the assignor of tasks for any input."""
 
 from __future__ import annotations
 
