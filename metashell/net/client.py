@@ -1,4 +1,4 @@
-"""A client of a cluster: requests to any of its nodes, or to a certain one, with retries, back-off and a deadline.
+"""A client of a cluster: requests to any of its nodes, or to one by its id, with retries, back-off and a deadline.
 
 `AsyncClient` works on a running loop. `Client` is the blocking one for tools: it runs its own loop, and nothing goes on between two calls.
 This module imports asyncio, so it is itself imported inside functions.

@@ -255,6 +255,9 @@ def _acl_description(acls: Iterable[Acl]) -> Any:
     )
 
 
+# Delegation tokens
+
+
 EXPIRATIONS_MAX: Final = 1000
 """The tokens that one run of the periodic task removes."""
 _LONG_MAX: Final = (1 << 63) - 1

@@ -138,6 +138,9 @@ def _matches(acl: Acl, request: Request, operation: Operation) -> bool:
     return acl.permission_type == Permission.ALLOW and acl.operation in _IMPLYING.get(operation, ())
 
 
+# The APIs of a controller
+
+
 class Api(NamedTuple):
     """One API, at versions `low` to `high`."""
 

@@ -160,6 +160,9 @@ def _registration(state: State, body: messages.BrokerRegistrationRequest, epoch:
     return record, version
 
 
+# Heartbeats
+
+
 class BrokerMode(Enum):
     """The mode of a broker between two heartbeats."""
 
@@ -368,6 +371,9 @@ def features_of(make: Callable[..., Any], features: Iterable[Any]) -> tuple[Any,
         make(name=one.name, min_supported_version=one.min_supported_version, max_supported_version=one.max_supported_version)
         for one in features
     )
+
+
+# Controllers
 
 
 def register_controller(state: State, request: Request, now_ms: int) -> Decision:

@@ -153,6 +153,9 @@ def refuse_describe_cluster(request: Request, code: int, message: str | None) ->
     return messages.DescribeClusterResponse(error_code=code, error_message=message)
 
 
+# Features
+
+
 UPGRADE: Final = 1
 SAFE_DOWNGRADE: Final = 2
 UNSAFE_DOWNGRADE: Final = 3
@@ -314,6 +317,9 @@ def decide_activation(state: State, bootstrap: Sequence[VersionedRecord]) -> Dec
     if in_transaction:
         records.append((messages.EndTransactionRecord(), 0))
     return Decision(None, records, atomic=not in_transaction)
+
+
+# Producer ids
 
 
 BLOCK_SIZE: Final = 1000

@@ -234,6 +234,9 @@ def _number(values: Mapping[str, Any], name: str) -> int:
     return value
 
 
+# Values in force
+
+
 Made = TypeVar("Made")
 _NOTHING: Final[Mapping[str, str]] = {}
 TOPIC_SOURCE: Final = 1

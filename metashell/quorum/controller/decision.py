@@ -109,6 +109,9 @@ class Request(NamedTuple):
         return self.received_ms + timeout_ms <= now_ms
 
 
+# Levels and records
+
+
 TRANSACTIONS_LEVEL: Final = 13
 LEADER_EPOCH_KEPT_LEVEL: Final = 12
 """From here on a smaller ISR no longer needs a new leader epoch."""
@@ -184,6 +187,9 @@ def finalized_features(image: MetadataImage) -> dict[str, int]:
 
 def is_config_of(record: Any, name: str) -> bool:
     return isinstance(record, messages.ConfigRecord) and record.name == name
+
+
+# Work in steps
 
 
 Made = TypeVar("Made")

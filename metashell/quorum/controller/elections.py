@@ -188,6 +188,9 @@ def _elect_some(changes: PartitionChanges, partitions: Iterable[Found | None], e
     return Decision(None, records, atomic=False), False
 
 
+# Changes of many partitions
+
+
 NOBODY: Final = -1
 Found = tuple[TopicImage, int, PartitionRegistration]
 

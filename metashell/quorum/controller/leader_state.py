@@ -138,6 +138,9 @@ class Heartbeats:
         return [(broker_id, beat.fenced) for broker_id, beat in self._beats.items() if not beat.is_shutting_down]
 
 
+# Mutation quotas
+
+
 QUOTA_KEY: Final = "controller_mutation_rate"
 BUCKETS_KEPT: Final = 10_000
 _Key = tuple[str | None, str | None]

@@ -148,6 +148,9 @@ def _answer(sender: int, partition_id: int, partition: PartitionRegistration, re
     )
 
 
+# Reassignments
+
+
 def alter_reassignments(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     """Begin, replace or cancel reassignments, each partition by itself, all in one batch."""
     body = request.body
@@ -345,6 +348,9 @@ def _listed_topics(state: State, topics: Any) -> Steps[list[tuple[TopicImage, li
             yield
     known = ((stable.by_id.get(topic_id), sorted(partition_ids)) for topic_id, partition_ids in by_topic.items())
     return [(topic, partition_ids) for topic, partition_ids in known if topic is not None]
+
+
+# Directories
 
 
 def assign_replicas_to_directories(state: State, request: Request, now_ms: int) -> Steps[Decision]:

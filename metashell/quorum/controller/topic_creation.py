@@ -264,6 +264,9 @@ def place_partitions(
     return records
 
 
+# Placement
+
+
 class UsableBroker(NamedTuple):
     """A broker that takes new replicas; no rack is a rack of its own."""
 

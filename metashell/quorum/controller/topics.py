@@ -176,6 +176,9 @@ def refuse_delete_topics(request: Request, code: int, message: str | None) -> An
     return messages.DeleteTopicsResponse(responses=tuple(results))
 
 
+# CreatePartitions
+
+
 _STRICT_FROM = 3
 
 

@@ -124,6 +124,9 @@ def refuse_alter_scram_credentials(request: Request, code: int, message: str | N
     return messages.AlterUserScramCredentialsResponse(results=tuple(_scram_result(name, error) for name in names))
 
 
+# Quotas
+
+
 USER: Final = "user"
 CLIENT: Final = "client-id"
 ADDRESS: Final = "ip"

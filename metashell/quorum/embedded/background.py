@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import shutil
+import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
@@ -191,8 +192,6 @@ def _detach(reader: int, writer: int, log: str, work: Callable[[Announcement], i
         traceback.print_exc()
     finally:
         with contextlib.suppress(Exception):
-            import sys
-
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(status)

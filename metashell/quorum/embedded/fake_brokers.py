@@ -139,7 +139,6 @@ async def request_active_controller(client: AsyncClient, active: ActiveControlle
 
 
 TOPIC_TIMEOUT_S: Final = 10.0
-TOPIC_RETRY_S: Final = 0.02
 CONTROLLERS: Final = 2
 """The endpoints that DescribeCluster is asked for: those of controllers."""
 
@@ -171,7 +170,7 @@ def create_topic(
                 reason = str(error)
             if time.monotonic() > ends_at:
                 raise QuorumError(f"topic {name}: not within {timeout_s:g} s: {reason}")
-            time.sleep(TOPIC_RETRY_S)
+            time.sleep(RETRY_S)
 
 
 def _active(client: Client) -> Address | None:

@@ -34,6 +34,7 @@ from metashell.disk.names import META_PROPERTIES
 from metashell.disk.properties import format_properties, parse_properties, read_meta_properties, read_text_file
 from metashell.disk.source import FileSource
 from metashell.metadata.image.loader import load_image
+from metashell.net.addresses import PORT_MAX
 from metashell.quorum.controller.decision import new_uuid
 
 if TYPE_CHECKING:
@@ -285,7 +286,6 @@ def _port_of(listeners: str) -> int:
 
 HOST: Final = "localhost"
 TRIES: Final = 50
-PORT_MAX: Final = 0xFFFF
 
 
 class ReservedPorts:

@@ -148,7 +148,7 @@ class Members:
                 raise error
 
 
-QUICK: Final = {
+QUICK_GROUPS: Final = {
     "group.initial.rebalance.delay.ms": "0",
     "group.consumer.min.heartbeat.interval.ms": "200",
     "group.consumer.heartbeat.interval.ms": "200",

@@ -431,9 +431,9 @@ class EmbeddedQuorum:
         return None if port is None else Address(HOST, port)
 
     def _start_groups(self, layout: Layout) -> None:
-        from metashell.quorum.embedded.members import QUICK, Groups
+        from metashell.quorum.embedded.members import QUICK_GROUPS, Groups
 
-        properties = {**QUICK, **layout.places[0].properties}
+        properties = {**QUICK_GROUPS, **layout.places[0].properties}
 
         async def begin() -> None:
             groups = Groups.of_quorum(

@@ -260,7 +260,7 @@ async def controllers_of(broker: Link, timeout_s: float) -> tuple[Address, ...]:
     except MetashellError as error:
         if getattr(error, "timed_out", False):
             # The broker has to ask the controllers itself.
-            raise Refused(f"does not say within {timeout_s:g} s where the controllers are: it may have lost them itself") from None
+            raise Refused(f"does not name the controllers within {timeout_s:g} s: it may have lost them itself") from None
         raise as_refused(error) from None
     found = controllers_in(answer)
     if not found:

@@ -13,16 +13,15 @@ Source: org.apache.kafka.storage.internals.log.UnifiedLog.analyzeAndValidateReco
 from __future__ import annotations
 
 from struct import Struct
-from typing import Final
 
 from metashell.codec.batches import CODEC_MASK, CONTROL, CRC_START, HEADER_SIZE, LEAD_SIZE, TRANSACTIONAL, BatchHeader, unpack_header
-from metashell.codec.primitives import crc32c
+from metashell.codec.primitives import ZSTD, crc32c
 from metashell.common.errors import DecodeError, LogCorruptError, UnknownRecordError
 from metashell.common.values import OffsetAndEpoch
 from metashell.quorum.raft import progress
 from metashell.quorum.raft.accumulator import AppendedBatch
 from metashell.quorum.raft.messages import BATCH_SIZE_MAX
-from metashell.quorum.raft.partition_state import read_snapshot_head
+from metashell.quorum.raft.partition_state import MAGIC, read_snapshot_head
 from metashell.quorum.raft.ready import TruncatedTo
 from metashell.quorum.raft.replica import Replica
 from metashell.quorum.raft.roles import Leader
@@ -111,8 +110,7 @@ def last_epoch_of(node: Replica) -> int:
     return latest.epoch if latest is not None and latest.offset == end else 0
 
 
-_MAGIC: Final = 2
-_ZSTD: Final = 4
+# The check of fetched batches
 
 
 class CheckedBatches:
@@ -186,7 +184,7 @@ def _check_batch(batch: bytes, fields: tuple[int, ...], end_offset: int, last_ep
     base_offset, _, epoch, magic, crc, attributes, last_offset_delta, *_, count = fields
     if base_offset != end_offset:
         raise DecodeError(f"batch at offset {base_offset} does not follow the log, which ends at {end_offset}")
-    if magic != _MAGIC:
+    if magic != MAGIC:
         raise DecodeError(f"batch at offset {base_offset} has magic {magic}")
     if crc32c(batch, CRC_START) != crc:
         raise DecodeError(f"batch at offset {base_offset}: its CRC-32C is not {crc:#010x}")
@@ -194,8 +192,11 @@ def _check_batch(batch: bytes, fields: tuple[int, ...], end_offset: int, last_ep
         raise DecodeError(f"batch at offset {base_offset} has epoch {epoch} after {last_epoch}")
     if last_offset_delta < 0 or count != last_offset_delta + 1:
         raise DecodeError(f"batch at offset {base_offset} has {count} records for {last_offset_delta + 1} offsets")
-    if attributes & TRANSACTIONAL or attributes & CODEC_MASK > _ZSTD:
+    if attributes & TRANSACTIONAL or attributes & CODEC_MASK > ZSTD:
         raise DecodeError(f"batch at offset {base_offset} has attributes {attributes:#x}")
+
+
+# Snapshots in place of the log
 
 
 def adopt_snapshot(node: Replica, id: OffsetAndEpoch) -> None:

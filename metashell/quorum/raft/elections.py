@@ -226,6 +226,9 @@ def without_pre_vote(node: Replica) -> None:
         transitions.become_candidate(node)
 
 
+# BeginQuorumEpoch and EndQuorumEpoch
+
+
 def handle_begin_request(node: Replica, token: object, request: BeginQuorumEpochRequest, listener: str) -> None:
     """Follow a leader that says it is one. It does not count as hearing from the leader: only fetches do."""
     if error := transitions.check_addressed(node, request):

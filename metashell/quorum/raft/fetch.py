@@ -200,6 +200,9 @@ def learn_high_watermark(node: Replica, leader_high_watermark: int) -> bool:
     return True
 
 
+# At the leader
+
+
 class Position:
     """The verdict on a fetch position: valid, or `diverging`, or served by `snapshot`."""
 

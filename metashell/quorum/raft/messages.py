@@ -290,6 +290,9 @@ Response: TypeAlias = (
 )
 
 
+# The settings and errors of a replica
+
+
 BATCH_SIZE_MAX = 8 * 1024 * 1024
 """Bytes of one batch, which is also the most that one atomic append may take."""
 

@@ -375,18 +375,6 @@ def _update_voter(node: Replica, token: object, request: UpdateRaftVoterRequest,
         progress.count_for_quorum(node, leader, request.voter_id)
 
 
-def _handle_update_response(node: Replica, source: int, response: UpdateRaftVoterResponse) -> bool:
-    return voter_update.handle_update_response(node, response)
-
-
-def _handle_join_response(node: Replica, source: int, response: Any) -> bool:
-    return voter_update.handle_join_response(node, response)
-
-
-def _ignore(node: Replica, source: int, response: Any) -> bool:
-    return True
-
-
 _REQUESTS: Final[dict[type, RequestHandler]] = {
     VoteRequest: elections.handle_vote_request,
     BeginQuorumEpochRequest: elections.handle_begin_request,
@@ -406,9 +394,9 @@ _RESPONSES: Final[dict[type, tuple[type, ResponseHandler]]] = {
     EndQuorumEpochRequest: (EndQuorumEpochResponse, elections.handle_end_response),
     FetchRequest: (FetchResponse, fetch.handle_fetch_response),
     FetchSnapshotRequest: (FetchSnapshotResponse, snapshots.handle_snapshot_response),
-    AddRaftVoterRequest: (AddRaftVoterResponse, _handle_join_response),
-    RemoveRaftVoterRequest: (RemoveRaftVoterResponse, _handle_join_response),
-    UpdateRaftVoterRequest: (UpdateRaftVoterResponse, _handle_update_response),
-    DescribeQuorumRequest: (DescribeQuorumResponse, _ignore),
+    AddRaftVoterRequest: (AddRaftVoterResponse, lambda node, _, response: voter_update.handle_join_response(node, response)),
+    RemoveRaftVoterRequest: (RemoveRaftVoterResponse, lambda node, _, response: voter_update.handle_join_response(node, response)),
+    UpdateRaftVoterRequest: (UpdateRaftVoterResponse, lambda node, _, response: voter_update.handle_update_response(node, response)),
+    DescribeQuorumRequest: (DescribeQuorumResponse, lambda *_: True),
     ApiVersionsRequest: (ApiVersionsResponse, reconfiguration.handle_api_versions),
 }

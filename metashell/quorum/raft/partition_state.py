@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from typing import Generic, TypeVar, assert_never
+from typing import Final, Generic, TypeVar, assert_never
 
 from metashell.codec.batches import CODEC_MASK, CONTROL, CRC_START, HEADER_SIZE, TRANSACTIONAL, BatchHeader, CheckedBatch, unpack_header
-from metashell.codec.primitives import crc32c
+from metashell.codec.primitives import ZSTD, crc32c
 from metashell.common.errors import DecodeError, LogCorruptError
 from metashell.common.values import OffsetAndEpoch
 from metashell.quorum.raft.messages import BATCH_SIZE_MAX
@@ -166,8 +166,8 @@ class PartitionState:
         self.kraft_version = levels.values[-1] if levels.values else 0
 
 
-_MAGIC = 2
-_ZSTD = 4
+MAGIC: Final = 2
+"""The only format of batches since Kafka 0.11: no metadata log has older ones."""
 _READ_SIZE = 64 * 1024
 
 
@@ -257,13 +257,13 @@ class SnapshotCheck:
         offset = self.next_offset
         if self.has_footer:
             raise DecodeError(f"snapshot has a batch at offset {offset}, after its footer")
-        if header.base_offset != offset or header.magic != _MAGIC:
+        if header.base_offset != offset or header.magic != MAGIC:
             raise DecodeError(f"snapshot batch at offset {offset} says {header.base_offset}, magic {header.magic}")
         if crc32c(batch, CRC_START) != header.crc:
             raise DecodeError(f"snapshot batch at offset {offset}: its CRC-32C is not {header.crc:#010x}")
         if header.count < 1 or header.count != header.last_offset_delta + 1:
             raise DecodeError(f"snapshot batch at offset {offset} has {header.count} records for {header.last_offset_delta + 1} offsets")
-        if header.attributes & TRANSACTIONAL or header.attributes & CODEC_MASK > _ZSTD:
+        if header.attributes & TRANSACTIONAL or header.attributes & CODEC_MASK > ZSTD:
             raise DecodeError(f"snapshot batch at offset {offset} has attributes {header.attributes:#x}")
         if header.attributes & CONTROL:
             for index, value in enumerate(read_control_batch(batch, header, SNAPSHOT_TYPES), offset):

@@ -136,6 +136,9 @@ def first_role(node: Replica, election: ElectionState) -> Role:
     return Unattached(epoch, leader_id, voted, deadline_ms)
 
 
+# Recovery: a replica without a vote
+
+
 def check_recovery_start(node: Replica) -> None:
     """Errors: LogCorruptError where there is no other voter from whom to catch up.
 
@@ -171,6 +174,9 @@ def durable_epoch(node: Replica) -> int:
     if node.durable_end >= node.log_end:
         return node.last_epoch
     return node.epochs.epoch_at(node.durable_end - 1) or 0
+
+
+# Each state when time passes
 
 
 ROUNDS_MAX = 8

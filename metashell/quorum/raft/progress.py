@@ -138,6 +138,9 @@ def set_high_watermark(node: Replica, offset: int) -> None:
     node.has_new_watermark = node.has_news = True
 
 
+# Check-quorum
+
+
 def count_for_quorum(node: Replica, leader: Leader, id: int) -> None:
     """A voter was heard: with a majority of them (the leader counts if it is one) check-quorum starts anew."""
     fetched = leader.fetched
@@ -157,6 +160,9 @@ def check_quorum_deadline(node: Replica) -> int:
 def has_lost_quorum(node: Replica, leader: Leader) -> bool:
     """Whether check-quorum is over; a sole voter needs nobody."""
     return node.now_ms >= leader.check_deadline_ms and (len(leader.voters) > 1 or not node.is_voter)
+
+
+# Listeners of the application
 
 
 def progress_listeners(node: Replica) -> None:
@@ -198,6 +204,9 @@ def announce_leader(node: Replica, listener: Listener) -> None:
         return
     listener.epoch, listener.leader_id = role.epoch, role.leader_id
     node.notify(LeaderChanged(listener.id, NodeId(role.leader_id), Epoch(role.epoch)))
+
+
+# DescribeQuorum and metrics
 
 
 OBSERVER_EXPIRY_MS: Final = 300_000

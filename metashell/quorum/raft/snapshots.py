@@ -157,6 +157,9 @@ def complete_own_snapshot(node: Replica, id: OffsetAndEpoch) -> None:
     node.partition.truncate_old(id.offset)
 
 
+# Download from the leader
+
+
 def begin_download(node: Replica, role: Follower, id: OffsetAndEpoch) -> bool:
     """Download the leader's snapshot, unless it is here already: the leader's log begins behind ours."""
     if id.epoch < 0 or id.offset < 0:
@@ -260,6 +263,9 @@ def complete_download(node: Replica, id: OffsetAndEpoch) -> None:
         appending.adopt_snapshot(node, id)
 
 
+# Pages for followers
+
+
 def handle_snapshot_request(node: Replica, token: object, request: FetchSnapshotRequest, listener: str) -> None:
     """Answer with a page or an error."""
     if error := transitions.check_addressed(node, request):
@@ -297,6 +303,9 @@ def note_snapshot_reader(node: Replica, leader: Leader, request: FetchSnapshotRe
     entry = leader.voters.get(request.replica_id)
     if entry is not None and (not any(entry.key.directory_id) or entry.key.directory_id == request.directory_id):
         progress.count_for_quorum(node, leader, request.replica_id)
+
+
+# Retention
 
 
 def clean_log(node: Replica) -> bool:

@@ -231,6 +231,9 @@ def voters_to_write(node: Replica) -> VoterSet | None:
     return updated if node.partition.voters_offset < 0 or updated != voters else None
 
 
+# The checks of every message
+
+
 Answer: TypeAlias = PartitionResponse | UpdateRaftVoterResponse
 
 
@@ -343,6 +346,9 @@ def handle_plain_response(node: Replica, response: Answer, what: str) -> bool | 
         node.complain(f"{what} was answered by an error that it cannot have")
         return False
     return is_fine
+
+
+# Answers that name the leader
 
 
 R = TypeVar("R", bound=PartitionResponse)

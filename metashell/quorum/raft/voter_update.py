@@ -130,6 +130,9 @@ def upgrade_kraft_version(node: Replica, epoch: int, version: int, validate_only
     return leader.accumulator.append_control([KRaftVersion(version), voters], node.now_ms, node.wall_ms())
 
 
+# At the voter
+
+
 def maybe_send_update(node: Replica, follower: Follower) -> bool:
     """Send an update in place of a fetch, if one is due; return whether one left. Call it when `update_deadline_ms` has come."""
     if node.now_ms < follower.update_deadline_ms or node.local_key is None:

@@ -13,6 +13,7 @@ Source: org.apache.kafka.controller.QuorumController, org.apache.kafka.image.pub
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -224,8 +225,6 @@ class ControllerMachine:
 
     def _unforeseen(self, what: str, error: BaseException) -> None:
         """Count and report an exception of our own code, with its place."""
-        import traceback
-
         self.errors += 1
         place = traceback.extract_tb(error.__traceback__)[-1]
         error_text, at = f"{type(error).__name__}: {error}", f"{place.filename}:{place.lineno}"

@@ -194,7 +194,7 @@ class ControllerServer:
             with suppress(AssertionError, asyncio.InvalidStateError):
                 error = replica.failure.result()
             if replica.is_hung:
-                error = error or DiskHangsError(f"{self.config.directory}: the disk hangs: what was begun is not done")
+                error = error or DiskHangsError(f"{self.config.directory}: the disk hangs: it has not finished what was written")
         if self._log is not None and (replica is None or not replica.is_hung):
             with suppress(OSError):
                 self._log.close()

@@ -25,6 +25,7 @@ from metashell.net.listener import Listener, serve
 from metashell.net.listener_options import ListenerOptions
 from metashell.net.transport import Connection, ConnectionFailedError, connect
 from metashell.quorum.raft.messages import (
+    BATCH_SIZE_MAX,
     AddRaftVoterRequest,
     ApiVersionsRequest,
     BeginQuorumEpochRequest,
@@ -53,7 +54,6 @@ RECONNECT_MIN_S: Final = 0.05
 RECONNECT_MAX_S: Final = 0.5
 ANSWER_SIZE_MAX: Final = 64 * 1024
 """Bytes of an answer beside its records."""
-BATCH_SIZE_MAX: Final = 8 * 1024 * 1024
 LINKS_MAX: Final = 64
 """Destinations before those without a request under way are given up: a request to add a voter may name any destination."""
 

@@ -113,7 +113,7 @@ def log_batches(log: ReplicatedLog, offset: int, end_offset: int) -> list[Record
     data = b"" if offset < log.start_offset else log.read(offset, end_offset, PIECE_SIZE)
     batches = batches_in(data, LOG_NAME)
     if batches and not batches[0].header.base_offset <= offset <= batches[0].header.last_offset:
-        raise LogCorruptError(LOG_NAME, offset, f"the batch at offset {batches[0].header.base_offset} is in its place")
+        raise LogCorruptError(LOG_NAME, offset, f"the batch at offset {batches[0].header.base_offset} was found instead")
     return batches
 
 

@@ -85,7 +85,7 @@ def test_a_controller_whose_disk_hangs_ends_and_says_so(tmp_path: Path, monkeypa
                 await quorum.stop(1)
                 error = active.failure.result()
                 assert isinstance(error, DiskHangsError)
-                assert str(error) == f"{active.config.directory}: the disk hangs: what was begun is not done"
+                assert str(error) == f"{active.config.directory}: the disk hangs: it has not finished what was written"
             finally:
                 hanging.end()
             await eventually(lambda: hanging.waiting == 0)

@@ -88,7 +88,7 @@ def test_sigterm_ends_a_controller_whose_disk_hangs(tmp_path: Path) -> None:
         process = await Process(config, sys.executable, "-c", HANGING, str(config), "--allow-plaintext").start()
         await process.says("leader epoch=")
         assert await process.end(signal.SIGTERM) == 1
-        assert process.lines[-1].endswith("node-1: the disk hangs: what was begun is not done")
+        assert process.lines[-1].endswith("node-1: the disk hangs: it has not finished what was written")
 
     run(main)
 

@@ -112,6 +112,9 @@ VOTER_ROWS: Final = {
 }
 
 
+# DescribeQuorum and ApiVersions
+
+
 KRAFT_VERSION: Final = "kraft.version"
 FEATURES_FROM: Final = 3
 FEATURES_FROM_ZERO: Final = 4

@@ -168,6 +168,9 @@ ELECTION_ROWS: Final = {
 }
 
 
+# Fetch and FetchSnapshot
+
+
 TOPIC_IDS_FROM: Final = 13
 LAST_EPOCH_FROM: Final = 12
 REPLICA_STATE_FROM: Final = 15
