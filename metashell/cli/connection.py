@@ -164,7 +164,6 @@ LEADERLESS_MS = 4000
 
 def cluster_of(values: SimpleNamespace) -> SimpleNamespace:
     """The values with what the environment says where the command line does not. Errors: UsageError for no cluster, or two."""
-
     named = SimpleNamespace(**vars(values))
     if not named.bootstrap_server and not named.bootstrap_controller:
         named.bootstrap_server = os.environ.get(SERVER_VARIABLE)
@@ -312,7 +311,6 @@ def _checked(raw: bytes, place: str) -> str:
 
 
 def _asked(question: str) -> str:
-
     from metashell.common.terminal import end_progress
 
     end_progress()

@@ -367,7 +367,6 @@ def other_past(values: SimpleNamespace) -> Callable[[str | None, str | None], Pa
     """What opens the other source of `diff`: a path, a name with an @, or controllers, which are reached as the command line says."""
 
     def make(path: str | None, controllers: str | None) -> Past:
-
         other = {"bootstrap_controller": controllers, "bootstrap_server": None}
         if path is not None and path[:1] == "@":
             from metashell.cli.sources import SOURCE_OPTIONS, source_of

@@ -25,7 +25,6 @@ NAME = "metashell"
 
 def run_subcommand(words: list[str]) -> int:
     """Hand the words after a command's name to that command; without one print help, the version or an error."""
-
     if not words:
         from metashell.common.option_parser import render_help
 
@@ -42,7 +41,6 @@ def run_subcommand(words: list[str]) -> int:
 
 def tool_of(name: str) -> Tool:
     """The command of that name, whose module is imported now."""
-
     module, _, attribute = SUBCOMMANDS[name][0].partition(":")
     tool = getattr(import_module(f"metashell.cli.{module}"), attribute or "main")
     assert isinstance(tool, Tool)
@@ -51,7 +49,6 @@ def tool_of(name: str) -> Tool:
 
 def _command_words(words: list[str]) -> list[str]:
     """The words from the command's name on; none if the line asks for help or the version, which is then printed."""
-
     values = parsed(METASHELL, words)
     if values is None:
         return []
@@ -218,7 +215,6 @@ KAFKA_NAME = "metashell kafka"
 
 def run_kafka(words: list[str]) -> int:
     """Hand the words after a name to the command of that name; without one list the names."""
-
     if not words:
         sys.stdout.write("".join(f"{name}\n" for name in KAFKA_NAMES))
         return STATUS_OK

@@ -195,7 +195,6 @@ def with_source(spec: CommandSpec, words: Sequence[str], chosen: Chosen) -> list
 
     Shape: `@NAME` is what the settings say; a path is one only for a command that reads metadata on disk. Errors: UsageError.
     """
-
     can_read = any(option.dest == "snapshot" for option in spec.options)
     _, others = split_options(spec.options, words)
     if not others or not (others[0][:1] == "@" or (can_read and _holds_metadata(spec, others[0]))):
@@ -237,7 +236,6 @@ def _cluster_words(named: SimpleNamespace) -> list[str]:
 
 def with_demo(spec: CommandSpec, words: Sequence[str]) -> list[str]:
     """The words with the path of the demo for `--demo`, where the command reads paths that are words by themselves."""
-
     if not any(argument.kind == "source" for argument in spec.arguments) or not any(option.dest == "demo" for option in spec.options):
         return list(words)
     end = list(words).index("--") if "--" in words else len(words)
@@ -285,12 +283,10 @@ def _named(word: str, settings: Settings | None) -> SimpleNamespace:
 
 
 def _stored_only(word: str) -> UsageError:
-
     return UsageError(f"{word} is metadata on disk, and this asks a live cluster", word)
 
 
 def _live_only(word: str) -> UsageError:
-
     return UsageError(f"{word} is a live cluster, and this reads files", word)
 
 

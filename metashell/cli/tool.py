@@ -121,7 +121,6 @@ def chosen_settings(name: str, named: str | None = None) -> Settings | None:
 
 def named_values(option: str, words: Sequence[str], *, may_be_secret: bool = True) -> dict[str, str]:
     """`NAME=VALUE` words of an option, by name. Errors: UsageError, which never repeats what may be a secret."""
-
     found = {}
     for number, word in enumerate(words, 1):
         name, equals, value = word.partition("=")
@@ -145,7 +144,6 @@ def write_page(path: str, text: str, *, source: str | None = None) -> None:
 
 def output_target() -> int | ByteSink:
     """Where to write bytes for stdout: its descriptor, or its buffer if it has none (in tests)."""
-
     sys.stdout.flush()
     try:
         return sys.stdout.fileno()

@@ -119,7 +119,6 @@ def allowed_values(ctx: Context, key: str) -> Mapping[str, str]:
 
 def values_set(ctx: Context, key: str) -> Mapping[str, str]:
     """The values that a setting has here, the most frequent first; no secrets."""
-
     found = Counter(values[key] for (type, _), values in ctx.image.configs.items() if key in values and not is_sensitive_config(type, key))
     return {value: f"set here, {counted(count, 'time')}" for value, count in found.most_common(_NODES_MAX)}
 
@@ -149,7 +148,6 @@ def _brokers(ctx: Context) -> Mapping[str, str]:
 
 
 def _racks(ctx: Context) -> Mapping[str, str]:
-
     racks = Counter(broker.rack for broker in ctx.image.cluster.brokers.values() if broker.rack is not None)
     return {rack: counted(count, "broker") for rack, count in sorted(racks.items())}
 
@@ -162,17 +160,14 @@ def _config_keys(ctx: Context) -> Mapping[str, str]:
 
 
 def _record_types(ctx: Context) -> Mapping[str, str]:
-
     return {name: f"type {key}" for key, name in sorted(RECORD_TYPE_NAMES.items())}
 
 
 def _health(ctx: Context) -> Mapping[str, str]:
-
     return {one.id: f"{one.severity}: {cut(one.words)}" for one in all_checks()}
 
 
 def _count_fields(ctx: Context) -> Mapping[str, str]:
-
     about = {
         "leader": "partitions by the id of their leader",
         "broker": "replicas by broker",

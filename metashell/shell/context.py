@@ -282,7 +282,6 @@ class Context:
 
     def complain(self, message: str, status: int) -> None:
         """Write one line to stderr, after what stdout already holds, and remember the status."""
-
         clear_progress()
         with suppress(BrokenPipeError):
             self.out.flush()

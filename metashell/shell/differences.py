@@ -105,7 +105,6 @@ def _fits(pattern: tuple[str, ...], path: tuple[str, ...]) -> bool:
 
 
 def _leaves(root: Node, pattern: Sequence[str]) -> set[tuple[str, ...]]:
-
     found = set()
     for match in expand_path(root, pattern):
         for path, node, _ in descend(match.path, match.node, None):

@@ -194,7 +194,6 @@ def roles_of(ctx: Context, node: Node) -> Roles:
 
 
 def _of_partition(ctx: Context, node: PartitionNode, severities: dict[str, str]) -> Roles:
-
     topic, number = node.place
     bits = ctx.health.judge_of(topic)(topic.partitions[number])
     kept = {name: value for name, value in node.value().items() if value} if bits else {}  # type: ignore[union-attr]

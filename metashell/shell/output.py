@@ -111,13 +111,11 @@ def summarize(ctx: Context, node: Node) -> Fields:
 
 def listed_field(fields: Fields, name: str) -> Any:
     """The value of a field by any spelling of its name; None without it."""
-
     return next((fields[each] for each in spellings(name) if each in fields), None)
 
 
 def unknown_field(ctx: Context, option: str, field: str, nodes: Iterable[Node], more: Iterable[str] = ()) -> UsageError:
     """The message about a field that none of the nodes has, with the fields of the first of them, and `more`."""
-
     known = dict.fromkeys(more)
     for node in islice(nodes, _ASKED_MAX):
         known.update(dict.fromkeys(summarize(ctx, node)))

@@ -156,12 +156,10 @@ def _config(ctx: Context, word: str) -> Predicate:
 
 
 def _changed(ctx: Context, moment: str) -> Predicate:
-
     return _touched(ctx, touched_since(ctx, history_of(ctx).offset_of(parse_moment(moment, now_ms()))))
 
 
 def _newer(ctx: Context, path: str) -> Predicate:
-
     return _touched(ctx, touched_since(ctx, last_change(ctx, path) + 1))
 
 

@@ -163,7 +163,6 @@ def run_words(ctx: Context, words: Sequence[str], step: Step | None = None) -> N
 
 
 def _perform(ctx: Context, text: str, work: Work, *, is_piped: bool) -> None:
-
     try:
         # Whoever reads the pipe may have the terminal.
         with nullcontext() if is_piped else show_progress(text):
@@ -234,7 +233,6 @@ def _on_pages(ctx: Context) -> Iterator[None]:
 @contextmanager
 def _timed(ctx: Context) -> Iterator[None]:
     """Say at the end how long it took: by the clock, and of this process's time."""
-
     began, cpu = perf_counter(), process_time()
     yield
     took, used = ((now - then) * 1000 for now, then in ((perf_counter(), began), (process_time(), cpu)))

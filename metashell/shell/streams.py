@@ -154,7 +154,6 @@ def _interrupts_ignored() -> Iterator[None]:
 @contextmanager
 def terminal_kept() -> Iterator[None]:
     """Afterwards the terminal has the modes of before, whatever a child that was killed has left."""
-
     try:
         descriptor = sys.stdin.fileno()
         modes = termios.tcgetattr(descriptor)
@@ -292,7 +291,6 @@ class _Pages:
         return rows
 
     def _start(self) -> None:
-
         end_progress()
         environ = dict(os.environ)
         environ.setdefault("LESS", LESS_OPTIONS)

@@ -109,7 +109,6 @@ class Admin:
 
     def _run(self, work: Callable[[Session], Coroutine[Any, Any, T]]) -> T:
         async def with_session(client: AsyncClient) -> T:
-
             if self._session is None:
                 self._session = Session(self.kind, client, self._timeout_s, leaderless_s=self._leaderless_s, has_sasl=self._has_sasl)
             return await work(self._session)

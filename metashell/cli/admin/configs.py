@@ -209,7 +209,6 @@ def _entries(changes: Iterable[Change]) -> tuple[Any, ...]:
 
 def _ask_each(admin: Admin, resources: Sequence[Resource], request: Any) -> Iterable[tuple[list[Resource], Any]]:
     """Resources with the answer of the node that they were sent to, or the error in its place."""
-
     by_node: dict[int | None, list[Resource]] = defaultdict(list)
     for resource in resources:
         # A controller takes changes for any broker; it knows its own loggers alone.

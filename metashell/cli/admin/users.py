@@ -342,7 +342,6 @@ def describe_scram(admin: Admin, users: Sequence[str] = ()) -> tuple[list[ScramU
 
 def set_scram(admin: Admin, credential: ScramUser, password: str) -> None:
     """Make or replace a credential, with a new salt. Errors: AdminError."""
-
     salt = urandom(SALT_SIZE)
     raw = password.encode("utf-8", "surrogateescape")
     upsertion = messages.AlterUserScramCredentialsRequest.ScramCredentialUpsertion(

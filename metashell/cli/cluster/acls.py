@@ -201,7 +201,6 @@ def _add(work: Work) -> None:
 
 def _note_hosts(work: Work) -> None:
     """Name hosts that no connection has: Kafka compares the text of its address, and ranges of them from 4.4-IV1 on."""
-
     ranges = [host for host in work.values.host if is_range(host)]
     if ranges:
         _note_ranges(work, ranges)
@@ -268,7 +267,6 @@ def _remove(work: Work) -> None:
 
 
 def _counted(entries: Sequence[AclEntry]) -> str:
-
     return counted(len(entries), "ACL")
 
 
@@ -330,7 +328,6 @@ def _entries(values: SimpleNamespace) -> list[AclEntry]:
 
 def _check_names(values: SimpleNamespace) -> None:
     """Errors: UsageError for half of what a client needs, and for names that fit nothing: there are no wildcards but `*` alone."""
-
     if values.producer and not values.topic:
         raise UsageError("--producer needs --topic", "--producer")
     if values.consumer and not (values.topic and values.group):
@@ -374,7 +371,6 @@ def _resources(values: SimpleNamespace) -> Iterator[tuple[str, str]]:
 
 def _principal(text: str) -> str:
     """`User:alice` for `alice`; a type is kept. Errors: UsageError without a name."""
-
     if not text or text.endswith(":"):
         raise UsageError(f"{text!r}: a principal is User:NAME, or NAME alone", text)
     return text if ":" in text else f"User:{text}"

@@ -100,7 +100,6 @@ class BrokersView:
 
 def of_brokers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
     """All that brokers tell. Errors: MetashellError where none of them answers."""
-
     with open_admin(named) as admin, open_admin(SimpleNamespace(**{**vars(named), "timeout": _quick_s(named)})) as quick:
         admin.nodes()
         quorum = ask_through_brokers(named, lag_after_ms)
@@ -161,7 +160,6 @@ def view_of(
 
 def min_isr_of(admin: Admin, topics: Sequence[str]) -> tuple[dict[str, int], list[str]]:
     """min.insync.replicas in force for each topic, where the cluster tells it, and why it does not elsewhere."""
-
     found: dict[str, int] = {}
     refused: dict[str, None] = {}
     resources = [Resource(TOPIC_RESOURCE, name) for name in topics]
@@ -213,7 +211,6 @@ def _image(
     *,
     names_fenced: bool,
 ) -> MetadataImage:
-
     brokers = {node.id: _registration(node) for node in nodes}
     if not names_fenced:
         # Who is not named is fenced or gone: nobody says which.
@@ -233,7 +230,6 @@ def _image(
 
 def _voter_set(quorum: QuorumAnswers) -> VoterSet | None:
     """The voters as the leader told brokers of them; None where they have no directories: then servers are configured with them."""
-
     voters = []
     for one in quorum.voters:
         if one.directory_id is None:
@@ -244,18 +240,15 @@ def _voter_set(quorum: QuorumAnswers) -> VoterSet | None:
 
 
 def _registration(node: Node) -> BrokerRegistration:
-
     listener = Listener("advertised", node.address.host, node.address.port, 0)
     return _registration_of(node.id, is_fenced=node.is_fenced)._replace(rack=node.rack, listeners=(listener,))
 
 
 def _registration_of(id: int, *, is_fenced: bool) -> BrokerRegistration:
-
     return BrokerRegistration(id=id, epoch=-1, incarnation_id=ZERO_UUID, fenced=is_fenced)
 
 
 def _topic(topic: Topic, moves: Mapping[Place, Moving]) -> TopicImage:
-
     def registration(partition: Partition) -> PartitionRegistration:
         move = moves.get((topic.name, partition.id))
         return PartitionRegistration(
@@ -279,7 +272,6 @@ def _topic(topic: Topic, moves: Mapping[Place, Moving]) -> TopicImage:
 
 def answers_of(quick: Admin, view: BrokersView) -> tuple[BrokerAnswers, ...]:
     """What each broker that is not fenced answers for itself: whether it does, its log directories, and transactions that hang."""
-
     active = {node.id: node for node in view.nodes if not node.is_fenced}
     found = []
     transactions = _transactions(quick, view)
@@ -299,7 +291,6 @@ def answers_of(quick: Admin, view: BrokersView) -> tuple[BrokerAnswers, ...]:
 
 def _transactions(quick: Admin, view: BrokersView) -> dict[int, tuple[HangingTransaction, ...]]:
     """The transactions that have been open for too long, by the broker that leads their partition; nothing of brokers that do not say."""
-
     image = view.health.image
     active = {node.id for node in view.nodes if not node.is_fenced}
     if image.topics.partition_count > PARTITIONS_MAX:
@@ -327,7 +318,6 @@ def _transactions(quick: Admin, view: BrokersView) -> dict[int, tuple[HangingTra
 
 
 def _directory(told: LogDirectory) -> BrokerDirectory:
-
     return BrokerDirectory(
         told.path,
         "" if told.error is None else told.error.name,

@@ -159,7 +159,6 @@ def _describe_brokers(work: Work) -> None:
 
 
 def _directories(work: Work, id: int, told: Sequence[LogDirectory] | MetashellError) -> list[dict[str, object]] | None:
-
     if isinstance(told, MetashellError):
         work.miss(f"log directories of broker {id}: {told}")
         return None
@@ -183,7 +182,6 @@ def _known(size: int) -> int | None:
 
 def _registration(image: MetadataImage, id: int) -> dict[str, object]:
     """What only the metadata log has of a broker."""
-
     broker = image.cluster.brokers.get(id)
     if broker is None:
         return {}
@@ -200,7 +198,6 @@ def _registration(image: MetadataImage, id: int) -> dict[str, object]:
 
 
 def _broker_lines(row: Mapping[str, object]) -> Iterator[str]:
-
     shown = []
     for name, value in row.items():
         if name in ("type", "log_dirs") or value is None:
@@ -237,7 +234,6 @@ def _size(size: int | None) -> str:
 
 
 def _unregister_brokers(work: Work) -> None:
-
     from metashell.cli.admin.cluster import load_of, unregister_broker
     from metashell.cli.cluster.cluster_view import all_topics, brokers
 
@@ -427,7 +423,6 @@ def _cluster_answer(work: Work, facts: Facts) -> dict[str, object]:
 
 
 def _cluster_lines(answer: Mapping[str, object]) -> Iterator[str]:
-
     rows = [
         ("cluster", str(answer["cluster_id"] or "not known")),
         ("metadata.version", str(answer["metadata_version"] or "not known")),

@@ -87,7 +87,6 @@ def names_fenced(work: Work) -> bool:
 
 
 def _nodes(work: Work) -> Iterable[Node]:
-
     is_whole = names_fenced(work)
     if not is_whole:
         work.note_once("brokers older than 4.0 name only those that are not fenced: the controllers (-C) know all")
@@ -157,7 +156,6 @@ def rehearse_steps(work: Work, steps: Sequence[Step]) -> Outcome:
 
 def refusals_of(outcome: Outcome) -> dict[int, AdminError]:
     """What was refused, by the place of the step."""
-
     return {
         number: AdminError(refusal.code, refusal.message, refusal.thing)
         for number, report in enumerate(outcome.steps)

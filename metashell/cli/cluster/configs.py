@@ -136,7 +136,6 @@ def _about(resource: Resource, error: MetashellError) -> MetashellError:
 
 
 def _suggestion(resource: Resource, missing: Iterable[str]) -> str:
-
     known = known_keys(resource)
     return "".join(dict.fromkeys(did_you_mean(key, known) for key in sorted(missing)))
 
@@ -247,7 +246,6 @@ def _change(number: int, word: str) -> Change:
 
 
 def _file(path: str) -> Mapping[str, str]:
-
     try:
         return parse_properties(read_text_file(path))
     except ValueError as error:
@@ -287,7 +285,6 @@ def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change])
 
 def _hint_at_keys(work: Work, resource: Resource, keys: Iterable[str]) -> bool:
     """Name the keys that Kafka does not know, and what may have been meant; whether there are any."""
-
     known = known_keys(resource)
     unknown = [key for key in keys if known and key not in known]
     if unknown:
@@ -351,7 +348,6 @@ def _after(
 
 def _in_force(work: Work, resources: Sequence[Resource], keys: Sequence[str]) -> dict[tuple[Resource, str], Setting]:
     """The settings of these keys where they can be seen: who may change them may not be allowed to look."""
-
     found: dict[tuple[Resource, str], Setting] = {}
     for resource, settings in _described(work, resources, keys).items():
         if not isinstance(settings, MetashellError):

@@ -75,7 +75,6 @@ def _preferred(work: Work) -> None:
 
 def _electable(work: Work, needed: dict[Place, Partition]) -> dict[Place, Partition]:
     """Those whose preferred replica can lead; the others are counted, not tried."""
-
     found = {place: partition for place, partition in needed.items() if partition.replicas[0] in partition.isr}
     if left := len(needed) - len(found):
         work.fail(f"{counted(left, 'partition')} left as before: the preferred replica is not in sync (metashell topics describe shows it)")
@@ -149,7 +148,6 @@ def _choose(topics: Sequence[Topic], named: dict[str, set[int] | None], is_neede
 
 def parse_partitions(words: Sequence[str]) -> dict[str, set[int] | None]:
     """`orders`, `orders:0`, `orders:0,3` as the partitions of each topic, None for all of them. Errors: UsageError."""
-
     found: dict[str, set[int] | None] = {}
     for word in words:
         name, colon, ids = word.partition(":")

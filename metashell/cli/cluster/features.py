@@ -137,7 +137,6 @@ def _lowest_maxima(work: Work) -> Mapping[str, LowestMaximum]:
 
 def level_name(feature: str, level: int) -> str | None:
     """The release of a level of metadata.version; None for other features, and where none is finalized."""
-
     return metadata_version_name(level) if feature == METADATA_VERSION and level > 0 else None
 
 

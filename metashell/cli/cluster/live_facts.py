@@ -54,7 +54,6 @@ _LOG_MAX: Final = 32 << 20
 
 def named_target(named: SimpleNamespace) -> Target:
     """What options name that already went through `cluster_of`. Errors: UsageError."""
-
     given = {"max_decompressed": MAX_DECOMPRESSED, **vars(named)}
     return target_of(SimpleNamespace(**given | ({"bootstrap_server": None} if named.bootstrap_controller else {})))
 
@@ -72,7 +71,6 @@ def ask_quorum(named: SimpleNamespace, lag_after_ms: int = LAG_MS, *, looks_twic
 
 
 def _ask_controllers(target: Target, lag_after_ms: int, *, looks_twice: bool = True) -> QuorumAnswers:
-
     from metashell.quorum.observer.probes import probe
 
     answers = probe(target)
@@ -133,7 +131,6 @@ class SeenLog:
                     self._batches = None
 
     def events(self) -> tuple[LogEvent, ...]:
-
         return read_events(iter(self._batches or ())).events
 
 
@@ -161,7 +158,6 @@ def gather_live(values: SimpleNamespace, lag_after_ms: int = LAG_MS) -> Facts:
 
 
 def _of_controllers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
-
     target = named_target(named)
     quorum = _ask_controllers(target, lag_after_ms)
     facts = Facts(
@@ -207,7 +203,6 @@ def static_min_isr(admin: Admin) -> int:
 
 def judge_quorum(answers: QuorumAnswers) -> Verdict:
     """What the checks that need nothing else say of a quorum."""
-
     return judge(Facts(quorum=answers), [one.id for one in all_checks() if one.needs == (QUORUM,)])
 
 
@@ -217,7 +212,6 @@ _WRONG_KIND: Final = frozenset({"controller", "broker", "tls", "plain", "wrong_c
 
 def quorum_troubles(answers: QuorumAnswers) -> str:
     """What is wrong with a quorum, in one line; empty where the checks find nothing. Beside a wrong kind of address is what to give."""
-
     told = finding_lines(judge_quorum(answers))
     kinds = dict.fromkeys(one.outcome for one in answers.probes if one.outcome in _WRONG_KIND) if told else {}
     return "; ".join([*told, *(STEPS[kind] for kind in kinds)])
@@ -245,7 +239,6 @@ def troubles_of_brokers(named: SimpleNamespace) -> str:
 
 def finding_lines(verdict: Verdict) -> list[str]:
     """Each bad finding as a line, causes first."""
-
     found = []
     # What it comes to is said before the cause: a line may be cut off.
     for finding, _ in sorted(in_order(verdict), key=lambda told: not told[1]):
@@ -290,7 +283,6 @@ class Adviser:
 
         `has_image`: the metadata is at hand; for a refused feature level it is worth an attempt to reach the controllers through brokers.
         """
-
         of_quorum = error.code in _QUORUM
         if not (of_quorum or error.code in _FEATURE or (has_image and error.code in _BROKERS | _PARTITION)):
             return []
@@ -303,7 +295,6 @@ class Adviser:
         return advice_on(error, *self._judged[of_quorum])
 
     def _gather(self, *, of_quorum: bool) -> Facts:
-
         quorum = ask_quorum(self._named())
         if of_quorum and (quorum.leader_id is None or not self._named().bootstrap_controller):
             return Facts(quorum=quorum)
@@ -357,5 +348,4 @@ def with_remark(error: MetashellError) -> str:
 
 def is_refusal(error: MetashellError) -> bool:
     """Whether the cluster does not take who asks: a password or certificate, or the right that is missing."""
-
     return getattr(error, "authentication", False) or getattr(error, "credential", False) or getattr(error, "code", None) in REFUSALS

@@ -79,7 +79,6 @@ def noun_tool(noun: str, spec: CommandSpec, commands: Mapping[str, Callable[[Wor
 
 def run_command(command: CommandSpec, words: Sequence[str], act: Callable[[Work], None], *, asks_always: bool = False) -> int:
     """Parse the words of a command and do it; its status."""
-
     values = parsed(command, with_source(command, words, chosen_settings))
     if values is None:
         return STATUS_OK
@@ -91,7 +90,6 @@ class Work:
     """One run of a command. `values` are those of its command line; `asks_always`: a person is asked also where nothing can be lost."""
 
     def __init__(self, name: str, values: SimpleNamespace, *, asks_always: bool = False) -> None:
-
         self.name = name
         self.values = values
         self._asks_always = asks_always
@@ -328,12 +326,10 @@ class Work:
         sys.stdout.flush()
 
     def _table(self, objects: Iterable[Mapping[str, object]]) -> None:
-
         shown = ({name: _for_people(value) for name, value in found.items()} for found in objects)
         write_objects(self.display, "table", shown, columns=self._columns, constant=("type",))
 
     def _write(self) -> None:
-
         objects, self._objects = self._objects, []
         if not objects and self._is_written:
             return
@@ -359,7 +355,6 @@ class Work:
         Without a warning only who wants to be asked always is asked. What could not be seen stops it, except with --force.
         Errors: UsageError where nobody can be asked; MetashellError for a no.
         """
-
         if self.holes and not self.is_dry:
             if not getattr(self.values, "force", False):
                 raise MetashellError("nothing was changed, since not all of what it does can be seen; --force does it all the same")
@@ -406,7 +401,6 @@ class Work:
 
     def wait(self, what: str, look: Callable[[], str | None], limit_s: float) -> None:
         """Return once `look` gives None; until then its text says what is left. Errors: MetashellError after `limit_s`."""
-
         ends_at, pause = time.monotonic() + limit_s, POLL_S
         while (left := look()) is not None:
             if time.monotonic() > ends_at:

@@ -217,7 +217,6 @@ NAME = "metashell rehearse"
 
 def run_rehearse(words: list[str]) -> int:
     """Rehearse what the command line asks for."""
-
     own, rest = split_options(REHEARSE.options, words)
     if rest and is_path(rest[0]):
         own += ["--snapshot", rest.pop(0)]
@@ -289,7 +288,6 @@ def _read_plan(path: str) -> RehearsalPlan:
 
 def _text_of(path: str) -> str:
     """The text of a file that the command line names. Errors: PathError; UsageError for what is no text."""
-
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()

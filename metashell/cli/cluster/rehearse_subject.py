@@ -60,7 +60,6 @@ def read_subject(values: SimpleNamespace) -> Subject:
 
     Errors: UsageError without one; MetashellError if it cannot be read.
     """
-
     if is_live(values):
         return live_subject(cluster_of(values))
     if not (values.snapshot or values.demo):
@@ -76,7 +75,6 @@ def read_subject(values: SimpleNamespace) -> Subject:
 
 def is_live(values: SimpleNamespace) -> bool:
     """Whether a live quorum is named, by an option or the environment."""
-
     is_stored = values.snapshot or values.demo
     return names_quorum(values) or (not is_stored and any(map(os.environ.get, (SERVER_VARIABLE, CONTROLLER_VARIABLE))))
 
@@ -104,7 +102,6 @@ def live_statics(values: SimpleNamespace) -> list[Statics]:
 
 def live_subject(values: SimpleNamespace) -> Subject:
     """The newest committed image of a live quorum. Errors: MetashellError if it cannot be reached."""
-
     with attach(target_of(values)) as source:
         image = source.view().image
         return Subject(image, _label(source.label, image))
@@ -139,13 +136,11 @@ def run_rehearsal(
 
 
 def _show_progress(at_ms: int, text: str) -> None:
-
     update_progress(f"{clock_text(at_ms)} {text}")
 
 
 def check_parts(words: str | None, form: str) -> tuple[str, ...]:
     """The parts of an answer that `--show` names. Errors: UsageError for others, and for several where rows have one set of columns."""
-
     if words is None:
         return ()
     try:
@@ -182,7 +177,6 @@ def print_outcome(
 
 def _note_left_out(outcome: Outcome, sections: Sequence[str]) -> None:
     """Say what an answer lacks, as a part that looks whole would be a wrong one."""
-
     if "records" in sections and outcome.records_left_out:
         complain(NAME, f"{counted(outcome.records_left_out, 'record')} more are left out: --show records has all")
     if "troubles" in sections and outcome.intervals_left_out:
@@ -190,7 +184,6 @@ def _note_left_out(outcome: Outcome, sections: Sequence[str]) -> None:
 
 
 def _default_sections(outcome: Outcome, form: str) -> Sequence[str]:
-
     if form in ("table", "csv"):
         return (_TABLE_SECTION,)
     if outcome.record_count <= RECORDS_MAX or form == "jsonl":
@@ -215,7 +208,6 @@ def _print_text(display: Display, outcome: Outcome, texts: Sequence[str], label:
 
 def print_lines(display: Display, lines: Iterable[str]) -> None:
     """Print lines of text, each safe for a terminal: verdicts in colour, those in capitals as headings."""
-
     for line in lines:
         shown = terminal_line(line)
         style = next((found for word, found in _VERDICTS.items() if line.startswith(word)), _BOLD if line.isupper() else "")

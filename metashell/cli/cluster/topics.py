@@ -148,7 +148,6 @@ PARTITION_COLUMNS = ("topic", "partition", "leader", "leader_epoch", "replicas",
 
 
 def _list(work: Work) -> None:
-
     from metashell.cli.cluster.cluster_view import INTERNAL, health_of
 
     patterns, filters = work.values.patterns, _filters(work)
@@ -296,7 +295,6 @@ def _what_is_there(work: Work, names: Iterable[str]) -> str:
 
 
 def _refuse_rival_counts(partitions: int | None, replication_factor: int | None, assignment: Sequence[Sequence[int]]) -> None:
-
     if assignment and (partitions is not None or replication_factor is not None):
         raise UsageError("--assignment says how many partitions and replicas there are: leave --partitions and --replication-factor out")
     if partitions == 0:
@@ -306,7 +304,6 @@ def _refuse_rival_counts(partitions: int | None, replication_factor: int | None,
 
 
 def _tell_created(work: Work, done: Done) -> None:
-
     size = ""
     if done.partitions >= 0 and done.replication_factor >= 0:
         size = f", {counted(done.partitions, 'partition')}, replication factor {done.replication_factor}"
@@ -334,7 +331,6 @@ def _without_leader(work: Work, names: Sequence[str]) -> str | None:
 
 def _assignment(text: str | None) -> tuple[tuple[int, ...], ...]:
     """`1:2:3,2:3:1` as the brokers of each partition. Errors: UsageError."""
-
     if text is None:
         return ()
     found = []
@@ -437,7 +433,6 @@ def _rehearse_deletion(work: Work, topics: Sequence[Topic]) -> None:
 
 
 def _tell_deleted(work: Work, topic: Topic, result: str) -> None:
-
     count = len(topic.partitions)
     fields = {"result": result, "id": uuid_text(topic.id), "partitions": count}
     work.tell(f"{topic.name}: {result}, {counted(count, 'partition')}", type="topic", topic=topic.name, **fields)

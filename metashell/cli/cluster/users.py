@@ -141,7 +141,6 @@ def _set_quotas(work: Work) -> None:
 
 
 def _unset_quotas(work: Work) -> None:
-
     entity, keys = _entity(work.values), list(work.values.key)
     if keys and work.values.all:
         raise UsageError("--all and names of quotas exclude each other", "--all")
@@ -163,7 +162,6 @@ def _unset_quotas(work: Work) -> None:
 
 def _present(work: Work, entity: Entity) -> Mapping[str, float] | None:
     """The quotas of an entity; None for who may change but not see them."""
-
     try:
         return {key: value for found in _matching_quotas(work, dict(entity), is_strict=True) for key, value in found.values.items()}
     except MetashellError:
@@ -215,7 +213,6 @@ def _report_quota(work: Work, entity: Entity, key: str, value: float | None, bef
 
 def _names(values: SimpleNamespace) -> list[tuple[str, str | None]]:
     """The parts of an entity that are named, None for a default. Errors: UsageError."""
-
     found: list[tuple[str, str | None]] = []
     for kind, (name, default) in _NAMES.items():
         given, is_default = getattr(values, name), getattr(values, default)
@@ -227,7 +224,6 @@ def _names(values: SimpleNamespace) -> list[tuple[str, str | None]]:
 
 
 def _entity(values: SimpleNamespace) -> Entity:
-
     names = _names(values)
     if not names:
         raise UsageError("name whose quotas: --user, --client-id, --ip, or one of these with -default", "--user")
@@ -238,7 +234,6 @@ def _entity(values: SimpleNamespace) -> Entity:
 
 def _assignments(words: Sequence[str]) -> dict[str, float]:
     """KEY=VALUE words by key. Errors: UsageError."""
-
     found: dict[str, float] = {}
     for word in words:
         key, value = quota_assignment(word)
@@ -250,7 +245,6 @@ def _assignments(words: Sequence[str]) -> dict[str, float]:
 
 def quota_assignment(word: str) -> tuple[str, float]:
     """KEY=VALUE, of which a byte rate may be written as a size. Errors: UsageError."""
-
     key, equals, text = word.partition("=")
     match = _VALUE.fullmatch(text)
     if not equals or not key:
@@ -424,7 +418,6 @@ def _delete_scram(work: Work) -> None:
 
 
 def _counted(count: int) -> str:
-
     return counted(count, "credential")
 
 

@@ -221,7 +221,6 @@ def _behind(quorum: QuorumDescription, key: ReplicaKey) -> str | None:
 
 def _refuse_static(work: Work, quorum: QuorumDescription) -> None:
     """Errors: MetashellError for voters that are in every server's configuration: their records cannot change."""
-
     # Before 4.1 the level can be raised without the voters becoming dynamic: then they still have no directory ids.
     is_static = any(voter.directory_id is None for voter in quorum.voters)
     if is_static or not work.admin.features().finalized.get(KRAFT_VERSION, 0):
@@ -232,7 +231,6 @@ def _refuse_static(work: Work, quorum: QuorumDescription) -> None:
 
 
 def _refuse_known(quorum: QuorumDescription, key: ReplicaKey) -> None:
-
     same = next((voter for voter in quorum.voters if voter.id == key.id), None)
     if same is None:
         return
@@ -261,7 +259,6 @@ def _new_controller(work: Work) -> NewController:
 
 
 def _uuid(text: str) -> bytes:
-
     try:
         return uuid_from_text(text)
     except (MetashellError, ValueError, DecodeError) as error:
@@ -364,7 +361,6 @@ def _unregister(work: Work, id: int) -> None:
 
 def _refuse_old_level(work: Work) -> None:
     """Errors: MetashellError below the level at which controllers can be unregistered."""
-
     level = work.admin.features().finalized.get(METADATA_VERSION, 0)
     if level < UNREGISTER_CONTROLLER_LEVEL:
         has = metadata_version_name(level) if level else "none"
@@ -377,7 +373,6 @@ def _refuse_old_level(work: Work) -> None:
 
 def _refuse_unregistered(work: Work, id: int) -> None:
     """Errors: MetashellError where controllers, which know, say that the id is not registered."""
-
     if work.asks_controllers and id not in (known := [node.id for node in work.admin.nodes()]):
         raise AdminError(CONTROLLER_ID_NOT_REGISTERED, f"registered are {', '.join(map(str, known))}.", f"controller {id}")
 
@@ -409,7 +404,6 @@ def _without(fresh: FreshQuorum, id: int, directory_id: bytes | None, *, is_forc
 
 def _voter(quorum: QuorumDescription, id: int, directory_id: bytes | None) -> Replica:
     """The voter that is meant. Errors: MetashellError."""
-
     same = [voter for voter in quorum.voters if voter.id == id and directory_id in (None, voter.directory_id)]
     if len(same) == 1:
         return same[0]
@@ -428,12 +422,10 @@ def _text(key: ReplicaKey) -> str:
 
 
 def _directory(key: ReplicaKey) -> str:
-
     return uuid_text(key.directory_id)
 
 
 def _directory_text(replica: Replica) -> str | None:
-
     return None if replica.directory_id is None else uuid_text(replica.directory_id)
 
 

@@ -59,7 +59,6 @@ NONE_RUNS = "no quorum is running"
 
 def run_quorum(words: list[str]) -> int:
     """Find the sub-command and run it."""
-
     return run_sub_command(QUORUM._replace(name=NAME), words, _run_command)
 
 
@@ -85,7 +84,6 @@ def _registry() -> Registry:
 
 
 def _start(tool: str, values: SimpleNamespace) -> int:
-
     signals = StopSignals()
     if values.foreground:
         signals.watch()
@@ -196,14 +194,12 @@ def _directory(given: str | None) -> tuple[str, bool]:
 
 
 def _throw_away(directory: str, is_kept: bool) -> None:
-
     if not is_kept:
         rmtree(directory, ignore_errors=True)
 
 
 def _guarded(announcement: Announcement, work: Callable[[], int]) -> int:
     """Do what a process in the background does; an error before it is ready goes to the one that waits, and always to the log."""
-
     try:
         return work()
     except (MetashellError, OSError) as error:
@@ -215,7 +211,6 @@ def _guarded(announcement: Announcement, work: Callable[[], int]) -> int:
 
 def _start_quorum(quorum: EmbeddedQuorum, directory: str) -> None:
     """Errors: MetashellError; OSError with the file at fault."""
-
     try:
         quorum.start()
     except OSError as error:
@@ -426,13 +421,11 @@ def _end(registry: Registry, record: Record) -> None:
 
 
 def _print_json(fields: dict[str, Any]) -> None:
-
     display = standard_output()
     display.out.write(display.colored_json(spaced_json(fields)) + "\n")
 
 
 def _shown(value: object) -> str:
-
     return "-" if value is None else plain_text(value)
 
 

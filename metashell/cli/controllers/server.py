@@ -84,7 +84,6 @@ SIGNAL_BASE = 128
 
 def _serve(values: SimpleNamespace) -> int:
     """Run the controller that the configuration describes until it ends."""
-
     signals = StopSignals()
     signals.watch()
     from metashell.quorum.server.config import load_config
@@ -198,7 +197,6 @@ async def _watched(server: ControllerServer, log: EventLog, metrics: socket.sock
 
 def place_of(error: OSError, config: ControllerConfig) -> str:
     """What an error of the system is about that names no file: the directory where the disk is at fault, else the configuration."""
-
     is_disk = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
     return config.directory if is_disk else config.name
 

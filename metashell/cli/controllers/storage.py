@@ -164,7 +164,6 @@ def run_storage(words: list[str]) -> int:
 
 
 def _run_command(command: CommandSpec, words: list[str]) -> int:
-
     try:
         values = parsed(command, words)
     except UsageError as error:

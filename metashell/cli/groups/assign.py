@@ -28,7 +28,6 @@ _READ_SIZE = 1 << 20
 
 def assign(command: CommandSpec, words: Sequence[str]) -> int:
     """Answer every row of the files; the status. Errors: UsageError; MetashellError for a file."""
-
     values = parsed(command, words)
     if values is None:
         return STATUS_OK
@@ -58,7 +57,6 @@ class _Work:
     """Shape: `status` is that of the rows so far."""
 
     def __init__(self, name: str, form: str, display: Display, *, is_check: bool) -> None:
-
         self.status = STATUS_OK
         self._name = name
         self._form = form
@@ -68,7 +66,6 @@ class _Work:
         self._cells: list[Row] = []
 
     def take(self, place: str, row: Row, assignor: str | None) -> None:
-
         given = row.get("output")
         answered = answer_row(assignor, row, place)
         if self._is_check:
@@ -95,7 +92,6 @@ class _Work:
         self.status = STATUS_FAILED
 
     def close(self) -> None:
-
         if self._writer is not None:
             self._writer.close()
         elif self._cells:
@@ -104,7 +100,6 @@ class _Work:
 
 def _rows(paths: Sequence[str]) -> Iterator[tuple[str, Row]]:
     """The objects of files, with where they lie. Errors: UsageError."""
-
     for path in paths:
         source, text = "standard input" if path == STDIN else path, _text(path)
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
@@ -121,7 +116,6 @@ def _rows(paths: Sequence[str]) -> Iterator[tuple[str, Row]]:
 
 
 def _text(path: str) -> str:
-
     with open_file(path) as file:
         pieces = []
         position = 0
@@ -154,7 +148,6 @@ def _parts(assigned: Any) -> list[tuple[str, list[int]]]:
 
 def _write_text(display: Display, row: Row) -> None:
     """One line for each member: how much it got, and what."""
-
     output = row["output"]
     if "assignment" not in output:
         return
@@ -171,7 +164,6 @@ def _write_text(display: Display, row: Row) -> None:
 
 
 def _cells(row: Row) -> list[Row]:
-
     return [
         {"id": row.get("id"), "assignor": row["assignor"], "member": member, "topic": topic, "partitions": ranges_text(partitions)}
         for member, assigned in row["output"].get("assignment", {}).items()

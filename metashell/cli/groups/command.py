@@ -271,13 +271,11 @@ _COMMANDS = {
 
 def run_groups(words: list[str]) -> int:
     """Find the command and run it. Options and paths may stand before it: `metashell groups LOGDIR list`."""
-
     return run_sub_command(GROUPS._replace(name=NAME), _command_first(words), _run_command)
 
 
 def _command_first(words: list[str]) -> list[str]:
     """The words with the command before the options and paths that stood before it; these paths then come last."""
-
     at = next((index for index, word in enumerate(words) if word in _COMMANDS), 0)
     if not at or words[0] in ("--help", "-h", "--version"):
         return words

@@ -32,7 +32,6 @@ SHOWN = 5
 
 def asks_cluster(work: Work) -> bool:
     """Whether a cluster is to be asked: no log is named, but a cluster is, here or in the environment. Errors: UsageError."""
-
     values = work.values
     is_named = bool(values.bootstrap_server or values.bootstrap_controller)
     if values.paths:
@@ -45,7 +44,6 @@ def asks_cluster(work: Work) -> bool:
 
 
 def list_live_groups(work: Work) -> None:
-
     _find_brokers(work)
     groups, failed = listed(work.admin)
     work.miss(*unseen_groups(work.admin), *(f"the groups that broker {node} coordinates: {error}" for node, error in failed))
@@ -67,14 +65,12 @@ def none_text(work: Work) -> str:
 
 def describe_live_group(work: Work) -> GroupDescription:
     """The group with its members. Errors: MetashellError."""
-
     _find_brokers(work)
     return describe_group(work.admin, work.values.group)
 
 
 def offset_rows(work: Work) -> list[OffsetRow]:
     """What the group has committed, who has each partition, and with --lag where the logs end. Errors: MetashellError."""
-
     _find_brokers(work)
     group_id = work.values.group
     group = describe_group(work.admin, group_id)
@@ -95,7 +91,6 @@ def offset_rows(work: Work) -> list[OffsetRow]:
 
 def share_commits_nothing(group_id: str) -> MetashellError:
     """What is said of a share group, of which the state of its partitions is kept elsewhere."""
-
     return MetashellError(f"{group_id}: a share group commits no offsets")
 
 
@@ -108,7 +103,6 @@ def _find_brokers(work: Work) -> None:
 
 def brokers_of(image: MetadataImage, command_config: str | None, place: str) -> str:
     """The brokers that are up, `HOST:PORT,...`, on listeners with the protocol of the client's configuration. Errors: MetashellError."""
-
     protocol = client_config_of(command_config).security.protocol
     addresses = broker_addresses(image, protocol)
     if not addresses:
@@ -118,7 +112,6 @@ def brokers_of(image: MetadataImage, command_config: str | None, place: str) -> 
 
 def broker_addresses(image: MetadataImage, protocol: str) -> list[str]:
     """Where brokers that are not fenced listen with a security protocol, one address a broker."""
-
     number = PROTOCOLS.index(protocol)
     found = []
     for _, broker in sorted(image.cluster.brokers.items()):
@@ -152,7 +145,6 @@ MEMBER_COLUMNS = (
 
 def member_rows(description: GroupDescription) -> list[dict[str, object]]:
     """A row for each member; of a group without members one that has the group alone."""
-
     summary = description.summary
     group: dict[str, object] = {
         "type": "member",
@@ -184,7 +176,6 @@ def member_rows(description: GroupDescription) -> list[dict[str, object]]:
 
 def description_lines(description: GroupDescription) -> Iterator[str]:
     """A group with its members as text."""
-
     summary = description.summary
     yield terminal_line(f"{summary.group_id}: {summary.kind} group, {summary.state}, {counted(len(description.members), 'member')}")
     for line in aligned([[f"  {name}", value] for name, value in _facts(summary, description)]):
@@ -219,7 +210,6 @@ def _facts(summary: GroupSummary, description: GroupDescription) -> Iterator[tup
 
 
 def _member_line(member: MemberDescription) -> str:
-
     static = f", static member {member.instance_id}" if member.instance_id is not None else ""
     epoch = f", epoch {member.epoch}" if member.epoch is not None else ""
     if member.epoch == _AWAY_EPOCH:
@@ -229,7 +219,6 @@ def _member_line(member: MemberDescription) -> str:
 
 
 def _member_facts(member: MemberDescription) -> Iterator[tuple[str, str]]:
-
     yield "client", f"{member.client_id} at {member.client_host}"
     if member.rack:
         yield "rack", member.rack
@@ -251,7 +240,6 @@ def _words(name: str) -> str:
 
 
 def _short(value: object) -> str:
-
     if isinstance(value, dict) and all(
         isinstance(numbers, list) and all(type(one) is int for one in numbers) for numbers in value.values()
     ):

@@ -75,7 +75,6 @@ def expiring(command: CommandSpec, words: Sequence[str]) -> int:
 
 def perform_on_logs(command: CommandSpec, words: Sequence[str], act: Callable[[Work], None]) -> int:
     """Do a command that cannot ask a live cluster, and say so to who names one. Errors: UsageError."""
-
     try:
         return run_command(command, words, act)
     except UsageError as error:
@@ -92,7 +91,6 @@ class Meanwhile:
     """Shows on a terminal what a command does that takes longer than a second."""
 
     def __init__(self, work: Work) -> None:
-
         self._work = work
         self._now = monotonic
         self._next_s = monotonic() + _PATIENCE_S
@@ -119,7 +117,6 @@ def read_logs(
 
     Errors: UsageError.
     """
-
     if getattr(work.values, "group", None) is not None:
         work.values.group = shown_id(work.values.group)
     loaded = load_logs(
@@ -154,7 +151,6 @@ def read_logs(
 
 def _read_lines(loaded: LoadedLogs) -> Iterator[str]:
     """What was read: each copy of each log."""
-
     for log in loaded.logs:
         for copy in log.log.copies:
             place = copy[0].path if copy[0].path == "-" else os.path.dirname(copy[0].path)
@@ -164,7 +160,6 @@ def _read_lines(loaded: LoadedLogs) -> Iterator[str]:
 
 def _tell_findings(work: Work, loaded: LoadedLogs, group_id: str | None) -> None:
     """One line for each kind of finding in each log, with --verbose for each; where one group was asked about, of that one alone."""
-
     for log in loaded.logs:
         by_kind: dict[str, list[Finding]] = {}
         for finding in log.fold.state.findings:
@@ -183,7 +178,6 @@ def _tell_findings(work: Work, loaded: LoadedLogs, group_id: str | None) -> None
 
 def found_groups(work: Work, loaded: LoadedLogs, group_id: str) -> list[FoundGroup]:
     """The group in the logs. Errors: MetashellError where no log has it; it names those with near ids."""
-
     found = next((found for id in ids_meant(group_id) if (found := find_group(loaded, id))), [])
     if not found:
         raise MetashellError(no_such_group(loaded, group_id))
@@ -195,7 +189,6 @@ def found_groups(work: Work, loaded: LoadedLogs, group_id: str) -> list[FoundGro
 
 def no_such_group(loaded: LoadedLogs, group_id: str) -> str:
     """What to say of a group that no log has: with ids that are near."""
-
     known = [summary.group_id for summary in group_summaries(loaded)]
     partitions = [log.log.partition for log in loaded.logs]
     expected = ""
@@ -243,7 +236,6 @@ def _describe_group(work: Work) -> None:
 
 def show_description(work: Work, description: GroupDescription) -> None:
     """A group: as text or JSON one thing, as a table or CSV a row for each member."""
-
     if work.form in ("table", "csv"):
         work.rows(member_rows(description), MEMBER_COLUMNS)
     else:
@@ -254,7 +246,6 @@ def show_description(work: Work, description: GroupDescription) -> None:
 
 
 def _list_offsets(work: Work) -> None:
-
     rows = groups_live.offset_rows(work) if groups_live.asks_cluster(work) else _rows_of_logs(work)
     if work.values.lag and (missing := [row for row in rows if row.end_offset is None]):
         names = ", ".join(f"{row.topic}-{row.partition}" for row in missing[:_NAMED_MAX])
@@ -282,7 +273,6 @@ def _list_offsets(work: Work) -> None:
 
 
 def _rows_of_logs(work: Work) -> list[OffsetRow]:
-
     found = found_groups(work, read_logs(work), work.values.group)
     if all(one.group.type == "share" for one in found):
         raise groups_live.share_commits_nothing(work.values.group)
@@ -307,7 +297,6 @@ def _of_this_topic(work: Work, row: OffsetRow, ids: Mapping[str, set[bytes]]) ->
 
 
 def _list_expiring(work: Work) -> None:
-
     values = work.values
     now_ms = round(time.time() * 1000) if values.at is None else values.at
     loaded = read_logs(work)
@@ -318,7 +307,6 @@ def _list_expiring(work: Work) -> None:
 
 
 def _expiring_object(one: Expiring, now_ms: int, *, for_people: bool) -> dict[str, object]:
-
     left = one.expires_ms - now_ms
     commit_ms = one.row.commit_ms or 0
     return {
@@ -370,12 +358,10 @@ class NamedTopics:
         yield self._metadata
 
     def _read_beside(self) -> Topics:
-
         return KnownTopics(Topic(id, name, ()) for id, name in topic_names(self._work.values.paths).items())
 
     def _read_metadata(self) -> Topics:
         """The first metadata that can be read. Errors: MetashellError for metadata that was named and cannot be."""
-
         values = self._work.values
         if values.metadata is not None:
             return self._of(values.metadata)
@@ -387,6 +373,5 @@ class NamedTopics:
         return KnownTopics()
 
     def _of(self, path: str) -> Topics:
-
         image = load_image(path, certain_only=False, max_decompressed=self._work.values.max_decompressed).image
         return KnownTopics(Topic(topic.id, topic.name, ((),) * topic.partition_count) for topic in image.topics)

@@ -98,7 +98,6 @@ LARGE = 20_000
 
 def run_simulate(words: list[str]) -> int:
     """Find the command and run it."""
-
     return run_sub_command(SIMULATE._replace(name=NAME), words, _rebalance)
 
 
@@ -122,7 +121,6 @@ def _rebalance(command: CommandSpec, words: list[str]) -> int:
 
 def _strategies(text: str, scenario: Scenario, *, is_default: bool) -> list[StrategyConfig]:
     """The strategies that are compared. Errors: UsageError for an unknown one, and where the scenario has its own."""
-
     if scenario.strategies:
         if not is_default:
             raise UsageError(f"option --strategy: the scenario {scenario.name} begins with {', '.join(scenario.strategies)}", text)
@@ -136,7 +134,6 @@ def _strategies(text: str, scenario: Scenario, *, is_default: bool) -> list[Stra
 
 def _plan(values: SimpleNamespace, strategy: StrategyConfig) -> Plan:
     """Errors: UsageError for sizes that cannot be simulated, and assumptions that do not parse."""
-
     for name, least, most in (("members", 2, MEMBERS_MAX), ("partitions", 1, PARTITIONS_MAX), ("topics", 1, PARTITIONS_MAX)):
         if not least <= getattr(values, name) <= most:
             raise UsageError(f"option --{name}: {getattr(values, name)} is not from {least} to {most}", f"--{name}")
@@ -153,7 +150,6 @@ def _plan(values: SimpleNamespace, strategy: StrategyConfig) -> Plan:
 
 def _simulated(plan: Plan, scenario: Scenario, strategies: Sequence[StrategyConfig], is_verbose: bool) -> list[Outcome]:
     """The outcome of each strategy; large ones side by side, in processes of their own."""
-
     play = partial(_play, plan, scenario.name)
     if len(strategies) == 1 or plan.members * plan.partitions < LARGE:
         found: list[tuple[Outcome, float]] = []

@@ -47,7 +47,6 @@ def streams_upgrade(command: CommandSpec, words: Sequence[str]) -> int:
 
 def _read_timelines(work: Work) -> list[Timeline]:
     """The story of the group in each log that has records of it. Errors: MetashellError where none has."""
-
     group_id = shown_id(work.values.group)
     ids = ids_meant(group_id)
     keys = [KeysOf(id) for id in ids]
@@ -65,7 +64,6 @@ def _read_timelines(work: Work) -> list[Timeline]:
 
 
 def _why(work: Work) -> None:
-
     last: int | None = work.values.last
     if last == 0:
         raise UsageError("option --last: '0' is not a number of rebalances from 1 on", "--last")
@@ -82,7 +80,6 @@ def _why(work: Work) -> None:
 
 def why_lines(story: Timeline, rebalances: Sequence[Rebalance]) -> Iterator[str]:
     """Rebalances as text, each with what is known of it."""
-
     if not story.rebalances:
         yield terminal_line(f"{story.group_id}: no rebalance that the log still has")
         return
@@ -98,7 +95,6 @@ def why_lines(story: Timeline, rebalances: Sequence[Rebalance]) -> Iterator[str]
 
 
 def _rebalance_line(rebalance: Rebalance) -> str:
-
     name = "generation" if rebalance.kind == "classic" else "epoch"
     if rebalance.kind == "classic":
         took = "" if rebalance.sync_ms is None else f", {duration_text(rebalance.sync_ms)} from the last join to the assignments"
@@ -113,7 +109,6 @@ def _rebalance_line(rebalance: Rebalance) -> str:
 
 
 def _rebalance_texts(rebalance: Rebalance, story: Timeline) -> Iterator[str]:
-
     for cause in rebalance.causes:
         yield f"because {cause.text}"
     if rebalance.missing:
@@ -129,7 +124,6 @@ def _rebalance_texts(rebalance: Rebalance, story: Timeline) -> Iterator[str]:
 
 
 def _rebalance_row(rebalance: Rebalance, story: Timeline) -> dict[str, object]:
-
     return {
         "type": "rebalance",
         "time": time_text(rebalance.began.ms),
@@ -171,13 +165,11 @@ def _history(work: Work) -> None:
 
 def history_lines(events: Sequence[TimelineEvent]) -> Iterator[str]:
     """Events as text, one a line."""
-
     rows = [[time_text(event.moment.ms), str(event.moment.offset), event.kind, event.text] for event in events]
     yield from aligned(rows, right=[1])
 
 
 def _event_row(event: TimelineEvent) -> dict[str, object]:
-
     return {
         "type": "event",
         "time": time_text(event.moment.ms),
@@ -193,7 +185,6 @@ def _event_row(event: TimelineEvent) -> dict[str, object]:
 
 def _all_groups_of_a_path(work: Work) -> None:
     """A first word that is a path and looks like one, or the only word, means all groups. Errors: UsageError where no path was named."""
-
     values = work.values
     if values.paths and not (os.sep in values.group and os.path.lexists(values.group)):
         return
@@ -203,7 +194,6 @@ def _all_groups_of_a_path(work: Work) -> None:
 
 
 def _downgrade_check(work: Work) -> None:
-
     _all_groups_of_a_path(work)
     values = work.values
     to = None if values.to is None else release_of(values.to)
@@ -216,7 +206,6 @@ def _downgrade_check(work: Work) -> None:
 
 
 def _streams_upgrade(work: Work) -> None:
-
     _all_groups_of_a_path(work)
     like = "" if work.values.group == "*" else f" like {work.values.group}"
     checks = streams_checks(read_logs(work), work.values.group, NamedTopics(work))
@@ -235,7 +224,6 @@ def _show_checks(work: Work, checks: Sequence[DowngradeCheck], none: str) -> Non
 
 def check_lines(checks: Sequence[DowngradeCheck], width: int | None) -> Iterator[str]:
     """Checks as text: the group, and below it a line for each check; on a terminal as many as it takes."""
-
     for (group_id, kind), found in groupby(checks, key=lambda check: (check.group_id, check.kind)):
         yield terminal_line(f"{group_id} ({kind})")
         for check in found:

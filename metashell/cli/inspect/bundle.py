@@ -152,7 +152,6 @@ def _cleaned_up() -> Iterator[None]:
 
 
 def _refuse_existing(path: str) -> None:
-
     if os.path.lexists(path):
         raise PathError(f"{path}: is there already; nothing was written", path)
 
@@ -168,7 +167,6 @@ def _top_name(out: str) -> str:
 
 
 def _now(form: str) -> str:
-
     return time.strftime(form, time.gmtime())
 
 
@@ -176,7 +174,6 @@ def _now(form: str) -> str:
 
 
 def _names(plan: Plan, max_decompressed: int) -> Names:
-
     aliases = Aliases(SystemRandom().randrange, patterns=plan.prefixed_patterns(max_decompressed), kept=KEPT)
     return Names(aliases, _settings())
 
@@ -198,12 +195,10 @@ def _settings() -> Settings:
 
 
 def _random_cluster_id() -> str:
-
     return uuid_text(os.urandom(16))
 
 
 def _mapping(names: Names, copy: Copy, cluster_id: str | None) -> bytes:
-
     rows: list[dict[str, Any]] = [{"kind": kind, "name": name, "alias": alias} for kind, name, alias in names.aliases.dealt()]
     if copy.cluster_id is not None:
         rows.insert(0, {"kind": "cluster", "name": copy.source_cluster_id, "alias": cluster_id})
@@ -215,7 +210,6 @@ def _mapping(names: Names, copy: Copy, cluster_id: str | None) -> bytes:
 
 def _add_answers(work: str, name: str, plan: Plan, values: SimpleNamespace) -> None:
     """Ask our own tools about the copy. Nothing that they say of the source goes in, but for the places of what verify finds there."""
-
     limit = ("--max-decompressed", str(values.max_decompressed))
     runs: tuple[tuple[str, Callable[[Sequence[str]], int], tuple[str, ...]], ...] = (
         ("status.txt", kafka_shell, (*limit, "-s", name, "status")),
@@ -252,7 +246,6 @@ _FINDING: Final = re.compile(
 
 def _places(found: str) -> str:
     """Where verify found something in the source: file, byte, offset and severity. What it says there may hold paths and names."""
-
     lines = []
     for text in found.splitlines():
         try:

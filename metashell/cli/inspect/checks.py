@@ -248,7 +248,6 @@ def _with_live(facts: Facts, values: SimpleNamespace) -> Facts:
 
 
 def _image_of_file(path: str, max_decompressed: int) -> MetadataImage:
-
     return load_image(path, certain_only=False, max_decompressed=max_decompressed).image
 
 

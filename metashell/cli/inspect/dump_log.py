@@ -195,7 +195,6 @@ NAME = "dump-log"
 
 def _dump(values: SimpleNamespace) -> int:
     """Dump what the command line names."""
-
     if names_quorum(values):
         return dump_quorum(values, _options(values))
     from metashell.inspect.dump import run_dump
@@ -236,7 +235,6 @@ def shared_options(values: SimpleNamespace) -> dict[str, Any]:
 
 
 def _files(values: SimpleNamespace, *, is_needed: bool) -> tuple[str, ...]:
-
     listed = [part for joined in values.files for part in joined.split(",") if part]
     files = (*listed, *values.file)
     if values.files and not listed:

@@ -158,7 +158,6 @@ class Growth:
         return self._show(image, None)
 
     def _show(self, image: MetadataImage, batches: tuple[RecordBatch, ...] | None) -> Step:
-
         step = Step(self._directory.image, image, batches)
         self._directory.image = image
         return step
@@ -173,7 +172,6 @@ def _same(one: BatchHeader, other: BatchHeader) -> bool:
 
 def _signature(path: str) -> object:
     """A value that differs after every write. Errors: MetashellError if the directory is gone."""
-
     found = find_metadata(path)
     sizes = []
     try:
@@ -197,15 +195,12 @@ class LoggedGroups:
         self._sizes: list[tuple[str, int]] = []
 
     def summaries(self) -> Sequence[GroupSummary]:
-
         return group_summaries(self._read())
 
     def description(self, group_id: str) -> GroupDescription:
-
         return describe_found_group(self._found(group_id), self._topics())
 
     def offsets(self, group_id: str) -> Sequence[OffsetRow]:
-
         return offset_rows(self._found(group_id), self._topics(), {})
 
     def _topics(self) -> Topics:
@@ -215,14 +210,12 @@ class LoggedGroups:
 
     def _found(self, group_id: str) -> FoundGroup:
         """Errors: MetashellError for a group that is gone."""
-
         found = find_group(self._read(), group_id)
         if not found:
             raise MetashellError(f"{group_id}: no such group any more")
         return found[-1]
 
     def _read(self) -> LoadedLogs:
-
         sizes = _sizes_of(self._logs)
         if self._loaded is None or sizes != self._sizes:
             try:
@@ -256,18 +249,15 @@ class LiveGroups:
         self._opened: Admin | None = None
 
     def summaries(self) -> Sequence[GroupSummary]:
-
         found, failed = list_groups(self._admin)
         if failed:
             raise failed[0][1]
         return found
 
     def description(self, group_id: str) -> GroupDescription:
-
         return describe_group(self._admin, group_id)
 
     def offsets(self, group_id: str) -> Sequence[OffsetRow]:
-
         return with_ends(self._admin, committed_offsets(self._admin, group_id))
 
     @property

@@ -90,7 +90,6 @@ def with_kafka_errors(act: Callable[[], int]) -> int:
 
 def write_error(line: str) -> int:
     """Write a line of Kafka's to stderr, after all that was printed, without the credentials of a URI; the status of a failure."""
-
     sys.stdout.flush()
     errors = EscapedErrors()
     for part in line.split("\n"):

@@ -122,7 +122,6 @@ def _find_addresses(values: SimpleNamespace) -> bool:
 
 
 def _perform(command: str, values: SimpleNamespace) -> int:
-
     if values.config is not None:
         if values.command_config is not None:
             raise TerseError(_BOTH)
@@ -192,7 +191,6 @@ def _unsupported(error: MetashellError, text: str, values: SimpleNamespace) -> i
 
 
 def _show(values: SimpleNamespace, lines: Iterable[str], found: dict[str, object]) -> int:
-
     if values.output == "json":
         print_json(found)
     else:

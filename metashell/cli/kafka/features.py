@@ -164,7 +164,6 @@ def run_kafka_features(words: list[str]) -> int:
 
 
 def _perform(command: str, values: SimpleNamespace) -> int:
-
     try:
         if command in _OFFLINE:
             return _look_up(command, values)
@@ -279,7 +278,6 @@ def _wanted_levels(verb: str, values: SimpleNamespace) -> dict[str, int]:
 
 
 def _add(levels: dict[str, int], name: str, level: int) -> None:
-
     if name in levels:
         raise TerseError(f"Feature {name} was specified more than once.")
     levels[name] = level
@@ -305,7 +303,6 @@ def _update(admin: Admin, verb: str, levels: Mapping[str, int], change: Change, 
 
 def _check(levels: Mapping[str, int], verb: str) -> None:
     """What Kafka's client refuses before it sends anything. Errors: TerseError."""
-
     for name, level in levels.items():
         if level < 0:
             raise TerseError("Cannot specify a negative version level.")

@@ -118,7 +118,6 @@ def run_kafka_metadata_quorum(words: list[str]) -> int:
 
 
 def _perform(command: str, values: SimpleNamespace) -> int:
-
     config = values.command_config
     if config is not None and not os.path.exists(config):
         raise TerseError(f"Properties file {config} does not exist.")
@@ -144,7 +143,6 @@ def _describe(admin: Admin, values: SimpleNamespace) -> int:
 
 
 def _show(lines: Iterable[str], found: dict[str, object], values: SimpleNamespace) -> int:
-
     if values.output == "json":
         print_json(found)
     else:
@@ -172,7 +170,6 @@ def _status_lines(cluster_id: str, found: QuorumDescription) -> list[str]:
 
 def _lags(found: QuorumDescription) -> tuple[int, int]:
     """How far the last voter is behind, in records and in ms; -1 ms where that is not known."""
-
     leader = found.leader
     if leader is None:
         raise TerseError("No value present")
@@ -206,7 +203,6 @@ def _replication_lines(found: QuorumDescription, *, is_human: bool) -> list[str]
 
 
 def _by_status(found: QuorumDescription) -> list[tuple[Replica, str]]:
-
     leader = found.leader
     if leader is None:
         raise TerseError("No value present")
@@ -230,7 +226,6 @@ def _replica_row(found: QuorumDescription, replica: Replica, status: str, is_hum
 
 def _ago(moment_ms: int, what: str) -> str:
     """Errors: TerseError for a moment that is not past."""
-
     now_ms = int(time.time() * 1000)
     if not 0 < moment_ms <= now_ms:
         raise TerseError(
@@ -369,7 +364,6 @@ def _words(error: MetashellError) -> str:
 
 def _uuid_fault(text: str) -> str:
     """What Kafka says of a text that is no uuid because of its length, empty where it is another reason."""
-
     if len(text) > 24:
         return f"Input string with prefix `{text[:24]}` is too long to be decoded as a base64 UUID"
     try:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from metashell.cli.tool import STATUS_FAILED, STATUS_OK, complain, declared_tool, with_way_out
 from metashell.common import options
-from metashell.common.errors import UsageError
-from metashell.common.options import CommandSpec, Option, choice, flag
+from metashell.common.errors import LogCorruptError, UsageError
+from metashell.common.forms import aligned, counted
+from metashell.common.options import CommandSpec, Option, choice, did_you_mean, flag
+from metashell.tables import keep_to_one_allocator, only_what_we_use, require_packages
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -90,7 +92,6 @@ NAME = "metashell export"
 
 def _export(values: SimpleNamespace) -> int:
     """Export what the command line names."""
-    from metashell.tables import keep_to_one_allocator, only_what_we_use, require_packages
 
     require_fitting(values)
     require_packages("arrow", "pyarrow", "numpy")
@@ -101,7 +102,6 @@ def _export(values: SimpleNamespace) -> int:
 
 def _export_anew(values: SimpleNamespace) -> int:
     """Write tables; returns how many faults were skipped."""
-    from metashell.common.errors import LogCorruptError
     from metashell.tables.export.job import export, progress_bar
     from metashell.tables.export.plan import ExportOptions
     from metashell.tables.stores import open_store
@@ -139,8 +139,6 @@ def _tables(values: SimpleNamespace) -> tuple[str, ...] | None:
     names = [name.strip() for words in values.tables for name in words.split(",") if name.strip()]
     if not names:
         return None
-    from metashell.common.errors import UsageError
-    from metashell.common.options import did_you_mean
     from metashell.tables.dictionary import table_names
 
     known = table_names()
@@ -152,7 +150,6 @@ def _tables(values: SimpleNamespace) -> tuple[str, ...] | None:
 
 def summary(report: ExportReport) -> str:
     """The rows of each table, a line each."""
-    from metashell.common.forms import aligned
 
     shown = {table: count for table, count in sorted(report.rows.items()) if count or table == "faults"}
     lines = list(aligned([(table, f"{count:>12,}") for table, count in shown.items()]))
@@ -166,7 +163,6 @@ def summary(report: ExportReport) -> str:
 def _status(faults: int) -> int:
     if not faults:
         return STATUS_OK
-    from metashell.common.forms import counted
 
     complain(NAME, f"{counted(faults, 'fault')} skipped; the table faults has the details")
     return STATUS_FAILED
@@ -191,7 +187,6 @@ def require_fitting(values: SimpleNamespace) -> None:
 
 def append_to_lake(values: SimpleNamespace, tables: tuple[str, ...] | None, name: str) -> int:
     """Add what is new, or say what that is; returns how many faults were skipped."""
-    from metashell.common.errors import LogCorruptError
     from metashell.tables.lake.append import append, plan_only
     from metashell.tables.lake.append_lines import added_lines, planned_lines
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from metashell.cli.tool import STATUS_FAILED, STATUS_OK, Tool, parsed, run_sub_command
 from metashell.common import options as shared
+from metashell.common.forms import aligned, counted, standard_output, write_objects
 from metashell.common.options import Argument, CommandSpec, Option
+from metashell.common.terminal import show_progress, terminal_line
+from metashell.common.values import duration_text, moment_text, size_text, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -112,7 +116,6 @@ def _run_command(command: CommandSpec, words: list[str]) -> int:
     values = parsed(command, words)
     if values is None:
         return STATUS_OK
-    from metashell.common.forms import standard_output
     from metashell.tables.stores import open_store
 
     work = {"status": _status, "log": _log, "check": _check}[command.name.rpartition(" ")[2]]
@@ -123,7 +126,6 @@ def _run_command(command: CommandSpec, words: list[str]) -> int:
 
 
 def _status(store: Store, display: Display, values: SimpleNamespace) -> int:
-    from metashell.common.forms import write_objects
     from metashell.tables.lake.status import lake_status
     from metashell.tables.stores.locks import find_lock_owner
 
@@ -142,7 +144,6 @@ def _status(store: Store, display: Display, values: SimpleNamespace) -> int:
 
 
 def _status_object(store: Store, status: LakeStatus, held: LockOwner | None, logs: list[dict[str, Any]]) -> dict[str, Any]:
-    from dataclasses import asdict
 
     tables = status.tables()
     return {
@@ -187,8 +188,6 @@ def _names(key: LogKey) -> dict[str, Any]:
 
 
 def _status_lines(store: Store, status: LakeStatus, held: LockOwner | None) -> Iterator[str]:
-    from metashell.common.forms import aligned, counted
-    from metashell.common.values import moment_text, size_text
 
     tables, lake, last = status.tables(), status.format, status.last
     head = [("lake", store.shown)]
@@ -218,7 +217,6 @@ def _status_lines(store: Store, status: LakeStatus, held: LockOwner | None) -> I
 
 
 def _held_text(held: LockOwner) -> str:
-    from metashell.common.values import duration_text
 
     return held.by if held.silent_ms is None else f"{held.by}, last heard of {duration_text(held.silent_ms)} ago"
 
@@ -263,13 +261,11 @@ def _spans(spans: list[tuple[int, int]]) -> str:
 
 
 def _commit_head(commit: Commit) -> dict[str, Any]:
-    from metashell.common.values import time_text
 
     return {"commit": commit.number, "at": time_text(commit.at_ms), "kind": commit.kind, "version": commit.version}
 
 
 def _log(store: Store, display: Display, values: SimpleNamespace) -> int:
-    from metashell.common.forms import write_objects
     from metashell.tables.lake.status import lake_commits
 
     commits = lake_commits(store, values.last)
@@ -300,9 +296,6 @@ def _commit_object(commit: Commit) -> dict[str, Any]:
 
 def _write_log(display: Display, commits: Iterable[Commit]) -> None:
     """A line for each commit, as it is read; below it one for each log that it is about."""
-    from metashell.common.forms import counted
-    from metashell.common.terminal import terminal_line
-    from metashell.common.values import moment_text, size_text
 
     for commit in commits:
         rows = sum(commit.rows.values())
@@ -325,8 +318,6 @@ def _write_log(display: Display, commits: Iterable[Commit]) -> None:
 
 
 def _check(store: Store, display: Display, values: SimpleNamespace) -> int:
-    from metashell.common.forms import counted, write_objects
-    from metashell.common.terminal import show_progress, terminal_line
     from metashell.tables.lake.status import Checked, check_lake
 
     checked = Checked()

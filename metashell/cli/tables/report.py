@@ -5,9 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from metashell.cli.tool import STATUS_FAILED, STATUS_OK, complain, declared_tool, with_way_out
+from metashell.cli.tool import STATUS_FAILED, STATUS_OK, complain, declared_tool, left_in_order, with_way_out
 from metashell.common import options
+from metashell.common.errors import LogCorruptError, UsageError
+from metashell.common.forms import standard_output
 from metashell.common.options import ALL_REPORTS, ANSWER_FORMS, REPORT_SUMMARIES, Argument, CommandSpec, choice, file_option
+from metashell.common.terminal import show_progress
+from metashell.common.uris import shown_uri
+from metashell.tables import only_what_we_use, require_packages
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -68,8 +73,6 @@ NAME = "metashell report"
 
 def _report(values: SimpleNamespace) -> int:
     """Answer the report that the command line names; SIGTERM leaves nothing of it in the folder for temporary files."""
-    from metashell.cli.tool import left_in_order
-    from metashell.tables import only_what_we_use, require_packages
 
     require_packages("report", "pyarrow", "numpy", "duckdb")
     with left_in_order(), only_what_we_use():
@@ -78,8 +81,6 @@ def _report(values: SimpleNamespace) -> int:
 
 def _answered(values: SimpleNamespace) -> int:
     """Print the answer, or write files and print their names."""
-    from metashell.common.errors import LogCorruptError
-    from metashell.common.terminal import show_progress
     from metashell.tables.reports import REPORTS
     from metashell.tables.reports.local import run_local
     from metashell.tables.reports.output import left_out, left_out_lines, notes_on
@@ -118,7 +119,6 @@ def _output(values: SimpleNamespace) -> Store:
 
 
 def _printed_form(forms: list[str], is_all: bool) -> str:
-    from metashell.common.errors import UsageError
     from metashell.tables.reports.output import chosen_form
 
     form = chosen_form(forms, of_several=is_all)
@@ -129,7 +129,6 @@ def _printed_form(forms: list[str], is_all: bool) -> str:
 
 def _file_forms(forms: list[str]) -> list[str]:
     """The forms of files. Errors: UsageError for one that only standard output has."""
-    from metashell.common.errors import UsageError
 
     for form in forms:
         if form not in ANSWER_FORMS:
@@ -138,7 +137,6 @@ def _file_forms(forms: list[str]) -> list[str]:
 
 
 def _print(answers: LocalAnswers, form: str, values: SimpleNamespace, notes: tuple[str, ...]) -> None:
-    from metashell.common.forms import standard_output
     from metashell.tables.reports import REPORTS
     from metashell.tables.reports.output import TEXT_FORMS, answer_parts, print_answers
 
@@ -152,7 +150,6 @@ def _print(answers: LocalAnswers, form: str, values: SimpleNamespace, notes: tup
 
 
 def _write(answers: LocalAnswers, forms: list[str], values: SimpleNamespace, notes: tuple[str, ...], store: Store) -> None:
-    from metashell.common.terminal import show_progress
     from metashell.tables.reports import REPORTS
     from metashell.tables.reports.output import write_answer, write_index
     from metashell.tables.reports.page import judge_clusters
@@ -172,7 +169,6 @@ def _write(answers: LocalAnswers, forms: list[str], values: SimpleNamespace, not
 
 
 def _sources(values: SimpleNamespace) -> str:
-    from metashell.common.uris import shown_uri
 
     return " ".join(map(shown_uri, values.paths))
 

@@ -6,13 +6,22 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from functools import partial
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from metashell.cli.tool import STATUS_FAILED, STATUS_OK, chosen_settings, complain, declared_tool
+from metashell.cli.sources import path_of
+from metashell.cli.tool import STATUS_FAILED, STATUS_OK, chosen_settings, complain, declared_tool, left_in_order, show_error
+from metashell.codec.schema import snake_case
 from metashell.common import options
-from metashell.common.options import Argument, CommandSpec, Option, file_option
-from metashell.common.terminal import terminal_line
+from metashell.common.errors import MetashellError, PathError, UsageError
+from metashell.common.forms import counted, padded, plain_text, standard_output, terminal_width, text_width, write_rows
+from metashell.common.options import Argument, CommandSpec, Option, did_you_mean, file_option
+from metashell.common.settings import DEFAULTS
+from metashell.common.terminal import HEADING, show_progress, terminal_line
+from metashell.disk.names import LOG_NAMES
+from metashell.tables import only_what_we_use, require_packages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -92,11 +101,9 @@ _STDIN = "-"
 
 def _run_sql(values: SimpleNamespace) -> int:
     """Answer the questions, wherever they come from."""
-    from metashell.tables import only_what_we_use, require_packages
 
     question, paths = _question_and_paths(values)
     require_packages("sql", "duckdb", "pyarrow", "numpy")
-    from metashell.cli.tool import left_in_order
 
     is_typed = question is None and values.file is None and sys.stdin.isatty() and sys.stdout.isatty()
     text = None if is_typed else _text(question, values.file, paths)
@@ -121,7 +128,6 @@ def _run_sql(values: SimpleNamespace) -> int:
 
 def _answer_all(session: Session, text: str, form: str, display: Display | None = None) -> int:
     """Print the answers to all statements of a text, up to the first that cannot be answered; gives the status."""
-    from metashell.common.errors import UsageError
 
     status = STATUS_OK
     statements = session.statements(text)
@@ -136,7 +142,6 @@ def _answer_all(session: Session, text: str, form: str, display: Display | None 
 
 def _image_as_of(text: str) -> ImageAt:
     """What gives the image of a path as of a moment, which is the same for all paths. Errors: UsageError for what is no moment."""
-    import time
 
     from metashell.metadata.history import parse_moment
     from metashell.metadata.history.sources import image_as_of
@@ -150,8 +155,6 @@ def _question_and_paths(values: SimpleNamespace) -> tuple[str | None, list[str]]
 
     Errors: UsageError where there is no path.
     """
-    from metashell.cli.sources import path_of
-    from metashell.common.errors import UsageError
 
     words = [path_of(word, chosen_settings) for word in (values.query, *values.paths) if word is not None]
     has_question = values.file is None and len(words) > 1 and words[0] != _STDIN and not os.path.exists(words[0])
@@ -165,7 +168,6 @@ def _question_and_paths(values: SimpleNamespace) -> tuple[str | None, list[str]]
 
 def _text(question: str | None, file: str | None, paths: list[str]) -> str:
     """The text of all questions. Errors: PathError for a file that cannot be read; UsageError for standard input that is a log too."""
-    from metashell.common.errors import PathError, UsageError
 
     if question is not None:
         return question
@@ -184,8 +186,6 @@ def _text(question: str | None, file: str | None, paths: list[str]) -> str:
 
 def _answer(session: Session, statement: str, form: str, display: Display | None = None) -> int:
     """Print the answer to one statement, on standard output where no display is given; gives the status."""
-    from metashell.common.forms import counted, standard_output, write_rows
-    from metashell.common.terminal import show_progress
 
     with show_progress("answering"):
         answer = session.ask(statement)
@@ -203,8 +203,6 @@ def _answer(session: Session, statement: str, form: str, display: Display | None
 
 def _write_lines(display: Display, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write a line for each column of a row, and an empty one between rows; nothing is cut."""
-    from metashell.common.forms import padded, plain_text, text_width
-    from metashell.common.terminal import HEADING
 
     shown = [terminal_line(name) for name in columns]
     width = max(map(text_width, shown))
@@ -219,10 +217,6 @@ def _write_lines(display: Display, columns: Sequence[str], rows: Iterable[Sequen
 
 def _prompt(session: Session, form: str, label: str) -> int:
     """Ask for questions until the end of input; errors are told, and the prompt goes on."""
-    from metashell.cli.tool import show_error
-    from metashell.common.errors import MetashellError
-    from metashell.common.forms import standard_output, terminal_width
-    from metashell.common.settings import DEFAULTS
     from metashell.shell.streams import paged, pager_command
     from metashell.shell.terminal.sql_prompt import run_sql_prompt
     from metashell.tables.dictionary import STATE_TABLES
@@ -314,7 +308,6 @@ _MEANING_MIN = 24
 
 def _show_tables(values: SimpleNamespace) -> int:
     """Print the tables, or the columns that are asked for."""
-    from metashell.common.forms import standard_output
 
     write_meanings(standard_output(), values.names, values.output)
     return STATUS_OK
@@ -322,7 +315,6 @@ def _show_tables(values: SimpleNamespace) -> int:
 
 def write_meanings(display: Display, names: Sequence[str], form: str = "text") -> None:
     """Write all tables, or what names are about. Errors: UsageError for a name that nothing has."""
-    from metashell.common.forms import write_rows
     from metashell.tables.dictionary import ListedColumn, ListedTable, listed_tables
 
     if not names and form == "text":
@@ -350,15 +342,12 @@ def _columns(names: Sequence[str]) -> list[ListedColumn]:
 
 def _our_name(name: str) -> str:
     """The name of a table or a column, also by that of Kafka's record or field: PARTITION_CHANGE_RECORD, PartitionChangeRecord.isr."""
-    from metashell.codec.schema import snake_case
 
     parts = [part.lower() if part.isupper() else snake_case(part) for part in name.split(".")]
     return ".".join([parts[0].removesuffix("_record"), *parts[1:]])
 
 
 def _columns_of(name: str) -> list[ListedColumn]:
-    from metashell.common.errors import UsageError
-    from metashell.common.options import did_you_mean
     from metashell.tables.dictionary import listed_columns
 
     columns = listed_columns()
@@ -382,8 +371,6 @@ def _columns_of(name: str) -> list[ListedColumn]:
 
 def _write_tables(display: Display) -> None:
     """A line for each table, under a heading for each kind and log."""
-    from metashell.common.terminal import HEADING
-    from metashell.disk.names import LOG_NAMES
     from metashell.tables.dictionary import EVENTS, REPORT, STATE, listed_tables
 
     headings = {STATE: "state: each thing once, as it is at the end of the log", REPORT: "answers of reports"}
@@ -403,7 +390,6 @@ def _write_tables(display: Display) -> None:
 
 def _write_columns(display: Display, columns: Sequence[ListedColumn]) -> None:
     """The columns by table, each with its type, and its meaning beside it."""
-    from metashell.common.terminal import HEADING
     from metashell.tables.dictionary import listed_tables
 
     names = max(len(column.name) for column in columns)
@@ -431,9 +417,6 @@ def _type(column: ListedColumn) -> str:
 
 def _write_entry(display: Display, head: str, text: str, *, start: int = 0) -> None:
     """A line with a text behind its head. On a terminal it is wrapped, to where it began or to `start`; without room it goes below."""
-    from textwrap import wrap
-
-    from metashell.common.forms import text_width
 
     if display.width is None:
         display.line(display.joined((head, text), _GAP))

@@ -212,7 +212,6 @@ _VARYING: Final = ("partitionId", "topicId", "leaderEpoch", "partitionEpoch")
 
 def compile_search(text: str, *, is_extended: bool, ignores_case: bool) -> re.Pattern[str]:
     """The pattern of an expression. Errors: CaretError."""
-
     pieces, places = ([text], [0]) if is_extended else _basic(text)
     source = "".join(pieces)
     with warnings.catch_warnings():

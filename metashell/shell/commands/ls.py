@@ -215,7 +215,6 @@ def _write_long(ctx: Context, names: Sequence[str], rows: Iterable[Row]) -> None
 
 def _write_partitions(ctx: Context, ids: Sequence[int], details: Iterator[str], topic: TopicNode) -> None:
     """The same for all that a topic holds, where there are neither colours nor a terminal's width."""
-
     width = max(map(len, (*map(str, ids), *topic.fact_values())))
     line = f"{'partition':<{_TYPE_WIDTH}}  %-{width}s  %s"
     for piece in joined(map(mod, repeat(line), zip(ids, details, strict=False)), "\n"):

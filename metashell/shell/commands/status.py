@@ -128,7 +128,6 @@ def _nobody() -> None:
 
 
 def _metadata_version(image: MetadataImage) -> str | None:
-
     level = image.features.metadata_version
     return None if level is None else metadata_version_name(level)
 
