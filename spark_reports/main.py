@@ -21,7 +21,7 @@ from metashell.common.command import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_O
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.option_parser import HelpRequested, parse_command
 from metashell.common.options import ALL_REPORTS, ANSWER_FORMS, did_you_mean
-from metashell.common.settings import SOURCE_SIGN, read_settings
+from metashell.common.settings import read_settings
 from metashell.demo import demo_directory
 from metashell.tables.spark_options import SPARK_REPORTS
 from spark_reports.session import error_from, silence_interrupts
@@ -196,7 +196,7 @@ def run_words(words: Sequence[str]) -> int:
     except HelpRequested as help_text:
         sys.stdout.write(str(help_text))
         return STATUS_OK
-    values.paths = tuple(_named_path(path) if path[:1] == SOURCE_SIGN else path for path in values.paths)
+    values.paths = tuple(_named_path(path) if path.startswith("@") else path for path in values.paths)
     return print_version(NAME) if values.version else run(values)
 
 

@@ -2,7 +2,7 @@
 
 Why not one rehearsal for each loss? That takes minutes for a large cluster; this is one pass over its partitions. A partition that keeps
 enough replicas in sync without a broker is skipped. Every other one goes through the controller's own procedure for a partition
-(`metashell/quorum/controller/partitions/change.py`), once for each lost broker, in the order of their ids. So the answers are those of
+(`quorum/controller/partition_change.py`), once for each lost broker, in the order of their ids. So the answers are those of
 rehearsals of `kill-broker` and `lose-rack`, which the tests compare."""
 
 from __future__ import annotations
